@@ -40,7 +40,7 @@ pub(crate) struct Submit {
 }
 
 /// How long each variant took.
-struct Took {
+struct Timings {
     grouped: Duration,
     one_by_one: Duration,
     lean: Duration,
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Submit) -> Result<()> {
             }
         );
         let sqlite = |name: &str| DatabaseUrl::sqlite(directory.path().join(name));
-        let took = Took {
+        let took = Timings {
             grouped: through_service(options, &sqlite("grouped.db"), 1, CommitConfig::default()).await?,
             one_by_one: through_service(options, &sqlite("one.db"), 1, groups_of_one()).await?,
             lean: sqlite_one_by_one(options, &directory.path().join("lean.db")).await?,
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Submit) -> Result<()> {
         report("SQLite", options, &took);
         if let Some(url) = &options.postgres {
             let database: DatabaseUrl = url.parse()?;
-            let took = Took {
+            let took = Timings {
                 grouped: through_service(options, &database, 1, CommitConfig::default()).await?,
                 // A service without grouping commits on one connection, so run as many replicas as the lean peer has
                 // connections.
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Submit) -> Result<()> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-fn report(database: &str, options: &Submit, took: &Took) {
+fn report(database: &str, options: &Submit, took: &Timings) {
     let rate = |took: Duration| options.submissions as f64 / took.as_secs_f64();
     let grouped = rate(took.grouped);
     println!(

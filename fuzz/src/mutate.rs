@@ -1,6 +1,4 @@
 //! Mutates inputs so that they stay interesting: bytes and text at random positions, protobuf messages by field.
-//!
-//! It must know nothing of what the inputs mean.
 
 mod protobuf;
 

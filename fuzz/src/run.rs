@@ -1,6 +1,4 @@
 //! Runs targets on inputs and detects failures.
-//!
-//! It must know nothing of any one target.
 
 use std::{
     any::Any,

@@ -1,6 +1,4 @@
 //! The seeds of the corpora: real messages, files and headers.
-//!
-//! It must know nothing of what targets do with them.
 
 mod files;
 mod requests;

@@ -129,7 +129,7 @@ fn found(target: &Target, harmless: &[u8]) -> run::Failure {
 }
 
 #[test]
-fn a_planted_panic_is_found_and_made_small() {
+fn a_planted_panic_is_found_and_minimised() {
     let target = planted("planted_panic", |bytes| {
         assert!(bytes.first() != Some(&0xff) || bytes.len() < 4, "planted");
         bytes.len()
@@ -140,7 +140,7 @@ fn a_planted_panic_is_found_and_made_small() {
 }
 
 #[test]
-fn a_planted_length_that_is_believed_is_found() {
+fn a_planted_unchecked_length_is_found() {
     let target = planted("planted_allocation", |bytes| {
         let length = bytes
             .first_chunk()
@@ -153,7 +153,7 @@ fn a_planted_length_that_is_believed_is_found() {
 }
 
 #[test]
-fn a_planted_growth_that_is_freed_again_is_found() {
+fn a_planted_temporary_allocation_is_found() {
     let target = planted("planted_growth", |bytes| {
         let text = b"lol".repeat(1 << bytes.split(|byte| *byte == b'&').count().min(20));
         text.len().min(bytes.len())
@@ -163,7 +163,7 @@ fn a_planted_growth_that_is_freed_again_is_found() {
 }
 
 #[test]
-fn what_memory_was_held_before_does_not_count() {
+fn memory_held_before_a_run_does_not_count() {
     let target = planted("planted_nothing", <[u8]>::len);
     let before = vec![0_u8; 1 << 20];
     assert_eq!(run::check(&target, &before), Ok(0));

@@ -79,15 +79,15 @@ pub(crate) fn definitions(workspace: &Workspace, may_install: bool) -> Result<Ve
         let directory = workspace.target(format!("tools/{name}-{}", module.version));
         let at = |kind: &str| directory.join(format!("{kind}.yaml"));
         if module.kinds.iter().any(|(kind, _)| !at(kind).is_file()) {
-            let go = tools::go()
-                .filter(|_| may_install)
-                .with_context(|| format!("what {name} defines is missing, and Go brings it"))?;
+            let go = tools::go().filter(|_| may_install).with_context(|| {
+                format!("{name}'s definitions are missing, and downloading them needs Go")
+            })?;
             let wanted = format!("{}@{}", module.path, module.version);
-            let told = process::output(workspace.command(go).args(["mod", "download", "-json", &wanted]))?;
-            let told: Value = serde_json::from_str(&told).context("Go's answer")?;
-            let unpacked = told["Dir"]
+            let printed = process::output(workspace.command(go).args(["mod", "download", "-json", &wanted]))?;
+            let printed: Value = serde_json::from_str(&printed).context("Go's answer")?;
+            let unpacked = printed["Dir"]
                 .as_str()
-                .context("Go does not say where the module is")?;
+                .context("Go does not report the module's directory")?;
             fs::create_dir_all(&directory)?;
             for (kind, file) in module.kinds {
                 fs::write(at(kind), fs::read(Path::new(unpacked).join(file)).context(*file)?)?;
@@ -124,7 +124,7 @@ pub(crate) fn validate(
         }
     }
     let unused: Vec<&String> = schemas.keys().filter(|kind| !kinds.contains(*kind)).collect();
-    ensure!(unused.is_empty(), "nothing is of the kinds {unused:?}");
+    ensure!(unused.is_empty(), "no object is of the kinds {unused:?}");
     let asked = workspace.target("manifests/custom.json");
     fs::write(
         &asked,
@@ -133,14 +133,14 @@ pub(crate) fn validate(
     let program = workspace.target("manifests/custom.py");
     fs::write(&program, VALIDATE.trim_start())?;
     process::run(workspace.command(python).arg(program).arg(asked))
-        .context("what is not as its definition says")
+        .context("objects that do not match their definition")
 }
 
 /// The definition's schema as JSON Schema, with the API version fixed and unknown fields rejected.
 fn strict_schema(definition: &Value) -> Result<Value> {
     let versions = definition["spec"]["versions"].as_array().context("no versions")?;
     let served = versions.iter().find(|version| version["served"] == true);
-    let version = served.context("no version is served")?;
+    let version = served.context("it serves no version")?;
     let mut schema = version["schema"]["openAPIV3Schema"].clone();
     close(&mut schema);
     let (group, name) = (&definition["spec"]["group"], &version["name"]);
@@ -180,7 +180,7 @@ mod tests {
     use super::strict_schema;
 
     #[test]
-    fn what_a_definition_does_not_name_is_refused_at_every_depth() {
+    fn fields_that_a_definition_does_not_name_are_refused_at_every_depth() {
         let definition = json!({"spec": {"group": "a.example", "versions": [
             {"name": "v1alpha1", "served": false},
             {"name": "v1", "served": true, "schema": {"openAPIV3Schema": {

@@ -92,7 +92,7 @@ fn ban_findings(lock: &Table, deny: &Table) -> Result<Vec<String>> {
         if ban.get("deny-multiple-versions").and_then(Value::as_bool) == Some(true) {
             if found.len() > 1 {
                 findings.push(format!(
-                    "{name} is there in more than one version: {}",
+                    "there is more than one version of {name}: {}",
                     found.join(", ")
                 ));
             }
@@ -132,19 +132,19 @@ fn page_findings(manifest: &Table, page: &str) -> Result<Vec<String>> {
         .filter(|(_, entry)| !ours(entry))
         .map(|(name, _)| name.as_str())
         .collect();
-    let told: BTreeSet<&str> = page
+    let listed: BTreeSet<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("- "))
         .flat_map(|line| line.split(": ").next().unwrap_or_default().split(", "))
         .filter_map(|name| name.strip_prefix('`')?.strip_suffix('`'))
         .collect();
-    let untold = wanted
-        .difference(&told)
+    let unlisted = wanted
+        .difference(&listed)
         .map(|name| format!("{name} has no line in docs/dependencies.md"));
-    let gone = told
+    let gone = listed
         .difference(&wanted)
-        .map(|name| format!("docs/dependencies.md tells of {name}, which is gone"));
-    Ok(untold.chain(gone).collect())
+        .map(|name| format!("docs/dependencies.md lists {name}, which is no longer used"));
+    Ok(unlisted.chain(gone).collect())
 }
 
 fn packages(lock: &Table) -> Result<impl Iterator<Item = &Table>> {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_that_is_not_allowed_or_not_told_is_found_once() {
+    fn a_disallowed_or_missing_licence_is_found_once() {
         let tree = "a v1\tMIT AND GPL-3.0\na v1\tMIT AND GPL-3.0\nb v1\t\n";
         let findings = licence_findings(tree, &deny()).unwrap();
         assert_eq!(findings.len(), 2, "{findings:?}");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_from_elsewhere_is_found() {
+    fn a_crate_from_another_source_is_found() {
         let lock = toml! {
             package = [{ name = "a", version = "1.0.0" }, { name = "b", version = "1.0.0", source = "git+https://example.com/b" }]
         };
@@ -243,18 +243,18 @@ mod tests {
         let manifest = toml! {
             [workspace.dependencies]
             own = { path = "crates/own" }
-            told = "1"
+            listed = "1"
             also = "1"
-            untold = "1"
+            unlisted = "1"
         };
         let findings = page_findings(
             &manifest,
-            "- `told`, `also`: for this\n- `gone`: for that; not `other`\n",
+            "- `listed`, `also`: for this\n- `gone`: for that; not `other`\n",
         )
         .unwrap();
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(
-            findings[0].starts_with("untold") && findings[1].contains("gone"),
+            findings[0].starts_with("unlisted") && findings[1].contains("gone"),
             "{findings:?}"
         );
     }

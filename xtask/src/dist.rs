@@ -80,10 +80,10 @@ fn version(workspace: &Workspace) -> Result<String> {
 }
 
 fn host(workspace: &Workspace) -> Result<String> {
-    let told = process::output(workspace.command("rustc").arg("-vV"))?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let printed = process::output(workspace.command("rustc").arg("-vV"))?;
+    let host = printed.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .context("rustc does not say what it builds for")
+        .context("rustc does not report its target")
 }
 
 /// Builds the programs; returns their directory.
@@ -109,14 +109,14 @@ fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
 /// The commit time of the sources in seconds since 1970, the only time recorded in the artefacts. 0 outside a
 /// repository.
 fn committed(workspace: &Workspace) -> String {
-    let told = process::output(workspace.command("git").args([
+    let printed = process::output(workspace.command("git").args([
         "-c",
         "safe.directory=*",
         "log",
         "-1",
         "--format=%ct",
     ]));
-    told.map_or_else(|_| "0".to_owned(), |time| time.trim().to_owned())
+    printed.map_or_else(|_| "0".to_owned(), |time| time.trim().to_owned())
 }
 
 /// Archives a directory without any trace of who packed it or when.
@@ -203,7 +203,7 @@ fn checkout(workspace: &Workspace) -> Result<String> {
 
 /// The files beside all manifests of the workspace: the tool also describes the members that a package depends on.
 fn sboms(workspace: &Workspace, program: &str) -> Result<Vec<PathBuf>> {
-    let told = process::output(workspace.command("find").args([
+    let printed = process::output(workspace.command("find").args([
         ".",
         "-name",
         &format!("{program}.cdx.json"),
@@ -211,7 +211,7 @@ fn sboms(workspace: &Workspace, program: &str) -> Result<Vec<PathBuf>> {
         "-path",
         "./target/*",
     ]))?;
-    Ok(told.lines().map(|path| workspace.path(path)).collect())
+    Ok(printed.lines().map(|path| workspace.path(path)).collect())
 }
 
 fn files(dist: &Path) -> Result<Vec<String>> {
@@ -254,12 +254,15 @@ fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
             .arg(&scratch),
     )?;
     for (program, package) in PROGRAMS {
-        let told = process::output(
+        let printed = process::output(
             workspace
                 .command(scratch.join(name).join(program))
                 .arg("--version"),
         )?;
-        ensure!(told.starts_with(program), "{program} --version says {told:?}");
+        ensure!(
+            printed.starts_with(program),
+            "{program} --version says {printed:?}"
+        );
         is_whole(workspace, dist, program, package)?;
     }
     fs::remove_dir_all(&scratch)?;
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn cargos_tree_tells_what_each_crate_depends_on() {
+    fn dependencies_are_read_from_cargo_tree() {
         let tree = "0 emend-cli v0.1.0 (/here)\n1 anyhow v1.0.1\n1 serde v1.0.2\n2 serde_derive v1.0.2 (proc-macro)\n\n\
                     0 feedback-svc v0.1.0 (/here)\n1 serde v1.0.2 (*)\n";
         let parts = parts(tree);
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_is_not_made_of_is_left_out_wherever_it_is_named() {
+    fn crates_outside_a_program_are_left_out_everywhere() {
         let component =
             |name: &str| json!({"name": name, "version": "1.0.0", "bom-ref": format!("{name}#1")});
         let mut description = json!({

@@ -34,11 +34,11 @@ use test::Tier;
 #[command(name = "cargo xtask", version, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
-    chore: Chore,
+    task: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Task {
     /// Lint, then unit, contract and system tests on SQLite and PostgreSQL. With --all everything that CI runs: also
     /// fault runs, manifests, documents and fuzz targets.
     ///
@@ -127,8 +127,8 @@ struct Install {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let workspace = Workspace::locate();
-    let outcome = match cli.chore {
-        Chore::Test {
+    let outcome = match cli.task {
+        Task::Test {
             install,
             all,
             cargo_test,
@@ -140,15 +140,15 @@ fn main() -> ExitCode {
             };
             return test::test(&workspace, !install.no_install, &tier);
         }
-        Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
-        Chore::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
-        Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
-        Chore::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
-        Chore::Docs { install } => docs::docs(&workspace, !install.no_install),
-        Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
-        Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
-        Chore::Postgres { install } => postgres::keep(!install.no_install),
-        Chore::SupervisePostgres { bin_dir } => supervise::supervise(&bin_dir),
+        Task::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
+        Task::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
+        Task::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Task::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
+        Task::Docs { install } => docs::docs(&workspace, !install.no_install),
+        Task::Bench { arguments } => bench::bench(&workspace, &arguments),
+        Task::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
+        Task::Postgres { install } => postgres::keep(!install.no_install),
+        Task::SupervisePostgres { bin_dir } => supervise::supervise(&bin_dir),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -274,19 +274,19 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// Checks that every object conforms to its schema; custom resources are validated elsewhere.
 fn validate(workspace: &Workspace, program: &Path, files: &[PathBuf]) -> Result<()> {
-    let told = workspace
+    let printed = workspace
         .command(program)
         .args(["--strict", "--quiet", "--kubernetes-version", KUBERNETES])
         .args(files)
         .output()?;
     let (out, err) = (
-        String::from_utf8_lossy(&told.stdout),
-        String::from_utf8_lossy(&told.stderr),
+        String::from_utf8_lossy(&printed.stdout),
+        String::from_utf8_lossy(&printed.stderr),
     );
     ensure!(
-        told.status.success(),
+        printed.status.success(),
         "kubernetes-validate: {}\n{out}{err}",
-        told.status
+        printed.status
     );
     let unknown: Vec<&str> = out
         .lines()
@@ -308,7 +308,7 @@ mod tests {
     use super::{choices, kustomization};
 
     #[test]
-    fn at_most_one_of_each_row_is_taken() {
+    fn at_most_one_component_of_each_row_is_combined() {
         let all = choices(&[&["a", "b"], &["c"]]);
         assert_eq!(
             all,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kustomization_names_what_is_taken() {
+    fn a_kustomization_names_the_chosen_components() {
         assert_eq!(
             kustomization("../..", "prod", &["tls"]),
             "namespace: emend\nresources:\n  - ../../deploy/k8s/overlays/prod\ncomponents:\n  - ../../deploy/k8s/components/tls\n"

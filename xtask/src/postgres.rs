@@ -90,7 +90,7 @@ pub(crate) fn keep(may_install: bool) -> Result<()> {
 
 /// The newest installation that has the programs a cluster needs.
 fn find_bin_dir() -> Option<PathBuf> {
-    let told = process::output(Command::new("pg_config").arg("--bindir"))
+    let printed = process::output(Command::new("pg_config").arg("--bindir"))
         .ok()
         .map(|dir| PathBuf::from(dir.trim()));
     let mut of_debian: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
@@ -106,7 +106,7 @@ fn find_bin_dir() -> Option<PathBuf> {
         .collect();
     of_debian.sort();
     let newest_first = of_debian.into_iter().rev().map(|(_, dir)| dir);
-    told.into_iter().chain(newest_first).find(|dir| {
+    printed.into_iter().chain(newest_first).find(|dir| {
         ["initdb", "postgres", "pg_ctl", "pg_isready"]
             .iter()
             .all(|program| dir.join(program).is_file())

@@ -1,4 +1,4 @@
-//! Runs other programs from the workspace's root. It must know nothing of what they do.
+//! Runs other programs from the workspace's root.
 
 use std::{
     env,

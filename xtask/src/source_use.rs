@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_of_all_kinds_are_looked_at_but_those_ignored() {
+    fn dependencies_of_all_kinds_are_checked_unless_ignored() {
         let manifest = toml! {
             [package.metadata.cargo-machete]
             ignored = ["generated"]

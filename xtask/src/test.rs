@@ -201,7 +201,7 @@ mod tests {
     const NO_POSTGRES: &str = "skipped: EMEND_TEST_POSTGRES_URL is not set";
 
     #[test]
-    fn a_reason_that_many_tests_give_is_one_line() {
+    fn a_skip_reason_shared_by_many_tests_is_one_line() {
         let skipped = read_skipped(&format!("{NO_POSTGRES}\n\n{NO_GRPCURL}\n{NO_POSTGRES}\n"));
         assert_eq!(
             skipped.into_iter().collect::<Vec<_>>(),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn ci_excuses_a_data_set_that_is_not_there() {
+    fn ci_excuses_a_missing_data_set() {
         let no_data = "skipped: EMEND_BANKING77 names no BANKING77 data set";
         assert!(matches!(
             verdict([no_data].into_iter(), true, true),

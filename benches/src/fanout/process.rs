@@ -1,6 +1,6 @@
 //! This benchmark's processes: starting them, exchanging lines with them, and measuring their usage.
 //!
-//! Usage is read from Linux's /proc. It must know nothing of what they do.
+//! Usage is read from Linux's /proc.
 
 use std::{fs, io::Write as _, process::Stdio};
 

@@ -1,6 +1,4 @@
 //! The subjects of the measurement: a node's view, and the obvious alternatives.
-//!
-//! It must know nothing of how it is measured.
 
 use std::{
     collections::HashMap,

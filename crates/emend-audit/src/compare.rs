@@ -1,7 +1,6 @@
 //! Compares one feedback as feedback-svc stored it with what learning-svc applied of it.
 //!
-//! It must know nothing of databases or of the moments at which the two were read, only which direction each comparison
-//! may check.
+//! Each comparison checks only one direction, since the two were read at different moments.
 
 use emend_core::{ContestId, Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
@@ -26,21 +25,21 @@ pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findin
         findings.add(
             INBOX_MISSING,
             &id,
-            format_args!("{delivered} of its events count as delivered, {applied} were applied"),
+            format_args!("{delivered} of its events count as delivered, but {applied} were applied"),
         );
     }
     // With an erased user goes what was learned for that user alone.
     let erased = stored.scope() == Scope::User && taken.is_some_and(|taken| taken.redaction.is_some());
     let has_ballot = erased || taken.is_some_and(|taken| taken.ballot.is_some() || taken.was_refused());
     if stored.is_delivered(RECORDED) && !has_ballot {
-        findings.add(BALLOT_MISSING, &id, "it was delivered and cast no ballot");
+        findings.add(BALLOT_MISSING, &id, "it was delivered, but cast no ballot");
     }
     let marked = taken.is_some_and(|taken| taken.retraction.is_some());
     if stored.is_retracted() && stored.is_delivered(RETRACTED) && !marked {
         findings.add(
             RETRACTION_DIFFERS,
             &id,
-            "its retraction was delivered, but is not marked",
+            "its retraction was delivered, but it is not marked as retracted",
         );
     }
     if let Some(Ok(outcome)) = stored.outcome() {
@@ -49,11 +48,11 @@ pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findin
             findings.add(
                 OUTCOME_DIFFERS,
                 &id,
-                "learning-svc gave none of its events this outcome",
+                "learning-svc returned this outcome for none of its events",
             );
         }
     } else if stored.delivery() == Delivery::Delivered {
-        findings.add(OUTCOME_DIFFERS, &id, "it was delivered, but shows no outcome");
+        findings.add(OUTCOME_DIFFERS, &id, "it was delivered, but has no outcome");
     }
 }
 
@@ -81,7 +80,7 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
         findings.add(
             INBOX_FEEDBACK,
             &id,
-            "learning-svc took it, but feedback-svc does not have it",
+            "learning-svc applied it, but feedback-svc does not have it",
         );
         return;
     };
@@ -90,14 +89,14 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
         findings.add(
             INBOX_SURPLUS,
             &id,
-            format_args!("{delivered} of its events were delivered, {applied} were applied"),
+            format_args!("{delivered} of its events were delivered, but {applied} were applied"),
         );
     }
     if taken.retraction.is_some() && !stored.is_retracted() {
         findings.add(
             RETRACTION_DIFFERS,
             &id,
-            "it is marked as retracted, and nobody retracted it",
+            "it is marked as retracted, but nobody retracted it",
         );
     }
     if let Some(ballot) = &taken.ballot
@@ -106,7 +105,7 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
         findings.add(
             BALLOT_DIFFERS,
             &id,
-            format_args!("its ballot has another {difference} than the feedback gives"),
+            format_args!("the {difference} of its ballot differs from that of the feedback"),
         );
     }
 }

@@ -31,13 +31,13 @@ use futures::{StreamExt as _, stream::BoxStream};
 use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures};
 
 emend_store::checks! {
-    INBOX_FEEDBACK: "Every event that learning-svc applied is of a feedback that feedback-svc stored.";
+    INBOX_FEEDBACK: "Every event that learning-svc applied belongs to feedback that feedback-svc stored.";
     INBOX_MISSING: "Every event that counts as delivered was applied.";
-    INBOX_SURPLUS: "A feedback's events were applied once each.";
+    INBOX_SURPLUS: "Each event of a feedback was applied once.";
     BALLOT_MISSING: "A feedback that was delivered cast a ballot, unless it was refused.";
-    BALLOT_DIFFERS: "A ballot is the one that its feedback gives by the rules: contest, candidate, voter, accept order, time.";
-    RETRACTION_DIFFERS: "What was retracted and delivered is marked as retracted, and nothing else is.";
-    OUTCOME_DIFFERS: "The outcome that a feedback shows is one that learning-svc gave it.";
+    BALLOT_DIFFERS: "A ballot has the contest, candidate, voter, accept order and time that follow from its feedback.";
+    RETRACTION_DIFFERS: "Feedback is marked as retracted if its retraction was delivered, and only then.";
+    OUTCOME_DIFFERS: "The outcome of a feedback is one that learning-svc returned for it.";
 }
 
 /// The two databases.
@@ -151,15 +151,15 @@ pub async fn audit(
         .await
         .map_err(read_failed(LEARNING))?;
     watch.begins("feedback", report.feedback);
-    let again = Again {
+    let doubtful = DoubtfulEntries {
         databases,
         open: None,
-        doubtful: Vec::new(),
+        entries: Vec::new(),
     };
     Merge {
         feedback: Side::new(FEEDBACK, feedback.entries()),
         learning: Side::new(LEARNING, learning.entries()),
-        again,
+        doubtful,
     }
     .run(&mut report, watch, witness)
     .await?;
@@ -198,7 +198,7 @@ impl<'a, T> Side<'a, T> {
 struct Merge<'a> {
     feedback: Side<'a, Stored>,
     learning: Side<'a, Taken>,
-    again: Again<'a>,
+    doubtful: DoubtfulEntries<'a>,
 }
 
 impl Merge<'_> {
@@ -235,11 +235,11 @@ impl Merge<'_> {
                 let mut doubts = Findings::default();
                 compare::made_up(stored.as_ref(), &taken, &mut doubts);
                 if !doubts.is_empty() {
-                    self.again.doubt(taken, &mut report.findings).await?;
+                    self.doubtful.add(taken, &mut report.findings).await?;
                 }
             }
         }
-        self.again.resolve(&mut report.findings).await
+        self.doubtful.resolve(&mut report.findings).await
     }
 }
 
@@ -257,27 +257,27 @@ impl Report {
 }
 
 /// How many doubtful entries are checked at once.
-const ASKED_TOGETHER: usize = 200;
+const CHECKED_TOGETHER: usize = 200;
 
 /// Asks feedback-svc again, as of a moment after learning-svc's.
-struct Again<'a> {
+struct DoubtfulEntries<'a> {
     databases: &'a Databases,
     open: Option<FeedbackAudit>,
-    doubtful: Vec<Taken>,
+    entries: Vec<Taken>,
 }
 
-impl Again<'_> {
-    async fn doubt(&mut self, taken: Taken, findings: &mut Findings) -> Result<(), AuditError> {
-        self.doubtful.push(taken);
-        if self.doubtful.len() >= ASKED_TOGETHER {
+impl DoubtfulEntries<'_> {
+    async fn add(&mut self, taken: Taken, findings: &mut Findings) -> Result<(), AuditError> {
+        self.entries.push(taken);
+        if self.entries.len() >= CHECKED_TOGETHER {
             self.resolve(findings).await?;
         }
         Ok(())
     }
 
     async fn resolve(&mut self, findings: &mut Findings) -> Result<(), AuditError> {
-        let doubtful = std::mem::take(&mut self.doubtful);
-        if doubtful.is_empty() {
+        let entries = std::mem::take(&mut self.entries);
+        if entries.is_empty() {
             return Ok(());
         }
         let feedback = match &mut self.open {
@@ -288,11 +288,11 @@ impl Again<'_> {
                     .map_err(open_failed(FEEDBACK))?,
             ),
         };
-        let ids: Vec<FeedbackId> = doubtful.iter().map(|taken| taken.feedback).collect();
+        let ids: Vec<FeedbackId> = entries.iter().map(|taken| taken.feedback).collect();
         let mut stored = Side::new(FEEDBACK, feedback.entries_of(&ids));
         stored.fill(findings).await?;
         // Both are ordered by id.
-        for taken in doubtful {
+        for taken in entries {
             while stored
                 .next
                 .as_ref()

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_were_told_the_same_wait_do_not_come_back_together() {
+    fn callers_given_the_same_wait_do_not_retry_together() {
         let entropy = Entropy::seeded(4);
         let asked = Duration::from_secs(1);
         let waits: Vec<_> = (0..1_000)
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_out_of_range_is_cut() {
+    fn a_jitter_fraction_out_of_range_is_clamped() {
         let config = BackoffConfig::default();
         assert_eq!(delay_for_attempt(0, &config, 7.0), Duration::from_millis(100));
         assert_eq!(delay_for_attempt(0, &config, -7.0), Duration::from_millis(50));

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn a_manual_clock_moves_only_when_advanced() {
         let clock = ManualClock::default();
         let shared = clock.shared();
         assert_eq!(shared.now().to_string(), "2026-01-01T00:00:00Z");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_clock_does_not_stand_still() {
+    fn the_system_clock_advances() {
         let clock = SystemClock::shared();
         let first = clock.now();
         let later = (0..1_000_000).map(|_| clock.now()).find(|now| *now > first);

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_violations_and_very_long_texts_fit_the_headers_that_clients_take() {
+    fn very_many_or_very_long_violations_fit_into_the_headers_that_clients_accept() {
         let violations = (0..10_000).map(|n| FieldViolation {
             field: format!("context[{n}]"),
             description: "é".repeat(1_000),
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn internals_stay_inside_and_the_caller_gets_the_request_id() {
+    async fn internals_are_hidden_and_the_caller_gets_the_request_id() {
         let secret = std::io::Error::other("password=hunter2 rejected by 10.0.0.7");
         let id = RequestId::parse("req-1").unwrap();
         let status = CURRENT
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_logged_to_the_last() {
+    fn every_source_of_an_error_is_logged() {
         let inner = std::io::Error::other("disk on fire");
         let outer = Error::internal(inner);
         let chain = Chain(&outer).to_string();

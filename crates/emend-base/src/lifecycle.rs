@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_child_ends_alone_and_its_siblings_go_on() {
+    async fn a_child_ends_alone_and_its_siblings_keep_running() {
         let parent = Lifecycle::new();
         let (ending, staying) = (parent.child(), parent.child());
         for child in [&ending, &staying] {

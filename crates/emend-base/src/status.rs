@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_beyond_what_can_be_counted_is_no_delay_and_the_rest_is_read() {
+    fn a_retry_delay_out_of_range_is_ignored_and_the_other_details_are_read() {
         let explained = |seconds, nanos| {
             let busy = Status::from(Error::ResourceExhausted {
                 reason: "BUSY",

@@ -61,7 +61,7 @@ mod tests {
     const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn only_well_formed_trace_contexts_are_taken() {
+    fn only_well_formed_trace_contexts_are_accepted() {
         let parsed = Traceparent::parse(VALID).unwrap();
         assert_eq!(
             (parsed.as_str(), parsed.trace_id()),

@@ -200,7 +200,9 @@ impl Context {
             ..
         } = &self.global;
         if client_cert.is_some() != client_key.is_some() {
-            return Err(Failure::usage("--client-cert and --client-key need each other"));
+            return Err(Failure::usage(
+                "--client-cert and --client-key must be given together",
+            ));
         }
         let tls = ClientTls::from_files(ca.as_deref(), client_cert.as_deref(), client_key.as_deref());
         let uri = if address.contains("://") {

@@ -316,7 +316,7 @@ async fn repeated_protocol_violations_are_retried_with_back_off() {
 }
 
 #[tokio::test]
-async fn an_overloaded_server_is_not_called_for_as_long_as_it_asks() {
+async fn an_overloaded_server_is_not_called_before_the_delay_it_asks_for() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let (_node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
     let asked = Duration::from_millis(300);
@@ -507,7 +507,7 @@ async fn mismatch(events: &mut Events) -> InstallationId {
 }
 
 #[tokio::test]
-async fn a_node_keeps_what_it_holds_when_another_installation_answers_until_its_own_is_back() {
+async fn a_node_keeps_its_state_while_another_installation_answers() {
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("learned");
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
@@ -553,7 +553,7 @@ async fn a_node_keeps_what_it_holds_when_another_installation_answers_until_its_
 }
 
 #[tokio::test]
-async fn a_node_that_is_told_to_accept_the_other_installation_takes_its_snapshot_at_once() {
+async fn accepting_the_other_installation_takes_its_snapshot_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("learned");
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());

@@ -45,12 +45,12 @@ pub struct Ballot {
 
 /// Sort key of a ballot: newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SortKey {
     order: Reverse<AcceptOrder>,
     feedback: FeedbackId,
 }
 
-impl Place {
+impl SortKey {
     fn of(ballot: &Ballot) -> Self {
         Self {
             order: Reverse(ballot.accept_order),
@@ -73,7 +73,7 @@ impl Ballots {
     pub fn new(newest: impl IntoIterator<Item = Ballot>, complete: bool) -> Self {
         let held = newest
             .into_iter()
-            .map(|ballot| (Place::of(&ballot), ballot))
+            .map(|ballot| (SortKey::of(&ballot), ballot))
             .collect();
         Self {
             held: Newest::new(held, usize::MAX),
@@ -111,7 +111,7 @@ impl Ballots {
     /// Adds a ballot. If not all ballots are held, one older than all held ballots is ignored: ballots that are not
     /// held may be newer.
     pub fn insert(&mut self, ballot: Ballot) {
-        let place = Place::of(&ballot);
+        let place = SortKey::of(&ballot);
         self.remove(&ballot);
         if !self.complete && self.held.oldest().is_some_and(|oldest| oldest < place) {
             return;
@@ -122,7 +122,7 @@ impl Ballots {
 
     /// Removes a ballot.
     pub fn remove(&mut self, ballot: &Ballot) {
-        let Some((removed, moved)) = self.held.remove(Place::of(ballot)) else {
+        let Some((removed, moved)) = self.held.remove(SortKey::of(ballot)) else {
             return;
         };
         if let (Some(kept), Some(_)) = (&mut self.kept, moved.left) {
@@ -132,7 +132,7 @@ impl Ballots {
     }
 
     /// Updates the maintained tally when ballots start or stop counting.
-    fn follow(&mut self, entered: Option<Place>, left: Option<Place>) {
+    fn follow(&mut self, entered: Option<SortKey>, left: Option<SortKey>) {
         let Some(kept) = &mut self.kept else { return };
         if let Some(ballot) = left.and_then(|place| self.held.get(place)) {
             kept.dismiss(ballot);
@@ -224,7 +224,7 @@ impl Tally {
     pub fn count(ballots: &[Ballot], policy: &Policy, now: Timestamp) -> Self {
         let mut newest_first: Vec<&Ballot> = ballots.iter().collect();
         // A stable sort is fast here: stores return ballots in this order, apart from the newest.
-        newest_first.sort_by_key(|ballot| Place::of(ballot));
+        newest_first.sort_by_key(|ballot| SortKey::of(ballot));
         count_newest_first(newest_first.into_iter(), policy, now)
     }
 

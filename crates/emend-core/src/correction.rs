@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_fields_are_named() {
+    fn every_invalid_field_is_named() {
         let wrong = Correction::parse(Form::Entity, " ", &"x".repeat(257), "")
             .unwrap_err()
             .into_vec();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn personal_data_matters_only_where_everybody_would_see_it() {
+    fn personal_data_matters_only_in_values_for_all_users() {
         let namespace = Namespace::parse("fund-admin").unwrap();
         let correction =
             Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail").unwrap();

@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_never_matters_and_what_is_taken_out_is_gone(
+        fn order_never_matters_and_removing_an_item_undoes_adding_it(
             mut keys in proptest::collection::vec(("[a-z]{1,8}", 1i64..100), 1..20),
             extra in "[A-Z]{1,8}",
         ) {

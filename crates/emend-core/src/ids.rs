@@ -66,7 +66,7 @@ text_id!(
     ReporterId,
     |raw| {
         if raw.starts_with(ERASED) {
-            return Err(Invalid::new("must not begin with erased:, which pseudonyms of erased users do"));
+            return Err(Invalid::new("must not begin with erased:, which is reserved for pseudonyms of erased users"));
         }
         bounded_text(raw, 1, 128)
     }
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_have_one_form() {
+    fn namespaces_have_a_single_valid_form() {
         for good in ["a", "fund-admin", "0", &"x".repeat(63)] {
             assert!(Namespace::parse(good).is_ok(), "{good}");
         }
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn uuids_are_taken_in_the_hyphenated_form_only() {
+    fn uuids_are_accepted_in_the_hyphenated_form_only() {
         assert!(FeedbackId::parse("0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10").is_ok());
         for bad in [
             "",

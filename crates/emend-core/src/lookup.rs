@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_comes_first() {
+    fn a_users_own_value_comes_first() {
         let (own, all) = (learned("own", Scope::User), learned("all", Scope::Global));
         assert_eq!(resolve(Some(own), Some(all), |_| false).found, Some(own));
         assert_eq!(resolve(None, Some(all), |_| false).found, Some(all));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prohibited_answer_is_never_given_and_that_is_said() {
+    fn a_prohibited_answer_is_never_given_and_reported_as_prohibited() {
         let (own, all) = (learned("own", Scope::User), learned("all", Scope::Global));
         let resolved = resolve(Some(own), Some(all), |value| value == "own");
         assert_eq!(

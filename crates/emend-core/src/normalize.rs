@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_normalises_to_nothing_is_invalid() {
+    fn text_that_normalises_to_nothing_is_invalid() {
         for raw in ["", "   ", "\u{200B}", "\u{3164}\u{FEFF}"] {
             assert!(NormalizedKey::parse(raw).is_err(), "{raw:?}");
         }
@@ -157,7 +157,7 @@ mod tests {
         }
 
         #[test]
-        fn the_ascii_shortcut_equals_the_long_way(raw in "[ -~]{0,40}") {
+        fn the_ascii_fast_path_equals_the_general_path(raw in "[ -~]{0,40}") {
             // A full-width digit forces the general path.
             let long = normalize(&format!("{raw} １"));
             let short = normalize(&format!("{raw} 1"));

@@ -98,12 +98,12 @@ impl Reason {
         match self {
             Self::BelowThreshold => "it has too few confirmations",
             Self::Rivals => "other answers have too many supporters",
-            Self::Pinned => "a person set the present answer",
+            Self::Pinned => "a person set the current value",
             Self::HighRisk => "its risk is high",
             Self::Reverted => "it was reverted before",
             Self::Deleted => "it was deleted before",
             Self::PersonalData => "it may contain personal data",
-            Self::Retracted => "it was taken back",
+            Self::Retracted => "it was retracted",
             Self::ResourceLimit => "a limit is reached",
             Self::Erased => "its reporter has been erased",
         }

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_personal_is_masked() {
+    fn personal_data_is_masked() {
         for (text, masked) in [
             ("mail jane.doe@example.org now", "mail [email] now"),
             ("<jane+tag@mail.example.co.uk>,", "<[email]>,"),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_personal_is_left() {
+    fn other_text_is_not_masked() {
         for text in [
             "set up a CSA",
             "I was charged $1.50 twice",

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_fields_are_named() {
+    fn every_invalid_field_is_named() {
         let long = "x".repeat(129);
         assert_eq!(
             Reporter::parse(&long, &long, &long, &long)

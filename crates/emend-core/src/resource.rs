@@ -40,7 +40,7 @@ impl ResourceKey {
         let mut violations = Violations::new();
         let namespace = violations.check("namespace", Namespace::parse(namespace));
         if kind.is_none() {
-            violations.add("kind", "is required: a kind that this version knows");
+            violations.add("kind", "is required and must be a kind that this version knows");
         }
         let key = violations.check("key", NormalizedKey::parse(key));
         let qualifier = match kind.and_then(|kind| kind.rules().qualifier) {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_the_key_tells_contests_apart() {
+    fn every_part_of_the_key_changes_the_contest() {
         let ids = [
             key(Kind::InvocationPhrase, "a", "", "").unwrap().contest_id(),
             key(Kind::EntityAlias, "a", "", "").unwrap().contest_id(),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn contest_ids_are_the_same_for_ever() {
+    fn contest_ids_never_change() {
         let id = key(Kind::InvocationPhrase, "set up a csa", "", "")
             .unwrap()
             .contest_id();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_parts_are_named_at_once() {
+    fn every_invalid_part_is_named_at_once() {
         let wrong = ResourceKey::parse("Not OK", None, " ", "x", &"u".repeat(129))
             .unwrap_err()
             .into_vec();

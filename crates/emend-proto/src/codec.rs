@@ -82,7 +82,7 @@ pub fn decode<D: Message + Name + Default>(bytes: Bytes) -> Result<D, Status> {
     let may_have_more = bytes.len() > MAX_ELEMENTS;
     if may_have_more && shape::elements(&D::full_name(), &bytes, MAX_ELEMENTS) > MAX_ELEMENTS {
         return Err(Status::invalid_argument(format!(
-            "the request has more than {MAX_ELEMENTS} elements of lists and maps, those within others included"
+            "the request has more than {MAX_ELEMENTS} elements of lists and maps, nested ones included"
         )));
     }
     D::decode(bytes).map_err(|error| {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_requests_that_are_of_any_use_come_as_they_were_sent() {
+    fn the_largest_useful_requests_are_decoded_unchanged() {
         let batch = BatchSubmitFeedbackRequest {
             requests: vec![submission(32); 100],
             ..BatchSubmitFeedbackRequest::default()
@@ -207,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_have_as_many_as_its_server_says() {
+    fn a_response_may_have_as_many_elements_as_its_server_sends() {
         let answer: ListResourcesResponse = decode(empty(MAX_ELEMENTS + 1).into()).unwrap();
         assert_eq!(answer.resources.len(), MAX_ELEMENTS + 1);
     }
 
     #[test]
-    fn what_is_no_protobuf_is_told_by_the_decoder() {
+    fn malformed_protobuf_is_refused_by_the_decoder() {
         let long = vec![0xff; 3 * MAX_ELEMENTS];
         for broken in [&[0x0a, 0x7f][..], &[0xff; 12], &[0x0a], &[0x07], &long] {
             let refused = decode::<BatchSubmitFeedbackRequest>(Bytes::copy_from_slice(broken)).unwrap_err();

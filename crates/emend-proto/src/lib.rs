@@ -1,8 +1,6 @@
 //! Emend's wire contract: the code generated from `proto/`, the descriptor set for reflection, and the stream's
 //! messages with values left encoded ([`wire`], [`frame`]), so that a server encodes each batch once and a node keeps
 //! every value's bytes exactly as stored, even of kinds it does not know.
-//!
-//! It must know nothing of what the messages mean.
 
 /// Shared by the services: resources and corrections.
 pub mod common {

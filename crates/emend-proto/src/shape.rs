@@ -1,5 +1,5 @@
 //! Counts the repeated elements of a request: the repeated fields of messages and of those nested in them, read from
-//! the descriptor set. It must know nothing of what the messages mean.
+//! the descriptor set.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_told_by_their_names() {
+    fn requests_are_recognised_by_their_names() {
         assert!(SHAPES.requests.len() > 20);
         for name in SHAPES.messages.keys() {
             assert_eq!(is_request(name), SHAPES.requests.contains(name), "{name}");

@@ -141,7 +141,7 @@ mod tests {
     use crate::{common::v1 as common, learning::v1 as learning};
 
     #[test]
-    fn twins_are_equal_on_the_wire() {
+    fn hand_written_messages_equal_the_generated_ones_on_the_wire() {
         let key = common::ResourceKey {
             namespace: "fund-admin".into(),
             kind: common::ResourceKind::Prohibition as i32,

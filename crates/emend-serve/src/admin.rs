@@ -184,7 +184,7 @@ impl Admin {
             .route("/log-level", get(log_level).put(set_log_level))
             .fallback((
                 StatusCode::NOT_FOUND,
-                "there are /metrics, /livez, /readyz and /log-level\n",
+                "not found: there are only /metrics, /livez, /readyz and /log-level\n",
             ))
             .with_state(Arc::new(self))
     }
@@ -192,10 +192,10 @@ impl Admin {
     /// The log level, for clients on this host only.
     fn level_for(&self, peer: SocketAddr) -> Result<&LogLevel, Refusal> {
         if !is_this_host(peer) {
-            return Err(refusal(StatusCode::FORBIDDEN, "only from loopback"));
+            return Err(refusal(StatusCode::FORBIDDEN, "allowed only from loopback"));
         }
         let level = self.level.as_ref();
-        level.ok_or_else(|| refusal(StatusCode::NOT_FOUND, "there is no log"))
+        level.ok_or_else(|| refusal(StatusCode::NOT_FOUND, "logging is not set up"))
     }
 }
 
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readiness_names_what_fails_and_ends_when_the_process_is_to_stop() {
+    async fn readiness_names_failing_checks_and_ends_at_shutdown() {
         let readiness = Readiness::new();
         readiness.register("library.Test", &["database", "log"]);
         readiness.set("log", true);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn probes_get_a_place_although_another_address_holds_all_it_can() {
+    async fn probes_get_a_permit_although_another_address_holds_all_it_may() {
         let port = AdminListener::bind("127.0.0.1:0").await.unwrap();
         let (address, lifecycle) = (port.address(), Lifecycle::new());
         port.serve(admin(&Readiness::new()), &lifecycle);

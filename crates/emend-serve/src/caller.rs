@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_that_no_layer_saw_is_anonymous() {
+    fn a_request_that_bypassed_the_layer_is_anonymous() {
         assert_eq!(caller_of(&Request::new(())), Caller::anonymous());
     }
 

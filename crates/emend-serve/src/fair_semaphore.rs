@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_left_each_gets_a_share() {
+    fn each_holder_gets_a_share_of_what_is_left() {
         let semaphore = FairSemaphore::of(256);
         let _hog = all_of(&semaphore, &from("192.0.2.1"));
         let others: Vec<_> = (2..=30)
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn places_come_back_and_nobody_who_has_none_is_remembered() {
+    fn released_permits_are_reused_and_holders_without_any_are_forgotten() {
         let semaphore = FairSemaphore::of(4);
         let (one, other) = (from("192.0.2.1"), from("192.0.2.2"));
         let held = all_of(&semaphore, &one);
@@ -375,14 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn a_semaphore_of_one_permit_gives_it_to_whoever_comes_first() {
+    fn a_single_permit_goes_to_the_first_holder() {
         let semaphore = FairSemaphore::of(1);
         let permit = semaphore.try_acquire(from("192.0.2.1"));
         assert!(permit.is_some() && semaphore.try_acquire(from("192.0.2.2")).is_none());
     }
 
     #[test]
-    fn a_client_is_its_name_else_its_address_and_a_host_has_all_of_a_64() {
+    fn a_client_is_its_name_or_its_address_with_ipv6_cut_to_64_bits() {
         let web = Caller::parse("web").unwrap();
         let (here, there) = ("192.0.2.1".parse().ok(), "192.0.2.2".parse().ok());
         assert_eq!(ClientKey::of(Some(&web), here), ClientKey::of(Some(&web), there));
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_are_is_all_of_them_where_nobody_has_any() {
+    fn asking_for_more_than_all_permits_acquires_all() {
         let semaphore = FairSemaphore::with_share(8, 8);
         let all = semaphore.try_acquire_many(from("192.0.2.1"), 100).unwrap();
         assert!(semaphore.try_acquire_many(from("192.0.2.2"), 100).is_none());
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_that_cannot_grow_stays_as_it_is() {
+    fn a_permit_that_cannot_grow_is_unchanged() {
         let semaphore = FairSemaphore::with_share(8, 8);
         let mut permit = semaphore.empty_permit(from("192.0.2.1"));
         assert!(permit.try_resize(6) && !permit.try_resize(9));

@@ -86,9 +86,9 @@ pub enum ListenError {
     },
     /// Strangers could connect.
     #[error(
-        "refusing to listen on {address}: it is beyond loopback and callers are not authenticated, so whoever can connect \
-         could read and write everything; listen on 127.0.0.1, say with --auth-config who may do what, or pass {ALLOW_FLAG} to \
-         allow just that"
+        "refusing to listen on {address}: it is not a loopback address and callers are not authenticated, so anyone \
+         who can connect could read and write everything; listen on 127.0.0.1, authenticate callers with \
+         --auth-config, or pass {ALLOW_FLAG} to allow this"
     )]
     Exposed {
         /// The address as resolved.

@@ -32,7 +32,7 @@ const MAX_ANSWER: u64 = 64 * 1024;
 
 /// How to ask services that run with these settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum ProbeTarget {
     /// Each through its health service, plain or over TLS.
     Health(Option<ClientTls>),
     /// All together, at this operators' address.
@@ -41,7 +41,7 @@ pub enum Way {
     None,
 }
 
-impl Way {
+impl ProbeTarget {
     /// The way that these settings call for.
     pub fn of(tls: &TlsArgs, telemetry: &TelemetryArgs) -> Self {
         match tls.files() {
@@ -59,9 +59,9 @@ impl Way {
 
 /// Asks each service, given its listening address (`HOST:PORT`) and full proto name. Exit code 0 if all are ready, else
 /// 1; prints one line for each.
-pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
+pub async fn probe(services: &[(&str, &str)], way: &ProbeTarget) -> ExitCode {
     match way {
-        Way::Health(tls) => {
+        ProbeTarget::Health(tls) => {
             let mut code = ExitCode::SUCCESS;
             for (address, service) in services {
                 let asked = timeout(PATIENCE, ask(address, service, tls.as_ref()));
@@ -71,7 +71,7 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
             }
             code
         }
-        Way::Operators(address) => {
+        ProbeTarget::Operators(address) => {
             let asked = timeout(PATIENCE, ask_operators(address));
             if report(&format!("/readyz at {address}"), asked.await) {
                 ExitCode::SUCCESS
@@ -79,12 +79,12 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
                 ExitCode::FAILURE
             }
         }
-        Way::None => {
+        ProbeTarget::None => {
             #[expect(clippy::print_stdout, reason = "what the health check shows")]
             {
                 println!(
-                    "not known: with --tls-client-ca clients must present a certificate, so /readyz is asked instead, and \
-                     --metrics-addr must name a port"
+                    "unknown: with --tls-client-ca clients must present a certificate, so the probe calls /readyz \
+                     instead, for which --metrics-addr must name a port"
                 );
             }
             ExitCode::FAILURE
@@ -95,7 +95,7 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
 /// Prints the outcome and returns whether it is ready.
 #[expect(clippy::print_stdout, reason = "what the health check shows")]
 fn report(who: &str, asked: Result<Result<(), NotReady>, tokio::time::error::Elapsed>) -> bool {
-    match asked.unwrap_or_else(|_| Err(NotReady("there is no answer".to_owned()))) {
+    match asked.unwrap_or_else(|_| Err(NotReady("it does not answer".to_owned()))) {
         Ok(()) => {
             println!("{who}: ready");
             true
@@ -194,7 +194,7 @@ mod tests {
     };
     use emend_base::{Entropy, Lifecycle, telemetry::Metrics, tls::testing::Authority};
 
-    const PLAIN: Way = Way::Health(None);
+    const PLAIN: ProbeTarget = ProbeTarget::Health(None);
 
     async fn serving(readiness: &Readiness, tls: Option<Arc<TlsServer>>, lifecycle: &Lifecycle) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -264,7 +264,7 @@ mod tests {
         let (args, telemetry) = settings(path, None, "127.0.0.1:0");
         let (lifecycle, tls) = (Lifecycle::new(), args.load().unwrap().unwrap());
         let address = serving(&ready(), Some(Arc::clone(&tls)), &lifecycle).await;
-        let way = Way::of(&args, &telemetry);
+        let way = ProbeTarget::of(&args, &telemetry);
         assert_eq!(probe(&[(&address, "emend.One")], &way).await, ExitCode::SUCCESS);
         assert_eq!(probe(&[(&address, "emend.Two")], &way).await, ExitCode::FAILURE);
 
@@ -290,9 +290,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for nowhere in ["", "127.0.0.1:0"] {
             let (args, telemetry) = settings(directory.path(), Some("ca.pem"), nowhere);
-            assert_eq!(Way::of(&args, &telemetry), Way::None);
+            assert_eq!(ProbeTarget::of(&args, &telemetry), ProbeTarget::None);
         }
-        assert_eq!(probe(&[], &Way::None).await, ExitCode::FAILURE);
+        assert_eq!(probe(&[], &ProbeTarget::None).await, ExitCode::FAILURE);
 
         let (lifecycle, readiness) = (Lifecycle::new(), Readiness::new());
         readiness.register("emend.One", &["database"]);
@@ -306,7 +306,7 @@ mod tests {
         );
         listener.serve(admin, &lifecycle);
         let (args, telemetry) = settings(directory.path(), Some("ca.pem"), &address);
-        let way = Way::of(&args, &telemetry);
+        let way = ProbeTarget::of(&args, &telemetry);
         assert_eq!(probe(&[], &way).await, ExitCode::FAILURE);
         let reason = ask_operators(&address).await.unwrap_err();
         assert_eq!(reason.to_string(), "database");

@@ -137,7 +137,7 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
     };
     let arguments = service.shared();
     if arguments.config.probe {
-        let way = probe::Way::of(&arguments.tls, &arguments.telemetry);
+        let way = probe::ProbeTarget::of(&arguments.tls, &arguments.telemetry);
         return Ok(probe::probe(&[(&*arguments.listen.listen, S::HEALTH)], &way).await);
     }
     let telemetry = telemetry::init(&arguments.log, "info")?.export_traces(S::NAME)?;

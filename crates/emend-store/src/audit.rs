@@ -1,8 +1,7 @@
 //! The findings of a database audit, and opening a database read-only.
 //!
 //! An audit reads everything in one consistent state and compares it with what must hold. Each such condition is a
-//! [`Check`] with a code that never changes; a violation is a [`Finding`]. It must know nothing of any schema: the
-//! services define what is checked.
+//! [`Check`] with a code that never changes; a violation is a [`Finding`]. The services define what is checked.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -164,9 +163,9 @@ pub trait Watch: Send {
 
 /// Ignores progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Unwatched;
+pub struct IgnoreProgress;
 
-impl Watch for Unwatched {
+impl Watch for IgnoreProgress {
     fn begins(&mut self, _what: &'static str, _of: u64) {}
 
     fn went_on(&mut self, _by: u64) {}
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rows_about_the_same_come_together() {
+    async fn adjacent_rows_about_the_same_subject_are_grouped() {
         let rows = [(1, 'a'), (1, 'b'), (2, 'c'), (3, 'd'), (3, 'e')];
         let rows = stream::iter(rows).map(Ok).boxed();
         let groups: Vec<_> = in_groups(rows, |a, b| a.0 == b.0).collect().await;
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_cannot_be_read_is_a_finding_and_a_database_that_is_away_is_an_error() {
+    fn an_unreadable_row_is_a_finding_and_an_unreachable_database_an_error() {
         let mut findings = Findings::default();
         let corrupt = StoreError::from(CorruptRow::new("inbox", "outcome", 7, "no message"));
         assert_eq!(findings.readable::<()>(Err(corrupt)).unwrap(), None);

@@ -41,7 +41,7 @@ where
         if Instant::now() + pause > until {
             return Err(error);
         }
-        tracing::warn!(%error, ?pause, "the database is away; trying again");
+        tracing::warn!(%error, ?pause, "the database is unavailable; trying again");
         sleep(pause).await;
     }
 }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_database_that_is_away_is_waited_for() {
+    async fn an_unreachable_database_is_waited_for() {
         let (tries, _, outcome) = tried(|number| match number {
             1 | 3 => Err(io_error(ErrorKind::ConnectionRefused)),
             2 => Err(StoreError::connecting(sqlx::Error::PoolTimedOut)),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_stays_away_is_given_up_in_time() {
+    async fn waiting_for_an_unreachable_database_is_bounded() {
         let (tries, waited, outcome) = tried(|_| Err(io_error(ErrorKind::ConnectionRefused))).await;
         assert!(matches!(outcome, Err(StoreError::Unavailable(_))));
         assert!(
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waiting_does_not_mend_is_told_at_once() {
+    async fn errors_that_waiting_can_not_fix_are_returned_at_once() {
         for cause in [
             || StoreError::connecting(sqlx::Error::Tls("server does not support TLS".into())),
             || io_error(ErrorKind::InvalidData),

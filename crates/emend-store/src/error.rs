@@ -37,7 +37,7 @@ pub enum StoreError {
     #[error("the database is full: {0}")]
     Full(#[source] sqlx::Error),
     /// A scan took too long, or too many scans are running, at the expense of others.
-    #[error("there is too much to look through: {0}")]
+    #[error("the query would scan too many rows: {0}")]
     TooMuch(#[source] sqlx::Error),
     /// A stored row is invalid.
     #[error(transparent)]
@@ -91,22 +91,22 @@ impl fmt::Display for CorruptRow {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        match fate(&error) {
-            Fate::Conflict => {
+        match error_class(&error) {
+            ErrorClass::Conflict => {
                 Reason::Conflict.count();
                 Self::Conflict(error)
             }
-            Fate::Unavailable => {
+            ErrorClass::Unavailable => {
                 Reason::Unavailable.count();
                 Self::Unavailable(error)
             }
-            Fate::Full => {
+            ErrorClass::Full => {
                 Reason::Full.count();
                 Self::Full(error)
             }
             // Not a fault of the database.
-            Fate::TooMuch => Self::TooMuch(error),
-            Fate::Defect => {
+            ErrorClass::TooMuch => Self::TooMuch(error),
+            ErrorClass::Defect => {
                 // Races are often left to a unique index to settle; losing one is not a database error.
                 if !is_unique_violation(&error) {
                     Reason::Unexpected.count();
@@ -241,7 +241,7 @@ impl StoreError {
     }
 }
 
-enum Fate {
+enum ErrorClass {
     Conflict,
     Unavailable,
     Full,
@@ -249,15 +249,15 @@ enum Fate {
     Defect,
 }
 
-fn fate(error: &sqlx::Error) -> Fate {
+fn error_class(error: &sqlx::Error) -> ErrorClass {
     match error {
         sqlx::Error::Database(database) => {
             if let Some(postgres) = database.try_downcast_ref::<PgDatabaseError>() {
-                postgres_fate(postgres.code())
+                postgres_class(postgres.code())
             } else if database.try_downcast_ref::<SqliteError>().is_some() {
-                sqlite_fate(database.code().and_then(|code| code.parse().ok()).unwrap_or(0))
+                sqlite_class(database.code().and_then(|code| code.parse().ok()).unwrap_or(0))
             } else {
-                Fate::Defect
+                ErrorClass::Defect
             }
         }
         sqlx::Error::Io(_)
@@ -265,32 +265,32 @@ fn fate(error: &sqlx::Error) -> Fate {
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed
-        | sqlx::Error::BeginFailed => Fate::Unavailable,
+        | sqlx::Error::BeginFailed => ErrorClass::Unavailable,
         sqlx::Error::Migrate(migration) => match &**migration {
             sqlx::migrate::MigrateError::Execute(inner)
-            | sqlx::migrate::MigrateError::ExecuteMigration(inner, _) => fate(inner),
-            _ => Fate::Defect,
+            | sqlx::migrate::MigrateError::ExecuteMigration(inner, _) => error_class(inner),
+            _ => ErrorClass::Defect,
         },
-        _ => Fate::Defect,
+        _ => ErrorClass::Defect,
     }
 }
 
 /// By SQLSTATE (PostgreSQL manual, appendix A).
-fn postgres_fate(code: &str) -> Fate {
+fn postgres_class(code: &str) -> ErrorClass {
     match code {
         // serialization_failure, deadlock_detected
-        "40001" | "40P01" => Fate::Conflict,
+        "40001" | "40P01" => ErrorClass::Conflict,
         // disk_full
-        "53100" => Fate::Full,
+        "53100" => ErrorClass::Full,
         // out_of_memory, too_many_connections; admin_shutdown, crash_shutdown, cannot_connect_now,
         // idle_session_timeout, query_canceled (statement_timeout), lock_not_available (lock_timeout),
         // idle_in_transaction_session_timeout, read_only_sql_transaction (a replica after a failover)
         "53200" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "57014" | "55P03" | "25P03" | "25006" => {
-            Fate::Unavailable
+            ErrorClass::Unavailable
         }
         // connection exceptions, system errors
-        _ if code.starts_with("08") || code.starts_with("58") => Fate::Unavailable,
-        _ => Fate::Defect,
+        _ if code.starts_with("08") || code.starts_with("58") => ErrorClass::Unavailable,
+        _ => ErrorClass::Defect,
     }
 }
 
@@ -302,17 +302,17 @@ fn waited_for_a_lock(error: &sqlx::Error) -> bool {
 }
 
 /// By result code (sqlite.org/rescode.html); the low byte is the primary one.
-fn sqlite_fate(code: i32) -> Fate {
+fn sqlite_class(code: i32) -> ErrorClass {
     match code & 0xff {
         // SQLITE_BUSY, SQLITE_LOCKED
-        5 | 6 => Fate::Conflict,
+        5 | 6 => ErrorClass::Conflict,
         // SQLITE_FULL
-        13 => Fate::Full,
+        13 => ErrorClass::Full,
         // SQLITE_INTERRUPT
-        9 => Fate::TooMuch,
+        9 => ErrorClass::TooMuch,
         // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN
-        7 | 8 | 10 | 14 => Fate::Unavailable,
-        _ => Fate::Defect,
+        7 | 8 | 10 | 14 => ErrorClass::Unavailable,
+        _ => ErrorClass::Defect,
     }
 }
 
@@ -366,7 +366,7 @@ impl From<StoreError> for emend_base::error::Error {
             StoreError::Conflict(_) => ("DATABASE_CONTENTION", "too many writers at once", 1),
             StoreError::Unavailable(cause) if waited_for_a_lock(cause) => (
                 "DATABASE_CONTENTION",
-                "another writes for long what this is to write",
+                "another transaction has held a lock for too long",
                 1,
             ),
             StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", "the database is unavailable", 1),
@@ -374,14 +374,14 @@ impl From<StoreError> for emend_base::error::Error {
                 tracing::error!(%error, "store");
                 return Self::ResourceExhausted {
                     reason: "STORAGE_FULL",
-                    message: "the database has no more room".into(),
+                    message: "the database is full".into(),
                     retry_after: Some(Duration::from_secs(30)),
                 };
             }
             StoreError::TooMuch(_) => {
                 return Self::ResourceExhausted {
                     reason: "LISTS_BUSY",
-                    message: "there is too much to look through, or too many do: ask for less, or later"
+                    message: "the query would scan too many rows, or too many such queries are running: narrow it, or try again later"
                         .into(),
                     retry_after: Some(Duration::from_secs(5)),
                 };
@@ -409,28 +409,28 @@ mod tests {
     }
 
     #[test]
-    fn error_codes_are_sorted_by_what_is_to_be_done() {
-        assert!(matches!(postgres_fate("40001"), Fate::Conflict));
-        assert!(matches!(postgres_fate("40P01"), Fate::Conflict));
-        assert!(matches!(postgres_fate("57P01"), Fate::Unavailable));
-        assert!(matches!(postgres_fate("08006"), Fate::Unavailable));
-        assert!(matches!(postgres_fate("53100"), Fate::Full));
-        assert!(matches!(postgres_fate("42P01"), Fate::Defect));
+    fn error_codes_are_classified_by_how_to_handle_them() {
+        assert!(matches!(postgres_class("40001"), ErrorClass::Conflict));
+        assert!(matches!(postgres_class("40P01"), ErrorClass::Conflict));
+        assert!(matches!(postgres_class("57P01"), ErrorClass::Unavailable));
+        assert!(matches!(postgres_class("08006"), ErrorClass::Unavailable));
+        assert!(matches!(postgres_class("53100"), ErrorClass::Full));
+        assert!(matches!(postgres_class("42P01"), ErrorClass::Defect));
         // SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED_SHAREDCACHE
         assert!(
             [5, 517, 262]
                 .into_iter()
-                .all(|code| matches!(sqlite_fate(code), Fate::Conflict))
+                .all(|code| matches!(sqlite_class(code), ErrorClass::Conflict))
         );
         // SQLITE_IOERR_FSYNC
-        assert!(matches!(sqlite_fate(1034), Fate::Unavailable));
-        assert!(matches!(sqlite_fate(13), Fate::Full));
+        assert!(matches!(sqlite_class(1034), ErrorClass::Unavailable));
+        assert!(matches!(sqlite_class(13), ErrorClass::Full));
         // SQLITE_CONSTRAINT_UNIQUE
-        assert!(matches!(sqlite_fate(2067), Fate::Defect));
+        assert!(matches!(sqlite_class(2067), ErrorClass::Defect));
     }
 
     #[test]
-    fn a_connection_that_breaks_while_it_is_made_is_a_database_that_is_away() {
+    fn a_connection_that_breaks_while_being_opened_means_unavailable() {
         let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
         assert!(matches!(
             StoreError::connecting(broken),
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_use_case_in_conflict_is_begun_anew_until_it_succeeds() {
+    async fn a_conflicting_use_case_is_retried_until_it_succeeds() {
         let runs = AtomicU32::new(0);
         let result = retry_conflicts(&Entropy::seeded(1), || async {
             if runs.fetch_add(1, Ordering::SeqCst) < 5 {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn conflicts_without_end_are_reported_after_a_bounded_number_of_attempts() {
+    async fn endless_conflicts_are_reported_after_a_bounded_number_of_attempts() {
         let runs = AtomicU32::new(0);
         let given_up = Reason::Contention.seen();
         let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_conflict_is_not_repeated() {
+    async fn other_errors_are_not_retried() {
         let runs = AtomicU32::new(0);
         let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
             runs.fetch_add(1, Ordering::SeqCst);
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unavailable_database_asks_the_caller_to_come_back_and_tells_nothing() {
+    fn an_unavailable_database_asks_the_caller_to_retry_and_reveals_nothing() {
         let status = tonic::Status::from(emend_base::Error::from(StoreError::from(
             sqlx::Error::PoolTimedOut,
         )));

@@ -33,11 +33,11 @@ pub use self::{
 /// How long closing connections may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Waits for a pool that closes its connections in good order, but not for one that is still waiting on a database that
+/// Waits for a pool that closes its connections gracefully, but not for one that is still waiting on a database that
 /// fell silent.
 pub async fn close(closing: impl Future<Output = ()>) {
     if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-        tracing::warn!("connections to the database are left as they are");
+        tracing::warn!("connections to the database did not close in time; leaving them open");
     }
 }
 

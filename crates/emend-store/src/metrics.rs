@@ -17,15 +17,15 @@ const CONNECTIONS_MAX: Description = Description {
     kind: Kind::Gauge,
     unit: "connections",
     labels: &["service"],
-    help: "How many connections to its database this replica may have",
+    help: "Maximum number of connections of this replica to its database",
 };
 const ERRORS: Description = Description {
     name: "emend_db_errors_total",
     kind: Kind::Counter,
     unit: "errors",
     labels: &["reason=conflict|contention|unavailable|full|corrupt|unexpected"],
-    help: "Errors of databases in this process. A conflict with another transaction is begun anew and is none to mend; \
-           contention is a use case that was given up because its conflicts did not end",
+    help: "Database errors in this process. A conflict with another transaction is retried and needs no action; \
+           contention is a use case that was abandoned because its conflicts did not end",
 };
 
 /// The connection metrics of all services in a process.
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_are_shown_as_they_are_when_somebody_asks() {
+    fn connections_are_sampled_when_metrics_are_rendered() {
         let metrics = Metrics::new();
         watch_connections(&metrics, "feedback-svc", || Connections {
             used: 3,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_since_the_process_started_and_never_go_back() {
+    fn error_counts_start_with_the_process_and_never_decrease() {
         let metrics = Metrics::new();
         let _: DatabaseMetrics = metrics.group();
         metrics.render();

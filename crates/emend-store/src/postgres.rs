@@ -22,7 +22,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-pub use bounded_pool::{BoundedConnection, BoundedPool, Lent, Transaction};
+pub use bounded_pool::{BoundedConnection, BoundedPool, StatementConnection, Transaction};
 
 use crate::{
     PostgresUrl, StoreError, also_of_newer,

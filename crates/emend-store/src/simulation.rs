@@ -21,9 +21,9 @@ pub trait Interference: Send + Sync + fmt::Debug + 'static {
 
 /// Leaves every call alone.
 #[derive(Debug, Clone, Copy)]
-pub struct Undisturbed;
+pub struct NoInterference;
 
-impl Interference for Undisturbed {
+impl Interference for NoInterference {
     fn before<'a>(&'a self, _call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(ready(Ok(())))
     }

@@ -1,6 +1,6 @@
 //! Opening SQLite so that committed data is durable: WAL, synchronous=FULL, one writer, many readers.
 //!
-//! It must know nothing of any schema; migrations are passed in.
+//! Migrations are passed in.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_opens_with_the_settings_that_keep_what_is_committed() {
+    async fn it_opens_with_the_settings_that_make_commits_durable() {
         let (_directory, pools) = open().await;
         for (pragma, expected) in [
             ("PRAGMA journal_mode", "wal"),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_transaction_that_sqlite_ended_by_itself_does_not_stop_the_next() {
+    async fn a_transaction_that_sqlite_ended_does_not_block_the_next() {
         let (_directory, pools) = open().await;
         let insert = "INSERT OR ROLLBACK INTO note (text) VALUES ('one')";
         for _ in 0..3 {
@@ -369,7 +369,7 @@ mod tests {
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
     #[tokio::test]
-    async fn who_browses_for_too_long_is_stopped_and_nobody_waits_for_him() {
+    async fn a_long_scan_is_stopped_and_blocks_no_other() {
         let (_directory, pools) = open().await;
         // The maximum number of scans, whose callers leave before they end.
         for _ in 0..BROWSERS {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_there_already_is_migrated_only_once() {
+    async fn applied_migrations_are_not_repeated() {
         let (directory, pools) = open().await;
         pools.close().await;
         let path = directory.path().join("new/notes.db");
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_database_that_a_newer_release_migrated_is_served_too() {
+    async fn a_database_migrated_by_a_newer_release_is_served() {
         let (directory, pools) = open().await;
         pools.close().await;
         let path = directory.path().join("new/notes.db");
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_opens_to_read_sees_what_is_stored_and_changes_nothing() {
+    async fn a_read_only_database_is_readable_and_unchanged() {
         let (directory, pools) = open().await;
         let path = directory.path().join("new/notes.db");
         sqlx::query("INSERT INTO note (text) VALUES ('x')")
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_directory_has_one_user_at_a_time() {
+    fn a_data_directory_is_opened_by_one_process_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("data");
         let held = DataDir::lock(&path).unwrap();

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_read_from_a_file_and_never_told() {
+    fn a_url_is_read_from_a_file_and_never_shown() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("url");
         fs::write(&path, "postgres://emend:s3cret@db.example/emend\n").unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_url_it_is_a_file_in_the_data_directory() {
+    fn without_a_url_the_database_is_a_file_in_the_data_directory() {
         let directory = tempfile::tempdir().unwrap();
         let (database, held) = lock(None, directory.path(), "x.db").unwrap();
         assert!(database.to_string().ends_with("/x.db"), "{database}");

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_database_is_refused_with_the_reason() {
+    fn an_invalid_database_url_is_refused_with_the_reason() {
         assert_eq!(parse("sqlite::memory:").unwrap_err(), DatabaseUrlError::Memory);
         assert_eq!(parse("sqlite:").unwrap_err(), DatabaseUrlError::Path);
         for none in ["", "mysql://x/y", "feedback.db", "/var/lib/feedback.db"] {

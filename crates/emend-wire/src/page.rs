@@ -42,9 +42,8 @@ pub fn position(query: QueryHash, token: &str) -> Result<Option<Vec<u8>>, Invali
     if token.is_empty() {
         return Ok(None);
     }
-    let bad = || {
-        Invalid::new("is not a token of this list: send it as it was answered, with the same other fields")
-    };
+    let bad =
+        || Invalid::new("is not a page token of this list: send it unchanged, with the same other fields");
     if token.len() > MAX_TOKEN {
         return Err(bad());
     }
@@ -64,7 +63,7 @@ pub fn number_position(query: QueryHash, token: &str) -> Result<Option<i64>, Inv
     };
     let bytes = bytes
         .try_into()
-        .map_err(|_| Invalid::new("is not a token of this list"))?;
+        .map_err(|_| Invalid::new("is not a page token of this list"))?;
     Ok(Some(i64::from_le_bytes(bytes)))
 }
 
@@ -141,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_or_refused(text in "\\PC{0,60}") {
+        fn any_text_is_accepted_or_refused_as_a_token(text in "\\PC{0,60}") {
             let query = QueryHash::of("List", &prost_types::Timestamp::default());
             prop_assert!(text.is_empty() || number_position(query, &text).is_err());
         }

@@ -239,7 +239,7 @@ pub fn context(map: &HashMap<String, String>) -> Result<BTreeMap<String, String>
         ) {
             // Two keys may differ only in surrounding white space.
             if parsed.insert(name, value).is_some() {
-                violations.add(format!("context[{shown:?}]"), "stands there twice");
+                violations.add(format!("context[{shown:?}]"), "appears twice");
             }
         }
     }
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_beyond_what_can_be_counted_are_violations() {
+    fn durations_out_of_range_are_violations() {
         let day = SignedDuration::from_hours(24);
         let parsed = |seconds, nanos| {
             duration(

@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn corrections_come_back_as_they_were(
+        fn corrections_survive_a_round_trip(
             form in 0usize..4, input in "[a-z]{1,20}", system in "[a-m]{0,5}", choice in "[n-z]{1,5}",
         ) {
             let form = [Form::Verb, Form::PhraseMapping, Form::Entity, Form::Prohibition][form];
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn timestamps_come_back_as_they_were(micros in -1_000_000_000_000i64..4_000_000_000_000_000) {
+        fn timestamps_survive_a_round_trip(micros in -1_000_000_000_000i64..4_000_000_000_000_000) {
             let at = Timestamp::from_microsecond(micros).unwrap();
             prop_assert_eq!(parse::timestamp(&timestamp(at)).unwrap(), at);
             prop_assert_eq!(timestamp_from_micros(micros), timestamp(at));

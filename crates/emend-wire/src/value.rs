@@ -44,7 +44,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_come_back_as_they_were(display in "\\PC{1,20}", choice in "[a-z]{1,10}", kind in 0usize..3) {
+        fn values_survive_a_round_trip(display in "\\PC{1,20}", choice in "[a-z]{1,10}", kind in 0usize..3) {
             let value = ResourceValue::new(display, Learned::of(Kind::ALL[kind], choice));
             prop_assert_eq!(decode(&encode(&value)).unwrap(), value);
         }

@@ -65,7 +65,7 @@ mod tests {
     use super::Index;
 
     #[test]
-    fn the_verb_that_explains_most_comes_first() {
+    fn the_best_matching_verb_comes_first() {
         let found = Index::new().search("Set up a CSA");
         assert_eq!(found[0].0, "create_csa", "{found:?}");
         assert!(
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_no_word_is_not_found() {
+    fn a_verb_without_a_shared_word_is_not_found() {
         assert_eq!(Index::new().search("weather tomorrow"), []);
         assert_eq!(Index::new().search(""), []);
     }

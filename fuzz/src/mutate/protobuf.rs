@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_apart_and_together_again() {
+    fn messages_are_split_into_fields_and_reassembled() {
         let verb = VerbCorrection {
             original_input: "set up a CSA".into(),
             system_choice: "a".repeat(300),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn most_changes_of_a_message_are_messages_still() {
+    fn most_mutations_of_a_message_can_be_decoded() {
         let bytes = Correction {
             correction: Some(Oneof::Verb(VerbCorrection {
                 original_input: "set up a CSA".into(),

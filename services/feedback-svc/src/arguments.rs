@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_files_for_tls_is_told_before_the_start_and_keeps_it_from_starting() {
+    fn unusable_tls_files_are_reported_and_prevent_the_start() {
         for (arguments, told) in [
             (
                 ["--tls-cert=/nowhere/a.pem", "--tls-key=/nowhere/a.key"],

@@ -1,6 +1,4 @@
 //! The service's configuration: where its database and learning-svc are, and its limits.
-//!
-//! It must know nothing of command lines.
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
@@ -236,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_with_and_without_a_scheme() {
+    fn addresses_are_accepted_with_and_without_a_scheme() {
         for good in [
             "127.0.0.1:7402",
             "http://learning:7402",

@@ -296,7 +296,7 @@ fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig
         lifecycle.spawn("relay events", Arc::clone(relay).run(draining.clone()));
     }
     lifecycle.spawn(
-        "look into the outbox",
+        "check the outbox",
         Arc::clone(relay).ask_periodically(lifecycle.soft().clone()),
     );
 }
@@ -319,10 +319,7 @@ async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, S
     let store = SqliteStore::open(path, entropy.clone()).await?;
     let released = store.release_leases().await?;
     if released > 0 {
-        tracing::info!(
-            released,
-            "events that a process before this one had leased are due at once"
-        );
+        tracing::info!(released, "events leased by the previous process are due now");
     }
     Ok(Arc::new(store))
 }

@@ -1,7 +1,6 @@
 //! This service's metrics, besides those of its RPCs.
 //!
-//! Gauges of what is in the database are sampled by a worker; every replica shows the same values. It must know nothing
-//! of SQL.
+//! Gauges of what is in the database are sampled by a worker; every replica shows the same values.
 
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ const OUTBOX_ENTRIES: Description = Description {
     kind: Kind::Gauge,
     unit: "events",
     labels: &[],
-    help: "Events that are stored and not delivered to learning-svc yet, dead letters not counted; every replica shows the \
+    help: "Stored events that are not yet delivered to learning-svc, dead letters excluded; every replica shows the \
            same, so take the maximum and not the sum",
 };
 const OLDEST_AGE: Description = Description {
@@ -40,7 +39,7 @@ const OLDEST_AGE: Description = Description {
     kind: Kind::Gauge,
     unit: "seconds",
     labels: &[],
-    help: "How long the oldest of those events has waited, 0 where there is none; every replica shows the same, so take the \
+    help: "How long the oldest undelivered event has waited, 0 if there is none; every replica shows the same, so take the \
            maximum and not the sum",
 };
 const DEAD_LETTERS: Description = Description {
@@ -56,8 +55,8 @@ const INSTALLATION_MISMATCH: Description = Description {
     kind: Kind::Gauge,
     unit: "",
     labels: &[],
-    help: "1 while learning-svc answers as another installation than the one to which events are delivered, so that they \
-           wait in the outbox; else 0",
+    help: "1 while another installation of learning-svc answers than the one to which events are delivered, so that \
+           they wait in the outbox; otherwise 0",
 };
 const REDACTED: Description = Description {
     name: "emend_feedback_redacted_total",
@@ -170,7 +169,7 @@ mod tests {
     use crate::testing::{TestStore, feedback, stored};
 
     #[tokio::test]
-    async fn what_waits_in_the_outbox_is_shown_with_its_age() {
+    async fn pending_outbox_entries_are_shown_with_their_age() {
         let database = TestStore::sqlite().await;
         let metrics = Metrics::new();
         let own = FeedbackMetrics::register(&metrics);

@@ -17,7 +17,7 @@ use emend_proto::{
     learning::v1::{Event, EventResult},
 };
 use emend_serve::auth::Access;
-use emend_store::simulation::{Interference, Undisturbed};
+use emend_store::simulation::{Interference, NoInterference};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
@@ -39,7 +39,7 @@ pub struct Database(MemoryStore);
 
 /// One stored feedback.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct StoredFeedback {
     /// Its id.
     pub id: FeedbackId,
     /// The id of the request that stored it.
@@ -54,7 +54,7 @@ pub struct Kept {
     pub correction: Correction,
     /// For whom it is to be learned.
     pub scope: Scope,
-    /// Where it stands in the order of all feedback.
+    /// Its position in the order of all feedback.
     pub accept_order: AcceptOrder,
     /// When it was stored.
     pub received_at: Timestamp,
@@ -69,7 +69,7 @@ pub struct Kept {
 impl Database {
     /// A new, empty database whose time is that of `clock`.
     pub fn new(clock: SharedClock) -> Self {
-        Self(MemoryStore::new(clock, Arc::new(Undisturbed)))
+        Self(MemoryStore::new(clock, Arc::new(NoInterference)))
     }
 
     /// Gives it a defect from now on.
@@ -83,7 +83,7 @@ impl Database {
     }
 
     /// All feedback, oldest first.
-    pub fn feedback(&self) -> Vec<Kept> {
+    pub fn feedback(&self) -> Vec<StoredFeedback> {
         self.0.tables().all_feedback().map(kept).collect()
     }
 
@@ -98,10 +98,10 @@ impl Database {
     }
 }
 
-fn kept(feedback: &Feedback) -> Kept {
+fn kept(feedback: &Feedback) -> StoredFeedback {
     let submission = &feedback.submission;
     let outcome = feedback.outcome.as_ref();
-    Kept {
+    StoredFeedback {
         id: feedback.id,
         request_id: submission.request_id.clone(),
         namespace: submission.namespace.clone(),
@@ -124,10 +124,10 @@ pub trait Learning: Send + Sync + fmt::Debug + 'static {
 }
 
 #[derive(Debug)]
-struct Way(Arc<dyn Learning>);
+struct LearningTransport(Arc<dyn Learning>);
 
 #[async_trait::async_trait]
-impl Delivery for Way {
+impl Delivery for LearningTransport {
     async fn deliver(
         &self,
         events: Vec<Event>,
@@ -163,7 +163,7 @@ impl Replica {
             relay: worker,
         } = Parts::assemble(
             &store,
-            Arc::new(Way(learning)),
+            Arc::new(LearningTransport(learning)),
             (CommitConfig::default(), relay),
             &lifecycle,
             clock,

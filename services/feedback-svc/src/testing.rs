@@ -7,7 +7,7 @@ use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope, correction::Form,
 };
 use emend_store::{
-    simulation::Undisturbed,
+    simulation::NoInterference,
     testing::{TestDatabase, TestPostgres},
 };
 use jiff::SignedDuration;
@@ -153,7 +153,7 @@ impl TestStore {
                 (Arc::clone(&store) as _, Database::Postgres(store, database))
             }
             Backend::Memory => {
-                let store = MemoryStore::new(ManualClock::default().shared(), Arc::new(Undisturbed));
+                let store = MemoryStore::new(ManualClock::default().shared(), Arc::new(NoInterference));
                 return Some(Self {
                     store: Arc::new(store.clone()),
                     database: Database::Memory(store),
@@ -188,7 +188,7 @@ impl TestStore {
                     .await
                     .unwrap(),
             ),
-            Database::Memory(store) => Arc::new(store.connect(Arc::new(Undisturbed))),
+            Database::Memory(store) => Arc::new(store.connect(Arc::new(NoInterference))),
         }
     }
 

@@ -12,7 +12,7 @@ struct Scene {
     environment: Vec<(&'static str, String)>,
 }
 
-struct Ran {
+struct CommandOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -32,7 +32,7 @@ impl Scene {
         self.directory.path().join(name).display().to_string()
     }
 
-    fn run(&self, flags: &[&str]) -> Ran {
+    fn run(&self, flags: &[&str]) -> CommandOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_feedback-svc"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("EMEND_")) {
             command.env_remove(name);
@@ -44,7 +44,7 @@ impl Scene {
             stdout,
             stderr,
         } = command.output().expect("the program runs");
-        Ran {
+        CommandOutput {
             code: status.code(),
             stdout: String::from_utf8(stdout).expect("text"),
             stderr: String::from_utf8(stderr).expect("text"),
@@ -78,8 +78,8 @@ fn line<'a>(printed: &'a str, key: &str) -> (&'a str, &'a str) {
         .lines()
         .find(of_key)
         .unwrap_or_else(|| panic!("{key} is not in\n{printed}"));
-    let (said, source) = line.rsplit_once("  # ").expect("a source");
-    (said.trim_end(), source)
+    let (printed, source) = line.rsplit_once("  # ").expect("a source");
+    (printed.trim_end(), source)
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_flag_comes_before_the_environment_before_the_file_before_the_default() {
 }
 
 #[test]
-fn what_is_printed_can_be_given_back() {
+fn printed_settings_can_be_read_again() {
     let scene = Scene::new("relay-workers = 7\nmax-calls = 100\nallow-unauthenticated = true");
     let printed = scene
         .run(&["--config", "service.toml", "--data-dir", "x", "--print-config"])
@@ -133,7 +133,7 @@ fn what_is_printed_can_be_given_back() {
     let again = scene.run(&["--config", "again.toml", "--print-config"]).stdout;
     let values = |printed: &str| -> Vec<String> {
         let lines = printed.lines().filter_map(|line| line.rsplit_once("  # "));
-        lines.map(|(said, _)| said.trim_end().to_owned()).collect()
+        lines.map(|(printed, _)| printed.trim_end().to_owned()).collect()
     };
     assert_eq!(values(&printed), values(&again));
     assert_eq!(line(&again, "data-dir"), ("data-dir = \"x\"", "file again.toml"));
@@ -166,19 +166,19 @@ fn no_secret_is_shown() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_the_one_that_may_be_meant() {
+fn an_unknown_key_is_refused_with_the_most_similar_known_one() {
     let scene = Scene::new("relay-worker = 7");
     let ran = scene.run(&["--config", "service.toml"]);
     assert_eq!(ran.code, Some(2));
     assert_eq!(
         ran.stderr,
-        "error: service.toml: there is no setting relay-worker; is relay-workers meant?\n"
+        "error: service.toml: there is no setting relay-worker; did you mean relay-workers?\n"
     );
     assert_eq!(scene.left(), ["service.toml"], "nothing was started");
 }
 
 #[test]
-fn checking_starts_nothing_and_looks_into_the_files_that_are_named() {
+fn checking_starts_nothing_and_reads_the_named_files() {
     let scene = Scene::new("relay-workers = 7");
     let fine = scene.run(&["--config", "service.toml", "--check-config"]);
     assert_eq!((fine.code, &*fine.stdout, &*fine.stderr), (Some(0), "ok\n", ""));
@@ -221,7 +221,7 @@ fn checking_starts_nothing_and_looks_into_the_files_that_are_named() {
 }
 
 #[test]
-fn a_variable_that_nothing_reads_is_told() {
+fn an_unread_variable_is_reported() {
     let mut scene = Scene::new("");
     // In use, so that the program exits by itself.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -238,7 +238,7 @@ fn a_variable_that_nothing_reads_is_told() {
         .collect();
     assert_eq!(warnings.len(), 1, "{}", ran.stderr);
     assert!(
-        warnings[0].contains("EMEND_FEEDBACK_LISTENS; is EMEND_FEEDBACK_LISTEN meant?"),
+        warnings[0].contains("EMEND_FEEDBACK_LISTENS; did you mean EMEND_FEEDBACK_LISTEN?"),
         "{}",
         warnings[0]
     );

@@ -31,7 +31,7 @@ pub use held::{Held, Key};
 pub use rpc::{answered, refused};
 pub use says::{NAMESPACE, alias, phrase, prohibit, says, verb};
 pub use stored::Stored;
-pub use subscriber::{Heard, Subscriber};
+pub use subscriber::{StreamEvent, Subscriber};
 pub use system::{Database, System};
 pub use valve::{Flow, Valve};
 pub use wait::{eventually, within};

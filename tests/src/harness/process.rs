@@ -400,7 +400,7 @@ pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
 
 /// The result of a command that ran to its end.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     /// Its exit code.
     pub code: i32,
     /// What it wrote on standard output.
@@ -409,7 +409,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-impl Ran {
+impl CommandOutput {
     /// Its one JSON document.
     ///
     /// # Panics
@@ -423,14 +423,14 @@ impl Ran {
 ///
 /// # Panics
 /// If it can't be run, or was killed.
-pub async fn emend(arguments: &[&str]) -> Ran {
+pub async fn emend(arguments: &[&str]) -> CommandOutput {
     let mut command = Command::new(binary("emend").await);
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
     forget_settings(&mut command);
     let output = within("emend runs", command.output())
         .await
         .expect("emend can be run");
-    Ran {
+    CommandOutput {
         code: output.status.code().expect("it was not killed"),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_given_what_is_set_for_it_and_no_variable_of_the_tests() {
+    fn a_program_gets_only_the_variables_set_for_it() {
         let mut command = Command::new("feedback-svc");
         command
             .env("EMEND_FAIL_POINT", "stored:1")

@@ -35,7 +35,7 @@ impl Refusing {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         let server = Server::builder()
-            .add_service(IngestServiceServer::new(Refuse))
+            .add_service(IngestServiceServer::new(RefusingService))
             .serve_with_incoming(TcpListenerStream::new(listener));
         let serving =
             tokio::spawn(async move { server.await.expect("the server serves until it is dropped") });
@@ -52,10 +52,10 @@ impl Refusing {
 }
 
 #[derive(Debug)]
-struct Refuse;
+struct RefusingService;
 
 #[tonic::async_trait]
-impl IngestService for Refuse {
+impl IngestService for RefusingService {
     type IngestStream = BoxStream<'static, Result<IngestResponse, Status>>;
 
     async fn ingest(

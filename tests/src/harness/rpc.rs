@@ -145,7 +145,7 @@ pub async fn send_part_of_a_message(
     let request = Request::post(path)
         .header("content-type", "application/grpc")
         .header("te", "trailers")
-        .body(Body::new(Torn {
+        .body(Body::new(IncompleteBody {
             left: bytes,
             begun: false,
         }))
@@ -161,12 +161,12 @@ pub async fn send_part_of_a_message(
 }
 
 /// A message that is never complete.
-struct Torn {
+struct IncompleteBody {
     left: usize,
     begun: bool,
 }
 
-impl http_body::Body for Torn {
+impl http_body::Body for IncompleteBody {
     type Data = Bytes;
     type Error = Status;
 

@@ -23,7 +23,7 @@ use super::{
 
 /// One complete event of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum StreamEvent {
     /// The cursor was accepted.
     Resumed,
     /// Everything held was replaced.
@@ -58,7 +58,7 @@ pub struct Subscriber {
     cursor: Option<Cursor>,
     stream: Option<Streaming<Frame>>,
     /// Everything heard, over all connections.
-    pub heard: Vec<Heard>,
+    pub heard: Vec<StreamEvent>,
 }
 
 impl Subscriber {
@@ -147,7 +147,7 @@ impl Subscriber {
     ///
     /// # Panics
     /// If the stream is refused.
-    pub async fn begin(&mut self, channel: &Channel) -> Heard {
+    pub async fn begin(&mut self, channel: &Channel) -> StreamEvent {
         self.connect(channel).await.expect("a stream");
         self.next().await
     }
@@ -163,7 +163,10 @@ impl Subscriber {
             .is_none_or(|cursor| cursor.revision < revision)
         {
             let heard = self.next().await;
-            assert!(!matches!(heard, Heard::End), "the stream ended before {revision}");
+            assert!(
+                !matches!(heard, StreamEvent::End),
+                "the stream ended before {revision}"
+            );
         }
     }
 
@@ -171,14 +174,14 @@ impl Subscriber {
     ///
     /// # Panics
     /// If the stream ends first.
-    pub async fn until_heard<T>(&mut self, found: impl Fn(&Heard) -> Option<T>) -> T {
+    pub async fn until_heard<T>(&mut self, found: impl Fn(&StreamEvent) -> Option<T>) -> T {
         loop {
             let heard = self.next().await;
             if let Some(found) = found(&heard) {
                 return found;
             }
             assert!(
-                !matches!(heard, Heard::End),
+                !matches!(heard, StreamEvent::End),
                 "the stream ended before: {:?}",
                 self.heard
             );
@@ -189,28 +192,28 @@ impl Subscriber {
     ///
     /// # Panics
     /// If a guarantee is broken, or the stream ends with an error.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> StreamEvent {
         self.try_next()
             .await
             .unwrap_or_else(|status| panic!("the stream broke: {status}"))
     }
 
     /// Like [`Subscriber::next`], for streams that may break.
-    pub async fn try_next(&mut self) -> Result<Heard, Status> {
+    pub async fn try_next(&mut self) -> Result<StreamEvent, Status> {
         let heard = self.listen().await?;
         self.heard.push(heard.clone());
         Ok(heard)
     }
 
-    async fn listen(&mut self) -> Result<Heard, Status> {
+    async fn listen(&mut self) -> Result<StreamEvent, Status> {
         let heard = match self.message().await? {
-            None => Heard::End,
+            None => StreamEvent::End,
             Some(Message::Resumed(resumed)) => {
                 assert_eq!(
                     resumed.cursor, self.cursor,
                     "a resumption confirms the cursor as sent"
                 );
-                Heard::Resumed
+                StreamEvent::Resumed
             }
             Some(Message::SnapshotBegin(begin)) => {
                 let mut resources = Vec::new();
@@ -219,7 +222,7 @@ impl Subscriber {
                         Some(Message::SnapshotChunk(chunk)) => resources.extend(chunk.resources),
                         Some(Message::SnapshotEnd(end)) => break end,
                         Some(other) => panic!("within a snapshot: {other:?}"),
-                        None => return Ok(Heard::End),
+                        None => return Ok(StreamEvent::End),
                     }
                 };
                 assert_eq!(
@@ -232,7 +235,7 @@ impl Subscriber {
                 assert_eq!(cursor.revision, begin.revision);
                 self.cursor = Some(cursor);
                 self.verify_all(&end.digests);
-                Heard::Snapshot {
+                StreamEvent::Snapshot {
                     reason: begin.reason(),
                     revision: begin.revision,
                 }
@@ -242,7 +245,7 @@ impl Subscriber {
             }
             Some(Message::Update(first)) => {
                 let Some(update) = self.whole(first).await? else {
-                    return Ok(Heard::End);
+                    return Ok(StreamEvent::End);
                 };
                 self.apply(update)
             }
@@ -259,14 +262,14 @@ impl Subscriber {
                 assert!(bookmark.server_time.is_some(), "a bookmark tells the time");
                 self.cursor = Some(cursor);
                 self.verify_all(&bookmark.digests);
-                Heard::Bookmark(self.cursor().revision)
+                StreamEvent::Bookmark(self.cursor().revision)
             }
             Some(Message::Drain(drain)) => {
                 assert!(
                     drain.reconnect_after.is_some(),
                     "a farewell says when to come back"
                 );
-                Heard::Drain(drain.reason)
+                StreamEvent::Drain(drain.reason)
             }
         };
         Ok(heard)
@@ -311,7 +314,7 @@ impl Subscriber {
         Ok(Some(update))
     }
 
-    fn apply(&mut self, update: Update) -> Heard {
+    fn apply(&mut self, update: Update) -> StreamEvent {
         let before = self.cursor().clone();
         let (from, to) = (update.from_revision, update.to_revision);
         assert_eq!(
@@ -370,16 +373,16 @@ impl Subscriber {
         );
         self.cursor = Some(cursor);
         let sums = sums_of(&self.held);
-        let told: BTreeMap<Group, Sum> = update.digests.iter().map(sum).collect();
+        let stated: BTreeMap<Group, Sum> = update.digests.iter().map(sum).collect();
         for (_, key, _) in &changes {
             let group = group(key);
             assert_eq!(
-                told.get(&group).copied().unwrap_or_default(),
+                stated.get(&group).copied().unwrap_or_default(),
                 sums.get(&group).copied().unwrap_or_default(),
                 "the digest of {group:?} after {to}"
             );
         }
-        Heard::Update { from, to, changes }
+        StreamEvent::Update { from, to, changes }
     }
 
     fn replace(&mut self, resources: Vec<Resource>) {
@@ -412,9 +415,9 @@ impl Subscriber {
     }
 
     fn verify_all(&self, digests: &[Digest]) {
-        let told: BTreeMap<Group, Sum> = digests.iter().map(sum).collect();
-        assert_eq!(told.len(), digests.len(), "no group twice");
-        assert_eq!(told, sums_of(&self.held), "digests of every non-empty group");
+        let stated: BTreeMap<Group, Sum> = digests.iter().map(sum).collect();
+        assert_eq!(stated.len(), digests.len(), "no group twice");
+        assert_eq!(stated, sums_of(&self.held), "digests of every non-empty group");
     }
 }
 

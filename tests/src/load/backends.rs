@@ -50,13 +50,13 @@ const PAUSE: Duration = Duration::from_millis(15);
 pub struct Backends {
     stop: CancellationToken,
     acknowledged: Arc<AtomicUsize>,
-    writers: Vec<JoinHandle<(Vec<Said>, Asked)>>,
+    writers: Vec<JoinHandle<(Vec<AcknowledgedFeedback>, Asked)>>,
     operator: JoinHandle<BTreeMap<String, String>>,
 }
 
 /// A submission that was acknowledged.
 #[derive(Debug)]
-struct Said {
+struct AcknowledgedFeedback {
     feedback_id: FeedbackId,
     phrase: usize,
     retracted: bool,
@@ -112,27 +112,30 @@ impl Backends {
     /// If it has not.
     pub async fn end_with_one_effect_each(self, feedback: &Feedback, learning: &Learning) -> (i64, Asked) {
         self.stop.cancel();
-        let (mut said, mut asked): (Vec<Said>, Asked) = Default::default();
+        let (mut acknowledged, mut asked): (Vec<AcknowledgedFeedback>, Asked) = Default::default();
         for backend in join_all(self.writers).await {
             let (own, of_it) = backend.expect("a backend ends");
-            said.extend(own);
+            acknowledged.extend(own);
             asked.merge(of_it);
         }
         let set = self.operator.await.expect("the operator ends");
 
         let stored = feedback.all_delivered(NAMESPACE).await;
         let stored_ids: BTreeSet<String> = stored.iter().map(|stored| stored.feedback_id.clone()).collect();
-        let said_ids: BTreeSet<String> = said.iter().map(|said| said.feedback_id.to_string()).collect();
+        let acknowledged_ids: BTreeSet<String> = acknowledged
+            .iter()
+            .map(|acknowledged| acknowledged.feedback_id.to_string())
+            .collect();
         assert_eq!(
-            stored_ids, said_ids,
+            stored_ids, acknowledged_ids,
             "what was acknowledged is stored, and nothing else"
         );
-        assert_eq!(stored.len(), said.len(), "once each");
+        assert_eq!(stored.len(), acknowledged.len(), "once each");
 
         let mut live: BTreeMap<usize, i64> = BTreeMap::new();
-        for Said {
+        for AcknowledgedFeedback {
             phrase, retracted, ..
-        } in &said
+        } in &acknowledged
         {
             *live.entry(*phrase).or_default() += i64::from(!*retracted);
         }
@@ -193,20 +196,20 @@ struct Backend {
 }
 
 impl Backend {
-    async fn work(mut self, stop: CancellationToken) -> (Vec<Said>, Asked) {
-        let mut said: Vec<Said> = Vec::new();
+    async fn work(mut self, stop: CancellationToken) -> (Vec<AcknowledgedFeedback>, Asked) {
+        let mut acknowledged: Vec<AcknowledgedFeedback> = Vec::new();
         let mut submitted = 0;
         while !stop.is_cancelled() {
-            if self.dice.chance(0.2) && !said.is_empty() {
-                let index = self.dice.below(said.len());
-                let earlier = &mut said[index];
+            if self.dice.chance(0.2) && !acknowledged.is_empty() {
+                let index = self.dice.below(acknowledged.len());
+                let earlier = &mut acknowledged[index];
                 self.retract(earlier.feedback_id).await;
                 earlier.retracted = true;
             } else {
                 let phrase = self.dice.below(PHRASES);
                 let feedback_id = self.submit(submitted, phrase).await;
                 submitted += 1;
-                said.push(Said {
+                acknowledged.push(AcknowledgedFeedback {
                     feedback_id,
                     phrase,
                     retracted: false,
@@ -215,7 +218,7 @@ impl Backend {
             self.acknowledged.fetch_add(1, Ordering::SeqCst);
             sleep(PAUSE).await;
         }
-        (said, self.asked)
+        (acknowledged, self.asked)
     }
 
     /// Submits, each time from a new reporter; safe to repeat because of the request id.

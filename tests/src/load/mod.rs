@@ -1,8 +1,7 @@
 //! Load from clients that do not give up: writers that submit, retract, decide and import, and repeat each call until
 //! it is acknowledged. What was acknowledged is recorded, to be checked against what is stored in the end.
 //!
-//! All that a writer asks for follows from the load's seed and from the answers it got. The load must know nothing of
-//! what happens to the services meanwhile.
+//! All that a writer asks for follows from the load's seed and from the answers it got.
 
 pub mod backends;
 mod importer;
@@ -25,7 +24,7 @@ use futures::future::join_all;
 use tokio::{task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-pub use record::{Act, Import, Record, Refusals, Revert};
+pub use record::{Import, OperatorWrite, Record, Refusals, Revert};
 use retry::Clients;
 
 use crate::harness::{Dice, Feedback, Learning, eventually, wait::holds};

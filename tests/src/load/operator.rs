@@ -5,7 +5,7 @@ use tonic::Code;
 
 use super::{
     Writer,
-    record::{Act, Record, Revert},
+    record::{OperatorWrite, Record, Revert},
     retry::{Clients, Ended},
 };
 use crate::harness::{
@@ -52,7 +52,7 @@ pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> 
     writer.record
 }
 
-async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<Act> {
+async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<OperatorWrite> {
     let verb = *writer.dice.one_of(&VERBS);
     let request = PutResourceRequest {
         key: Some(phrase_key(key)),
@@ -66,12 +66,12 @@ async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) ->
     };
     match clients.until_answered(writer, "a put", call).await {
         // Revision 0: it already had this value, perhaps from an earlier attempt.
-        Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, Some(verb)),
+        Ended::Acknowledged(answer, _) => operator_write(answer.into_inner().revision, key, Some(verb)),
         Ended::Refused(refusal) => panic!("{}: a put was refused: {refusal}", writer.name),
     }
 }
 
-async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<Act> {
+async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<OperatorWrite> {
     let request = DeleteResourceRequest {
         key: Some(phrase_key(key)),
         reason: "an operator's decision".into(),
@@ -82,15 +82,15 @@ async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str)
         async move { client.resources.clone().delete_resource(request).await }
     };
     match clients.until_answered(writer, "a deletion", call).await {
-        Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, None),
+        Ended::Acknowledged(answer, _) => operator_write(answer.into_inner().revision, key, None),
         // Nothing was there, or an earlier attempt deleted it.
         Ended::Refused(refusal) if refusal.code == Code::NotFound => None,
         Ended::Refused(refusal) => panic!("{}: a deletion was refused: {refusal}", writer.name),
     }
 }
 
-fn told(revision: i64, key: &str, value: Option<&str>) -> Option<Act> {
-    (revision > 0).then(|| Act {
+fn operator_write(revision: i64, key: &str, value: Option<&str>) -> Option<OperatorWrite> {
+    (revision > 0).then(|| OperatorWrite {
         revision,
         key: key.to_owned(),
         value: value.map(str::to_owned),

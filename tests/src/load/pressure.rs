@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(5);
 
 /// The outcome of one call.
 #[derive(Debug)]
-pub struct Called {
+pub struct CallResult {
     /// From the call to its answer.
     pub took: Duration,
     /// Why it was refused; `None` if it was not.
@@ -32,12 +32,12 @@ pub struct Called {
 
 /// The outcomes of all calls.
 #[derive(Debug, Default)]
-pub struct Answers(Vec<Called>);
+pub struct Answers(Vec<CallResult>);
 
-async fn called(call: impl Future<Output = Result<(), Status>>) -> Called {
+async fn called(call: impl Future<Output = Result<(), Status>>) -> CallResult {
     let begun = Instant::now();
     let answer = call.await;
-    Called {
+    CallResult {
         took: begun.elapsed(),
         refusal: answer.err().map(Explained::from),
     }

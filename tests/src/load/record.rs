@@ -18,7 +18,7 @@ pub struct Record {
     /// Retracted feedback, by id.
     pub retracted: BTreeSet<String>,
     /// What operators did, with the revisions that they were told.
-    pub acts: Vec<Act>,
+    pub acts: Vec<OperatorWrite>,
     /// What operators reverted.
     pub reverts: Vec<Revert>,
     /// Imports that changed something.
@@ -29,7 +29,7 @@ pub struct Record {
 
 /// What an operator did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Act {
+pub struct OperatorWrite {
     /// The revision that did it.
     pub revision: i64,
     /// The normalised key.
@@ -143,13 +143,13 @@ impl Record {
         }
         for (id, request) in &self.stored {
             match ids.get(id.as_str()) {
-                None => found.push(format!("{id} ({request}) was acknowledged and is lost")),
+                None => found.push(format!("{id} ({request}) was acknowledged, but is not stored")),
                 Some(feedback) if feedback.request_id != *request => found.push(format!(
                     "{id} was acknowledged to request {request}, and is stored of {}",
                     feedback.request_id
                 )),
                 Some(feedback) if feedback.retracted_at.is_some() != self.retracted.contains(id) => {
-                    found.push(format!("{id}: taken back and acknowledged differ"));
+                    found.push(format!("{id}: stored and acknowledged retraction differ"));
                 }
                 Some(_) => {}
             }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_invented_doubled_or_not_taken_back_is_found() {
+    fn lost_unknown_duplicate_and_unretracted_feedback_is_found() {
         let record = Record {
             stored: BTreeMap::from([("a".into(), "1".into()), ("b".into(), "2".into())]),
             retracted: BTreeSet::from(["b".into()]),
@@ -183,7 +183,7 @@ mod tests {
         for (wrong, what) in [
             (
                 vec![feedback("b", "2", true)],
-                "a (1) was acknowledged and is lost",
+                "a (1) was acknowledged, but is not stored",
             ),
             (
                 [whole.to_vec(), vec![feedback("c", "3", false)]].concat(),
@@ -191,11 +191,11 @@ mod tests {
             ),
             (
                 vec![feedback("a", "1", false), feedback("b", "2", false)],
-                "b: taken back",
+                "b: stored and acknowledged retraction",
             ),
             (
                 vec![feedback("a", "1", true), feedback("b", "2", true)],
-                "a: taken back",
+                "a: stored and acknowledged retraction",
             ),
             (
                 [whole.to_vec(), vec![feedback("c", "1", false)]].concat(),

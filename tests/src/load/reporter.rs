@@ -156,7 +156,7 @@ async fn retract(writer: &mut Writer, clients: &mut Clients<Feedback>, id: &str)
     match clients.until_answered(writer, "a retraction", call).await {
         Ended::Acknowledged(answer, _) => {
             let stored = answer.into_inner().feedback.expect("an answer has the feedback");
-            assert!(stored.retracted_at.is_some(), "it is taken back: {stored:?}");
+            assert!(stored.retracted_at.is_some(), "it is retracted: {stored:?}");
         }
         Ended::Refused(refusal) => panic!("{}: a retraction was refused: {refusal}", writer.name),
     }

@@ -71,7 +71,7 @@ impl<C: Clone> Clients<C> {
                 Ok(Err(status)) => Explained::from(&status),
                 Err(_) => Explained::from(&Status::deadline_exceeded("the client waited long enough")),
             };
-            if !is_worth_another_try(&failed) {
+            if !is_retryable(&failed) {
                 return Ended::Refused(failed);
             }
             assert!(
@@ -89,7 +89,7 @@ impl<C: Clone> Clients<C> {
 }
 
 /// Failures that may pass by themselves: refusals that say so, and broken connections.
-fn is_worth_another_try(failed: &Explained) -> bool {
+fn is_retryable(failed: &Explained) -> bool {
     match (&failed.reason, failed.code) {
         (_, Code::Unavailable | Code::ResourceExhausted) => {
             // A caller that is turned away is told when to come back; a broken connection says nothing.

@@ -37,7 +37,7 @@ async fn wary_system() -> System {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_in_a_black_hole_says_how_stale_it_is_and_comes_back_by_itself() {
+async fn a_node_in_a_black_hole_reports_its_staleness_and_recovers() {
     let system = wary_system().await;
     let learning = system.learning();
     let road = Gateway::to(system.learning[0].address()).await;
@@ -133,7 +133,7 @@ async fn learning_svc_in_a_black_hole_makes_outcomes_pending_and_loses_nothing()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_submission_whose_answer_is_lost_is_repeated_and_has_one_effect() {
+async fn a_submission_with_a_lost_answer_is_repeated_with_one_effect() {
     let system = wary_system().await;
     let road = Gateway::to(system.feedback[0].address()).await;
     let backend = wary::backend(road.address()).deadline(Duration::from_mins(1));

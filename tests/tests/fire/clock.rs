@@ -31,12 +31,12 @@ fn now() -> i64 {
 /// A reporter who says something different each time, one after the other, with user scope: what they said last is what
 /// they get.
 #[derive(Debug, Default)]
-struct Waverer {
+struct UndecidedReporter {
     said: usize,
     last_order: i64,
 }
 
-impl Waverer {
+impl UndecidedReporter {
     /// The last acknowledged choice.
     fn choice(&self) -> &'static str {
         CHOICES[self.said % CHOICES.len()]
@@ -69,7 +69,7 @@ impl Waverer {
 
     /// Checks that every statement is stored and evaluated, and that the last one counts. Answers with when that was
     /// decided, by learning-svc's clock, in milliseconds.
-    async fn has_their_way(&self, run: &Run, feedback: &Feedback) -> i64 {
+    async fn last_statement_counts(&self, run: &Run, feedback: &Feedback) -> i64 {
         let learning = run.fleet.learning_clients().remove(0);
         let stored = feedback.list(feedback.list_request(NAMESPACE)).await;
         let own: BTreeMap<String, _> = stored
@@ -124,7 +124,7 @@ async fn either_clock_steps(name: &str, storage: Storage) {
     feedback_clock.starts(&mut fleet.feedback[0]).await;
     let mut run = Run::begin(name, fleet).await;
     let feedback = run.fleet.feedback_clients().remove(0);
-    let mut jane = Waverer::default();
+    let mut jane = UndecidedReporter::default();
     for _ in 0..rounds(1, 20) {
         for ahead in [-HOUR, 0] {
             run.goes_on().await;
@@ -141,7 +141,7 @@ async fn either_clock_steps(name: &str, storage: Storage) {
             nothing_is_held_for_long(&run.fleet, database_ahead).await;
 
             learning_clock.starts(&mut run.fleet.learning[0]).await;
-            jane.has_their_way(&run, &feedback).await;
+            jane.last_statement_counts(&run, &feedback).await;
             run.goes_on().await;
             run.fleet.feedback[0].is_ready().await;
         }
@@ -151,7 +151,7 @@ async fn either_clock_steps(name: &str, storage: Storage) {
             learning_clock.steps_to(ahead);
             let began = now();
             jane.changes_their_mind(&mut run, &feedback).await;
-            let decided_at = jane.has_their_way(&run, &feedback).await;
+            let decided_at = jane.last_statement_counts(&run, &feedback).await;
             assert_between(began, decided_at, ahead);
             run.goes_on().await;
             run.fleet.learning[0].is_ready().await;
@@ -217,7 +217,7 @@ async fn leases_last_until_their_end(fleet: &Fleet) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_replicas_whose_clocks_differ_the_later_word_counts_and_neither_takes_the_others_events() {
+async fn replicas_with_different_clocks_count_the_later_vote_and_keep_their_leases() {
     bounded(async {
         let Some(mut clock) = OwnClock::right() else {
             return;
@@ -232,7 +232,7 @@ async fn of_two_replicas_whose_clocks_differ_the_later_word_counts_and_neither_t
         let mut run = Run::begin("skew", fleet).await;
         let feedback = run.fleet.feedback_clients();
         let ahead = [0, FAST];
-        let mut jane = Waverer::default();
+        let mut jane = UndecidedReporter::default();
         for _ in 0..rounds(2, 20) {
             for _ in 0..5 {
                 for _ in 0..=run.dice.below(4) {
@@ -241,7 +241,7 @@ async fn of_two_replicas_whose_clocks_differ_the_later_word_counts_and_neither_t
                     let said_at = jane.changes_their_mind(&mut run, &feedback[via]).await;
                     assert_between(began, said_at, ahead[via]);
                 }
-                jane.has_their_way(&run, &feedback[jane.said % 2]).await;
+                jane.last_statement_counts(&run, &feedback[jane.said % 2]).await;
             }
             run.goes_on().await;
         }
@@ -254,7 +254,7 @@ async fn of_two_replicas_whose_clocks_differ_the_later_word_counts_and_neither_t
         }
         leases_last_until_their_end(&run.fleet).await;
         run.fleet.start_all().await;
-        jane.has_their_way(&run, &feedback[0]).await;
+        jane.last_statement_counts(&run, &feedback[0]).await;
         run.goes_on().await;
         run.ends_well().await;
     })

@@ -75,7 +75,7 @@ fn directories(storage: &Storage) -> [&Path; 2] {
 }
 
 /// Fills the services' disks in turn. Refused callers are told so, with this code and reason.
-async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Code, &str)) {
+async fn failure_is_reported(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Code, &str)) {
     let directories = directories(&storage).map(Path::to_owned);
     let mut fleet = Fleet::stopped(storage, 1, 1).await;
     disks[0].hold(&mut fleet.feedback[0]);
@@ -107,7 +107,7 @@ async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Co
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
+async fn a_full_disk_is_reported_and_freed_space_is_used() {
     bounded(async {
         let storage = Storage::sqlite();
         let [feedback, learning] = directories(&storage);
@@ -116,18 +116,18 @@ async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
             (Disk::mounted(feedback).await, Disk::mounted(learning).await)
         {
             let refusal = (Code::ResourceExhausted, "STORAGE_FULL");
-            is_said_so("disk", storage, [feedback, learning], refusal).await;
+            failure_is_reported("disk", storage, [feedback, learning], refusal).await;
         }
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_may_get_no_longer_are_said_so_and_when_they_may_all_goes_on() {
+async fn a_file_size_limit_is_reported_and_lifting_it_is_enough() {
     bounded(async {
         if let (Some(feedback), Some(learning)) = (Disk::size_limit().await, Disk::size_limit().await) {
             let refusal = (Code::Unavailable, "DATABASE_UNAVAILABLE");
-            is_said_so("file-size", Storage::sqlite(), [feedback, learning], refusal).await;
+            failure_is_reported("file-size", Storage::sqlite(), [feedback, learning], refusal).await;
         }
     })
     .await;

@@ -142,12 +142,12 @@ fn tell(round: usize, faults: &[Fault]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_road_after_the_other_goes_bad_on_sqlite() {
+async fn nothing_is_lost_while_one_connection_after_another_fails_on_sqlite() {
     bad_roads(Database::sqlite(), seed("bad roads", 31)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_road_after_the_other_goes_bad_on_postgresql() {
+async fn nothing_is_lost_while_one_connection_after_another_fails_on_postgresql() {
     if let Some(database) = Database::postgres().await {
         bad_roads(database, seed("bad roads", 32)).await;
     }
@@ -174,12 +174,12 @@ async fn scrambled(database: Database, seed: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_arrive_in_any_order_and_again_on_sqlite() {
+async fn events_may_arrive_reordered_and_repeated_on_sqlite() {
     scrambled(Database::sqlite(), seed("scrambled events", 33)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_arrive_in_any_order_and_again_on_postgresql() {
+async fn events_may_arrive_reordered_and_repeated_on_postgresql() {
     if let Some(database) = Database::postgres().await {
         scrambled(database, seed("scrambled events", 34)).await;
     }
@@ -187,7 +187,7 @@ async fn events_arrive_in_any_order_and_again_on_postgresql() {
 
 /// Replicas answer with random delays, and nodes are moved from one to the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_move_between_replicas_that_answer_late() {
+async fn nodes_move_between_slow_replicas() {
     let Some(database) = Database::postgres().await else {
         return;
     };

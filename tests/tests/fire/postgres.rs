@@ -37,7 +37,7 @@ async fn a_database_that_is_restarted_or_killed_loses_nothing() {
 /// The host silently disappears and another takes its place: existing connections are never answered again and never
 /// end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_falls_silent_is_left_by_every_replica_by_itself() {
+async fn every_replica_leaves_a_database_that_falls_silent() {
     bounded(async {
         let Some(server) = Server::start().await else {
             return;
@@ -88,7 +88,7 @@ async fn a_database_that_falls_silent_is_left_by_every_replica_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
+async fn a_standby_that_lacks_the_last_seconds_is_detected() {
     bounded(async {
         let Some(mut server) = Server::start().await else {
             return;
@@ -132,7 +132,7 @@ async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
             assert!(!lost.is_empty(), "what came after it is lost");
             assert!(
                 lost.iter()
-                    .all(|lost| lost.contains("is lost") || lost.contains("taken back")),
+                    .all(|lost| lost.contains("is not stored") || lost.contains("retraction")),
                 "{lost:?}"
             );
             run.lost_its_tail(kept);
@@ -145,7 +145,7 @@ async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_failover_lost_is_not_delivered_from_memory() {
+async fn events_lost_in_a_failover_are_not_delivered_from_memory() {
     bounded(async {
         let Some(mut server) = Server::start().await else {
             return;

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 /// What else the operator does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Care {
+enum AfterRestore {
     /// `emend admin new-epoch` before the services start again, as the manual says.
     NewEpoch,
     /// Nothing more: the services are stopped and started.
@@ -21,7 +21,7 @@ enum Care {
     None,
 }
 
-async fn yesterday_comes_back(name: &str, care: Care) {
+async fn backup_is_restored(name: &str, after_restore: AfterRestore) {
     let Some(mut server) = Server::start().await else {
         return;
     };
@@ -45,13 +45,13 @@ async fn yesterday_comes_back(name: &str, care: Care) {
         node.until(head).await;
     }
 
-    if care != Care::None {
+    if after_restore != AfterRestore::None {
         run.fleet.stop_all().await;
     }
     server.stop().await;
     server.restore(&backup).await;
     server.start_again().await;
-    if care == Care::NewEpoch {
+    if after_restore == AfterRestore::NewEpoch {
         let mut new_epoch = Command::new(binary("emend").await);
         new_epoch.args(["admin", "new-epoch", "--database-url", &server.url()]);
         run_to_its_end("emend admin new-epoch", new_epoch).await.unwrap();
@@ -66,15 +66,15 @@ async fn yesterday_comes_back(name: &str, care: Care) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_equal_a_restored_database_with_a_new_epoch() {
-    bounded(yesterday_comes_back("restore-epoch", Care::NewEpoch)).await;
+    bounded(backup_is_restored("restore-epoch", AfterRestore::NewEpoch)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_equal_a_restored_database_under_services_that_start_again() {
-    bounded(yesterday_comes_back("restore-restarts", Care::Restarts)).await;
+    bounded(backup_is_restored("restore-restarts", AfterRestore::Restarts)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_equal_a_database_that_was_restored_behind_running_services() {
-    bounded(yesterday_comes_back("restore-running", Care::None)).await;
+    bounded(backup_is_restored("restore-running", AfterRestore::None)).await;
 }

@@ -109,7 +109,7 @@ async fn listen(channel: Channel, request: SubscribeRequest, begun: Arc<AtomicUs
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_farewell() {
+async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_drain() {
     let mut deployment = Deployment::sqlite().await;
     // Without the gateway, which would hide how connections end.
     deployment.learning.kill().await;
@@ -298,12 +298,12 @@ async fn submissions_are_stored_or_refused(mut deployment: Deployment) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_sqlite() {
+async fn submissions_in_flight_are_stored_or_refused_and_none_hangs_on_sqlite() {
     submissions_are_stored_or_refused(Deployment::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_postgresql() {
+async fn submissions_in_flight_are_stored_or_refused_and_none_hangs_on_postgresql() {
     if let Some(deployment) = Deployment::postgres().await {
         submissions_are_stored_or_refused(deployment).await;
     }
@@ -348,7 +348,7 @@ async fn half_open(address: SocketAddr) -> Vec<TcpStream> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
+async fn unfinished_connections_and_calls_do_not_delay_the_shutdown() {
     let mut up = Up::start().await;
     let mut connections = Vec::new();
     for address in [up.feedback, up.learning] {
@@ -367,7 +367,10 @@ async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
     let status = ends(&mut up.process).await;
     assert_good(status, &up.process);
     let output = up.process.output();
-    assert!(!output.contains("stopping hard"), "in good order:\n{output}");
+    assert!(
+        !output.contains("stopping hard"),
+        "shut down gracefully:\n{output}"
+    );
     // Nothing was sent, so there is nothing to refuse.
     within("ingesting ends", ingest).await.unwrap().unwrap();
     for call in calls {
@@ -397,7 +400,7 @@ async fn deaf(address: SocketAddr) -> Recorder {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_read_holds_it_no_longer_than_its_deadline() {
+async fn a_client_that_does_not_read_delays_the_shutdown_to_its_deadline_at_most() {
     let mut up = Up::start().await;
     let deaf = deaf(up.learning).await;
     // Its deadline is ten seconds. The harness waits longer, so that the process either ends by itself or is reported
@@ -419,7 +422,7 @@ async fn unread(address: SocketAddr) -> Streaming<Frame> {
 }
 
 /// One signal asks it to end; something holds it up; a second signal ends it immediately.
-async fn is_ended_by_a_second(signal: &str, process: &mut Process, address: SocketAddr) {
+async fn is_ended_by_a_second_signal(signal: &str, process: &mut Process, address: SocketAddr) {
     process.signal(signal).await;
     is_ending(address).await;
     process.signal(signal).await;
@@ -436,15 +439,15 @@ async fn a_second_signal_ends_each_program_at_once() {
     let feedback = deployment.start_feedback().await;
     let _deaf = deaf(learning).await;
     let process = deployment.learning.process.as_mut().unwrap();
-    is_ended_by_a_second("TERM", process, learning).await;
+    is_ended_by_a_second_signal("TERM", process, learning).await;
 
     let _unread = unread(feedback).await;
     let process = deployment.feedback.process.as_mut().unwrap();
-    is_ended_by_a_second("INT", process, feedback).await;
+    is_ended_by_a_second_signal("INT", process, feedback).await;
 
     for signal in ["TERM", "INT"] {
         let mut up = Up::start().await;
         let _deaf = deaf(up.learning).await;
-        is_ended_by_a_second(signal, &mut up.process, up.learning).await;
+        is_ended_by_a_second_signal(signal, &mut up.process, up.learning).await;
     }
 }

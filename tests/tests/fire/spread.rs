@@ -9,7 +9,7 @@ use emend_tests::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_streams_of_a_killed_replica_go_on_at_the_others() {
+async fn the_streams_of_a_killed_replica_continue_at_the_others() {
     bounded(async {
         let streams = rounds(300, 3_000);
         if streams > 300 {

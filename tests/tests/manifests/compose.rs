@@ -73,7 +73,7 @@ fn port(address: &str) -> &str {
 }
 
 #[tokio::test]
-async fn the_programs_are_set_up_for_each_other() {
+async fn the_programs_are_configured_for_each_other() {
     let compose = yaml("compose.yaml");
     let all = services(&compose);
     let [feedback, learning] = ["feedback", "learning"].map(|name| &all[name]);
@@ -102,7 +102,7 @@ async fn the_programs_are_set_up_for_each_other() {
 }
 
 #[test]
-fn what_is_mounted_is_there_and_nothing_is_reached_from_elsewhere() {
+fn mounted_files_exist_and_ports_are_on_loopback_only() {
     let compose = yaml("compose.yaml");
     let volumes = compose["volumes"].as_object().unwrap();
     for (name, service) in services(&compose) {

@@ -142,7 +142,7 @@ fn expect_ports(
 }
 
 #[test]
-fn what_manifests_say_of_each_other_is_there() {
+fn references_between_manifests_are_valid() {
     for (overlay, components) in [
         ("dev", &[][..]),
         ("dev", &["pod-monitor", "traces"]),
@@ -160,7 +160,7 @@ fn what_manifests_say_of_each_other_is_there() {
 }
 
 #[test]
-fn what_does_not_go_together_is_found() {
+fn a_reference_to_a_missing_object_is_found() {
     let Some(objects) = render("dev", &["autoscaling"]) else {
         return;
     };
@@ -201,7 +201,7 @@ fn addresses_in_the_files_are_those_of_services() {
 }
 
 #[test]
-fn services_say_which_protocol_it_is() {
+fn ports_of_services_name_their_protocol() {
     for (components, protocol) in [(["open-network"], "kubernetes.io/h2c"), (["tls"], "https")] {
         let Some(objects) = render("prod", &components) else {
             return;
@@ -217,7 +217,7 @@ fn services_say_which_protocol_it_is() {
 }
 
 #[test]
-fn nobody_is_let_in_or_out_but_by_name() {
+fn only_named_peers_may_connect() {
     let Some(objects) = render("prod", &["open-network", "pod-monitor", "autoscaling"]) else {
         return;
     };
@@ -273,7 +273,7 @@ fn connections(objects: &Objects) -> u32 {
 }
 
 #[test]
-fn all_replicas_have_room_in_a_postgresql_as_it_comes() {
+fn all_replicas_fit_into_the_default_connections_of_postgresql() {
     /// `max_connections` without `superuser_reserved_connections`.
     const DEFAULT: u32 = 100 - 3;
     let Some(objects) = render("prod", &["open-network"]) else {
@@ -300,7 +300,7 @@ fn all_replicas_have_room_in_a_postgresql_as_it_comes() {
 
 /// The sum from the page on deploying, with the measured cost of one of each.
 #[test]
-fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
+fn the_memory_limit_covers_what_the_settings_allow() {
     const ITSELF: u64 = 30 << 20;
     const CALL: u64 = 20_000;
     const STREAM_BUFFER: u64 = 64 << 20;
@@ -349,7 +349,7 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
 }
 
 #[test]
-fn feedback_svc_may_deliver_before_an_overlay_says_who_else_may_do_what() {
+fn prod_with_tls_lets_feedback_svc_deliver_by_default() {
     let Some(objects) = render("prod", &["tls"]) else {
         return;
     };
@@ -366,7 +366,7 @@ fn feedback_svc_may_deliver_before_an_overlay_says_who_else_may_do_what() {
 }
 
 #[test]
-fn who_may_do_what_changes_without_new_pods_and_the_ca_keeps_its_key() {
+fn access_rules_change_without_new_pods_and_the_ca_keeps_its_key() {
     let Some(objects) = render("prod", &["tls"]) else {
         return;
     };

@@ -146,9 +146,9 @@ async fn is_confined(pod: &Pod) {
         ("EMEND_FEEDBACK_ADDR", "127.0.0.1:0"),
         ("EMEND_LEARNING_ADDR", "127.0.0.1:0"),
     ];
-    let (code, _, told) = pod.run(&[], &elsewhere).await;
+    let (code, _, printed) = pod.run(&[], &elsewhere).await;
     assert_ne!(code, Some(0));
-    assert!(told.contains("/srv/emend"), "{told}");
+    assert!(printed.contains("/srv/emend"), "{printed}");
 }
 
 pub(crate) async fn ends_well(mut process: Process) {
@@ -277,7 +277,7 @@ async fn metrics_are_served_where_the_pod_monitor_looks() {
 }
 
 #[tokio::test]
-async fn without_a_word_about_callers_prod_does_not_listen() {
+async fn prod_without_authentication_does_not_listen() {
     let Some(objects) = render("prod", &[]) else {
         return;
     };
@@ -295,8 +295,8 @@ async fn without_a_word_about_callers_prod_does_not_listen() {
         let Some(pod) = Pod::make(&objects, &workload, &secrets).await else {
             return;
         };
-        let (code, _, told) = pod.run(&["--check-config"], &[]).await;
-        assert_eq!(code, Some(2), "{told}");
-        assert!(told.contains("refusing to listen on 0.0.0.0"), "{told}");
+        let (code, _, printed) = pod.run(&["--check-config"], &[]).await;
+        assert_eq!(code, Some(2), "{printed}");
+        assert!(printed.contains("refusing to listen on 0.0.0.0"), "{printed}");
     }
 }

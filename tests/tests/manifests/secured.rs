@@ -149,10 +149,10 @@ impl Caller {
     }
 
     async fn refused(&self, certificate: &str, command: &[&str], why: &str) {
-        let (code, _, told) = self.says(certificate, command).await;
+        let (code, _, printed) = self.says(certificate, command).await;
         assert!(
-            code != Some(0) && told.contains(why),
-            "{certificate}: {why}: {told}"
+            code != Some(0) && printed.contains(why),
+            "{certificate}: {why}: {printed}"
         );
     }
 }
@@ -191,9 +191,9 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
         for (name, what) in workload.probes() {
             probe(workload, name, &what, &at).await;
         }
-        let (code, told, _) = pod.run(&["--probe"], &variables).await;
+        let (code, printed, _) = pod.run(&["--probe"], &variables).await;
         assert_eq!(
-            (code, told),
+            (code, printed),
             (Some(0), format!("/readyz at {operators}: ready\n")),
             "{service}"
         );
@@ -235,14 +235,14 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
         "--reporter=ana",
         "--wait",
     ];
-    let (code, out, told) = caller.says("search-backend", &submit).await;
-    assert_eq!(code, Some(0), "{told}");
+    let (code, out, printed) = caller.says("search-backend", &submit).await;
+    assert_eq!(code, Some(0), "{printed}");
     let stored: Value = serde_json::from_str(&out).unwrap();
     // It is evaluated, so the relay, as an ingester, has delivered it.
     assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{stored}");
     let resolve = ["resolve", "j. smith", "--kind=entity"];
-    let (code, out, told) = caller.says("search-backend", &resolve).await;
-    assert_eq!(code, Some(0), "{told}");
+    let (code, out, printed) = caller.says("search-backend", &resolve).await;
+    assert_eq!(code, Some(0), "{printed}");
     let resolved: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(resolved["match"]["value"], "jane.smith", "{resolved}");
 

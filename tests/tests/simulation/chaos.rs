@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_store::simulation::Undisturbed;
+use emend_store::simulation::NoInterference;
 use jiff::SignedDuration;
 use tokio::{
     task::JoinSet,
@@ -135,7 +135,7 @@ fn step_a_clock(world: &World, feedback: usize, learning: usize) {
 /// Restores the learning database to its state of some seconds before.
 async fn lose_tail(world: Arc<World>) {
     sleep(world.some_millis(3_000)).await;
-    let database = world.learning_database.connect(Arc::new(Undisturbed));
+    let database = world.learning_database.connect(Arc::new(NoInterference));
     let backup = database.back_up();
     sleep(world.some_millis(4_000)).await;
     world

@@ -8,8 +8,8 @@ use emend_base::SystemClock;
 use emend_core::{
     Ballot, CandidateId, ContestId, FeedbackId, Policy, Revision, ballots::Tally, correction::scope_user,
 };
-use emend_store::simulation::Undisturbed;
-use feedback_svc::simulation::Kept;
+use emend_store::simulation::NoInterference;
+use feedback_svc::simulation::StoredFeedback;
 use learning_svc::{
     app::{App, Follower},
     store::memory::MemoryStore,
@@ -37,7 +37,7 @@ pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
     }
     let kept = world.feedback_database.feedback();
     stored(world, acknowledged, &kept);
-    let store = world.learning_database.connect(Arc::new(Undisturbed));
+    let store = world.learning_database.connect(Arc::new(NoInterference));
     let app = App::new(
         Arc::new(store.clone()),
         Arc::new(Nobody),
@@ -70,7 +70,7 @@ impl Follower for Nobody {
 }
 
 /// Checks that what was acknowledged is stored once.
-fn stored(world: &World, acknowledged: &Acknowledged, kept: &[Kept]) {
+fn stored(world: &World, acknowledged: &Acknowledged, kept: &[StoredFeedback]) {
     let mut of_request: BTreeMap<String, FeedbackId> = BTreeMap::new();
     for kept in kept {
         if let Some(request) = &kept.request_id
@@ -102,7 +102,7 @@ fn stored(world: &World, acknowledged: &Acknowledged, kept: &[Kept]) {
 
 /// Checks that every event was applied exactly once: the inbox has an entry for each, and there is a ballot for each
 /// piece of feedback.
-fn applied_once(world: &World, store: &MemoryStore, kept: &[Kept]) {
+fn applied_once(world: &World, store: &MemoryStore, kept: &[StoredFeedback]) {
     let events = kept.len() + kept.iter().filter(|kept| kept.retracted).count();
     let applied = store.applied_events();
     if applied != events {
@@ -126,7 +126,7 @@ fn applied_once(world: &World, store: &MemoryStore, kept: &[Kept]) {
 }
 
 /// The ballot that a piece of feedback casts, and its contest.
-fn ballot(kept: &Kept) -> (ContestId, Ballot) {
+fn ballot(kept: &StoredFeedback) -> (ContestId, Ballot) {
     let user = scope_user(kept.scope, kept.reporter.id.as_ref()).expect("it was accepted");
     let proposal = kept.correction.proposal(&kept.namespace, user);
     let contest = proposal.key.contest_id();
@@ -144,7 +144,7 @@ fn ballot(kept: &Kept) -> (ContestId, Ballot) {
 }
 
 /// Checks that the feedback, recounted by the rules alone and in any order, gives the candidates' figures.
-fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
+fn votes(world: &World, store: &MemoryStore, kept: &[StoredFeedback]) {
     let mut contests: BTreeMap<ContestId, Vec<Ballot>> = BTreeMap::new();
     for kept in kept.iter().filter(|kept| !kept.retracted) {
         let (contest, ballot) = ballot(kept);

@@ -39,7 +39,7 @@ use learning_svc::store::memory::Defect as LearningDefect;
 
 use crate::{
     sabotage::{Sabotage, StreamDefect},
-    schedule::{Played, Season, play, play_many},
+    schedule::{Played, ScheduleRun, play, play_many},
 };
 
 /// The number of schedules by default.
@@ -63,7 +63,7 @@ fn show(played: &Played) -> String {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "how many schedules were played, and how fast")]
-fn every_schedule_ends_with_nothing_lost_and_everybody_at_the_newest_state() {
+fn every_schedule_ends_with_nothing_lost_and_all_nodes_current() {
     if let Ok(seed) = env::var("EMEND_TEST_SEED") {
         let seed = seed.parse().expect("EMEND_TEST_SEED is a number");
         let played = play(seed, None, true);
@@ -72,7 +72,7 @@ fn every_schedule_ends_with_nothing_lost_and_everybody_at_the_newest_state() {
         return;
     }
     let count = short_or_long(SHORT, LONG);
-    let Season { played, took, failed } = play_many(0, count, None);
+    let ScheduleRun { played, took, failed } = play_many(0, count, None);
     eprintln!(
         "{played} schedules in {took:.1?}: {:.0} a second",
         f64::from(u32::try_from(played).unwrap_or(u32::MAX)) / took.as_secs_f64()
@@ -96,8 +96,8 @@ fn a_seed_always_plays_the_same_schedule() {
 
 /// Breaks one thing on purpose and checks that it is noticed within the number of schedules that CI plays.
 #[expect(clippy::print_stderr, reason = "how long it took to notice")]
-fn is_noticed(sabotage: Sabotage) {
-    let Season { played, failed, .. } = play_many(0, SHORT, Some(sabotage));
+fn is_detected(sabotage: Sabotage) {
+    let ScheduleRun { played, failed, .. } = play_many(0, SHORT, Some(sabotage));
     match failed {
         Some(failed) => eprintln!(
             "{sabotage:?}: schedule {played}, seed {}: {:.200}",
@@ -114,7 +114,7 @@ macro_rules! noticed {
             $(
                 #[test]
                 fn $name() {
-                    is_noticed($sabotage);
+                    is_detected($sabotage);
                 }
             )*
         }

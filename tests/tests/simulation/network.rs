@@ -116,7 +116,7 @@ fn serve(
             Ok(response) => {
                 for result in &response.results {
                     if let Some(event_result::Result::Outcome(outcome)) = &result.result {
-                        world.note_told(&result.event_id, outcome);
+                        world.check_outcome(&result.event_id, outcome);
                     }
                 }
                 if let Some(answer) = answer {

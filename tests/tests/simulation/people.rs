@@ -238,10 +238,10 @@ async fn operator(world: Arc<World>) {
         sleep(world.some_millis(2_000)).await;
         let slot = &world.learning[world.dice.below(world.learning.len())];
         let Some(running) = slot.running() else { continue };
-        let deed = Deed::draw(&world);
-        let line = format!("{deed:?}");
+        let action = OperatorAction::draw(&world);
+        let line = format!("{action:?}");
         // It may fail and yet have been done: what counts is that everything stays sound.
-        let work = deed.done(running.replica.app().clone());
+        let work = action.done(running.replica.app().clone());
         let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
         world
             .trace
@@ -251,7 +251,7 @@ async fn operator(world: Arc<World>) {
 
 /// What an operator does.
 #[derive(Debug)]
-enum Deed {
+enum OperatorAction {
     Put(Put),
     Delete(Delete),
     Revert(Revert),
@@ -259,7 +259,7 @@ enum Deed {
     Policy(PolicyUpdate),
 }
 
-impl Deed {
+impl OperatorAction {
     fn draw(world: &World) -> Self {
         let dice = &world.dice;
         let form = if dice.chance(0.5) {

@@ -92,7 +92,7 @@ pub(crate) fn play(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Playe
 
 /// The result of many schedules.
 #[derive(Debug)]
-pub(crate) struct Season {
+pub(crate) struct ScheduleRun {
     pub(crate) played: u64,
     pub(crate) took: Duration,
     /// The failed schedule with the lowest seed.
@@ -100,7 +100,7 @@ pub(crate) struct Season {
 }
 
 /// Plays `count` schedules from the seed `first` on, on all processors, until one fails.
-pub(crate) fn play_many(first: u64, count: u64, sabotage: Option<Sabotage>) -> Season {
+pub(crate) fn play_many(first: u64, count: u64, sabotage: Option<Sabotage>) -> ScheduleRun {
     let (next, played) = (AtomicU64::new(first), AtomicU64::new(0));
     let failed: Mutex<Option<Played>> = Mutex::default();
     let began = Instant::now();
@@ -125,7 +125,7 @@ pub(crate) fn play_many(first: u64, count: u64, sabotage: Option<Sabotage>) -> S
             });
         }
     });
-    Season {
+    ScheduleRun {
         played: played.into_inner(),
         took: began.elapsed(),
         failed: failed.into_inner().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The weather: how often things go wrong, drawn anew for each schedule, until it clears.
+//! The weather: how often things go wrong, drawn for each schedule, until it clears.
 
 use std::{
     collections::BTreeSet,
@@ -39,7 +39,7 @@ pub(crate) struct Rates {
 }
 
 #[derive(Debug, Default)]
-struct Sky {
+struct Faults {
     rates: Rates,
     /// The pairs of places that are cut off from each other.
     cuts: BTreeSet<(Place, Place)>,
@@ -48,7 +48,7 @@ struct Sky {
 
 /// The weather of a schedule.
 #[derive(Debug)]
-pub(crate) struct Weather(Mutex<Sky>);
+pub(crate) struct Weather(Mutex<Faults>);
 
 impl Weather {
     /// Each kind of fault occurs in every second schedule, and then at a random rate.
@@ -68,13 +68,13 @@ impl Weather {
             duplicate: draw(0.3),
             tamper: if dice.chance(0.2) { 0.05 } else { 0.0 },
         };
-        Self(Mutex::new(Sky {
+        Self(Mutex::new(Faults {
             rates,
-            ..Sky::default()
+            ..Faults::default()
         }))
     }
 
-    fn sky(&self) -> MutexGuard<'_, Sky> {
+    fn sky(&self) -> MutexGuard<'_, Faults> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,12 +84,12 @@ impl Weather {
 
     /// Ends all faults.
     pub(crate) fn clear(&self) {
-        *self.sky() = Sky {
+        *self.sky() = Faults {
             rates: Rates {
                 slow: 0.2,
                 ..Rates::default()
             },
-            ..Sky::default()
+            ..Faults::default()
         };
     }
 

@@ -9,7 +9,7 @@ use std::{
 use emend_base::{BackoffConfig, Entropy};
 use emend_core::{Epoch, InstallationId};
 use emend_proto::common::v1::Outcome;
-use emend_store::simulation::Undisturbed;
+use emend_store::simulation::NoInterference;
 use emend_tests::harness::Dice;
 use feedback_svc::{RelayConfig, simulation as feedback};
 use learning_svc::{
@@ -107,7 +107,7 @@ impl World {
         let weather = Weather::draw(&dice);
         let database_clock = SimClock::new();
         let feedback_database = feedback::Database::new(database_clock.shared());
-        let learning_database = MemoryStore::on(SimClock::new().shared(), Arc::new(Undisturbed));
+        let learning_database = MemoryStore::on(SimClock::new().shared(), Arc::new(NoInterference));
         let entropy = Entropy::seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         learning_database
             .create_head(Epoch(entropy.uuid_v4()), InstallationId(entropy.uuid_v4()))
@@ -302,8 +302,8 @@ impl World {
         *lock(&self.lost_its_tail)
     }
 
-    /// Checks that an event's outcome is the same whenever it is told.
-    pub(crate) fn note_told(&self, event: &str, outcome: &Outcome) {
+    /// Checks that an event's outcome is the same whenever it is answered.
+    pub(crate) fn check_outcome(&self, event: &str, outcome: &Outcome) {
         if self.lost_its_tail() {
             return;
         }
@@ -313,7 +313,7 @@ impl World {
             .clone();
         if before != *outcome {
             self.violation(format!(
-                "event {event} was told two outcomes: {before:?} and {outcome:?}"
+                "event {event} got two outcomes: {before:?} and {outcome:?}"
             ));
         }
     }

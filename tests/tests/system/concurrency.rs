@@ -194,11 +194,11 @@ both_databases! {
         a_hundred_at_once(system).await;
     }
 
-    async fn crossed_batches_of_two_phrases_disturb_nobody(system) {
+    async fn crossed_batches_of_two_phrases_all_succeed(system) {
         crossed_batches(system).await;
     }
 
-    async fn crossed_decisions_about_the_same_keys_disturb_nobody(system) {
+    async fn crossed_decisions_about_the_same_keys_all_succeed(system) {
         crossed_decisions(system).await;
     }
 }
@@ -227,11 +227,11 @@ replicated! {
         assert_eq!(system.learning().head().await, 10);
     }
 
-    async fn crossed_batches_over_two_replicas_disturb_nobody(system: 2 x 2) {
+    async fn crossed_batches_over_two_replicas_all_succeed(system: 2 x 2) {
         crossed_batches(system).await;
     }
 
-    async fn crossed_decisions_over_two_replicas_disturb_nobody(system: 1 x 2) {
+    async fn crossed_decisions_over_two_replicas_all_succeed(system: 1 x 2) {
         crossed_decisions(system).await;
     }
 
@@ -271,7 +271,7 @@ replicated! {
         assert_eq!(system.feedback().all_delivered(NAMESPACE).await.len(), 10);
     }
 
-    async fn a_policy_that_changes_amid_votes_promotes_each_phrase_once(system: 2 x 2) {
+    async fn a_policy_change_during_votes_promotes_each_phrase_once(system: 2 x 2) {
         let phrases: Vec<String> = (0..30).map(|n| format!("phrase {n}")).collect();
         let vote = async |reporter: &str| {
             let votes = phrases.iter().enumerate().map(|(n, input)| {

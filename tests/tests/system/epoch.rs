@@ -8,8 +8,8 @@ use emend_tests::{
     audit::ledger,
     both_databases,
     harness::{
-        Feedback, Heard, Learning, Subscriber, System, alias, deployment::Up, node::Node, process::emend,
-        says, system::Database,
+        Feedback, Learning, StreamEvent, Subscriber, System, alias, deployment::Up, node::Node,
+        process::emend, says, system::Database,
     },
 };
 
@@ -59,7 +59,7 @@ both_databases! {
         steady.begin(&learning.channel).await;
         let old = steady.cursor().epoch.clone();
         system.stop_learning().await;
-        while steady.try_next().await.is_ok_and(|heard| heard != Heard::End) {}
+        while steady.try_next().await.is_ok_and(|heard| heard != StreamEvent::End) {}
 
         let url = system.database.url(emend_tests::harness::system::Service::Learning, None);
         let (before, after) = new_epoch(&["--database-url", &url]).await;
@@ -67,7 +67,7 @@ both_databases! {
 
         system.start_learning().await;
         let heard = steady.begin(&system.learning().channel).await;
-        let Heard::Snapshot { reason, .. } = heard else {
+        let StreamEvent::Snapshot { reason, .. } = heard else {
             panic!("{heard:?}");
         };
         assert_eq!(reason, SnapshotReason::ForeignEpoch);
@@ -78,7 +78,7 @@ both_databases! {
         ledger::expect_sound(system, None, &[(&node).into(), (&steady).into()]).await;
         // After that it is an epoch like any other.
         steady.disconnect();
-        assert_eq!(steady.begin(&system.learning().channel).await, Heard::Resumed);
+        assert_eq!(steady.begin(&system.learning().channel).await, StreamEvent::Resumed);
     }
 }
 
@@ -124,15 +124,15 @@ async fn nodes_end_equal_to_a_database_that_was_restored_from_a_backup() {
     let mut head = 0;
     while head <= beyond {
         let name = format!("after {head}");
-        let told = system
+        let answer = system
             .feedback()
             .learn(says("tom", alias(&name, "person-3")))
             .await;
-        head = told.outcome.unwrap().revision;
+        head = answer.outcome.unwrap().revision;
     }
     assert!(matches!(
         steady.begin(&system.learning().channel).await,
-        Heard::Snapshot {
+        StreamEvent::Snapshot {
             reason: SnapshotReason::ForeignEpoch,
             ..
         }
@@ -144,7 +144,7 @@ async fn nodes_end_equal_to_a_database_that_was_restored_from_a_backup() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_epoch_is_begun_where_there_is_a_database_that_nobody_uses() {
+async fn a_new_epoch_begins_only_on_an_existing_unused_database() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("none");
     let none = emend(&["admin", "new-epoch", "--data-dir", &missing.display().to_string()]).await;
@@ -184,8 +184,8 @@ async fn the_pair_lives_in_one_postgresql_database_through_a_new_epoch_and_a_res
     let mut node = Node::start(up.learning, "search-1").await;
     let mut steady = Subscriber::of_everything("steady");
     steady.begin(&learning.channel).await;
-    let told = feedback.learn(says("jane", alias("jd", "person-17"))).await;
-    let head = told.outcome.unwrap().revision;
+    let answer = feedback.learn(says("jane", alias("jd", "person-17"))).await;
+    let head = answer.outcome.unwrap().revision;
     node.until(head).await;
     steady.until(head).await;
 
@@ -195,7 +195,7 @@ async fn the_pair_lives_in_one_postgresql_database_through_a_new_epoch_and_a_res
     let (_, epoch) = new_epoch(&["--database-url", &url]).await;
     let reason = steady
         .until_heard(|heard| match heard {
-            Heard::Snapshot { reason, .. } => Some(*reason),
+            StreamEvent::Snapshot { reason, .. } => Some(*reason),
             _ => None,
         })
         .await;

@@ -195,7 +195,7 @@ both_databases! {
         ledger::expect_sound(system, None, &[]).await;
     }
 
-    async fn redacting_what_is_not_there_says_so(system) {
+    async fn redacting_unknown_feedback_is_not_found(system) {
         let request = RedactFeedbackRequest {
             namespace: NAMESPACE.into(),
             feedback_id: uuid::Uuid::from_u128(7).to_string(),
@@ -205,7 +205,7 @@ both_databases! {
         assert_eq!(refusal.code, Code::NotFound);
     }
 
-    async fn after_a_reporter_is_erased_nothing_of_him_is_stored_and_what_was_learned_stays(system) {
+    async fn an_erased_reporter_leaves_no_personal_data_and_learned_values_stay(system) {
         system.stop_learning().await;
         system.settings.max_tombstones = Some(1);
         system.settings.retention_interval = Some(Duration::from_millis(100));
@@ -242,9 +242,9 @@ both_databases! {
         };
         let late = feedback.submit(late).await;
         let request = RedactReporterRequest { namespace: NAMESPACE.into(), reporter_id: JANE.into() };
-        let told = answered(feedback.service.clone().redact_reporter(request).await);
-        assert_eq!((told.redacted_count, told.remaining_count), (4, 0));
-        assert!(told.undelivered_count > 0, "learning-svc has not heard of it yet");
+        let response = answered(feedback.service.clone().redact_reporter(request).await);
+        assert_eq!((response.redacted_count, response.remaining_count), (4, 0));
+        assert!(response.undelivered_count > 0, "learning-svc has not heard of it yet");
         system.start_learning().await;
         assert_eq!(erase_jane(system).await, 0, "everything was redacted by the first call");
         assert_redacted(&feedback.delivered(NAMESPACE, &late.feedback_id).await);

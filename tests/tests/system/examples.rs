@@ -207,7 +207,7 @@ impl Example {
 
     /// It keeps what it holds when another installation answers, also after a restart, until it is told to accept that
     /// one.
-    async fn keeps_what_it_holds_when_another_installation_answers(&self) {
+    async fn keeps_its_state_when_another_installation_answers(&self) {
         const OWN: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
         const OTHER: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11";
         let learning = Installations::start(OWN).await;
@@ -306,9 +306,7 @@ async fn the_search_node_in_rust_takes_part() {
         plain: false,
     };
     example.takes_part().await;
-    example
-        .keeps_what_it_holds_when_another_installation_answers()
-        .await;
+    example.keeps_its_state_when_another_installation_answers().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -323,13 +321,11 @@ async fn the_search_node_in_python_takes_part() {
         plain: true,
     };
     example.takes_part().await;
-    example
-        .keeps_what_it_holds_when_another_installation_answers()
-        .await;
+    example.keeps_its_state_when_another_installation_answers().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn python_normalises_and_digests_as_the_vectors_say() {
+async fn python_matches_the_vectors_for_normalisation_and_digests() {
     let Some(python) = tool("EMEND_TEST_PYTHON") else {
         return;
     };
@@ -425,7 +421,5 @@ async fn the_search_node_in_go_takes_part() {
         plain: true,
     };
     example.takes_part().await;
-    example
-        .keeps_what_it_holds_when_another_installation_answers()
-        .await;
+    example.keeps_its_state_when_another_installation_answers().await;
 }

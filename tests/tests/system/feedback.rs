@@ -133,12 +133,12 @@ both_databases! {
         assert_eq!((id(1), id(2)), (None, None));
         assert_eq!(id(0), id(3));
         assert_ne!(id(0), id(4));
-        let told = results[4].feedback.as_ref().unwrap().outcome.as_ref().unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::Pending, "BELOW_THRESHOLD"));
+        let learned = results[4].feedback.as_ref().unwrap().outcome.as_ref().unwrap();
+        assert_eq!((learned.state(), learned.reason.as_str()), (OutcomeState::Pending, "BELOW_THRESHOLD"));
         assert_eq!(feedback.all_delivered(NAMESPACE).await.len(), 2);
     }
 
-    async fn what_comes_while_learning_is_away_is_kept_and_learned_later(system) {
+    async fn feedback_sent_while_learning_is_away_is_stored_and_learned_later(system) {
         let feedback = system.feedback();
         system.stop_learning().await;
         let mut ids = Vec::new();
@@ -163,12 +163,12 @@ both_databases! {
         feedback.all_delivered(NAMESPACE).await;
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         assert_eq!(candidate.reporter_count, 2);
-        let told = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await;
-        assert_eq!(told.outcome.unwrap().state(), OutcomeState::Applied);
+        let learned = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await;
+        assert_eq!(learned.outcome.unwrap().state(), OutcomeState::Applied);
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
-    async fn what_is_stored_outlives_a_restart_of_either_side(system) {
+    async fn stored_feedback_survives_a_restart_of_either_service(system) {
         let before = system.feedback().learn(says("jane", verb(PHRASE, "create_csa"))).await;
         system.stop_learning().await;
         system.stop_feedback().await;
@@ -182,7 +182,7 @@ both_databases! {
         assert!(after.accept_order > before.accept_order);
     }
 
-    async fn what_learning_refuses_for_good_is_listed_and_can_be_sent_again(system) {
+    async fn feedback_refused_for_good_is_listed_and_can_be_redriven(system) {
         let feedback = system.feedback();
         let refusing = Refusing::start().await;
         let learning = system.learning();

@@ -7,7 +7,7 @@ use emend_proto::{
 };
 use emend_tests::{
     both_databases,
-    harness::{Heard, NAMESPACE, Subscriber, alias, prohibit, says, subscriber::kinds},
+    harness::{NAMESPACE, StreamEvent, Subscriber, alias, prohibit, says, subscriber::kinds},
 };
 
 use crate::story::{learn_a_little, request};
@@ -27,7 +27,7 @@ both_databases! {
             request.namespaces.reverse();
             request.namespaces.push(NAMESPACE.into());
         });
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
     }
 
     async fn a_filter_never_leaks(system) {

@@ -77,8 +77,8 @@ replicated! {
         system.database.reopen(learning);
         becomes(system, ServingStatus::Serving, ServingStatus::Serving).await;
 
-        let told = system.feedback().learn(says("jane", phrase("set up a csa", "create_csa"))).await;
-        assert_eq!(told.outcome.unwrap().reporter_count, 1);
+        let answer = system.feedback().learn(says("jane", phrase("set up a csa", "create_csa"))).await;
+        assert_eq!(answer.outcome.unwrap().reporter_count, 1);
         assert_eq!(system.feedback().all_delivered(NAMESPACE).await.len(), 1);
     }
 }

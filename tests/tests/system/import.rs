@@ -88,7 +88,7 @@ both_databases! {
         assert_eq!(learning.verb_for("set up a csa").await, "");
     }
 
-    async fn one_bad_row_and_nothing_is_written(system) {
+    async fn one_bad_row_keeps_an_import_from_writing_anything(system) {
         let learning = system.learning();
         let mut bad = glossary();
         bad.push(ImportRow { line: 4, correction: Some(alias(" ", "")), user_id: String::new() });

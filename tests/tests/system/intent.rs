@@ -22,8 +22,8 @@ fn said_by<const N: usize>(reporters: [&str; N], choice: &str) -> [SubmitFeedbac
 
 both_databases! {
     async fn the_same_reporter_three_times_is_one_confirmation(system) {
-        let told = system.feedback().learn_all(said_by(["jane", "jane", "jane"], "create_csa")).await;
-        let outcome = told.outcome.unwrap();
+        let result = system.feedback().learn_all(said_by(["jane", "jane", "jane"], "create_csa")).await;
+        let outcome = result.outcome.unwrap();
         assert_eq!(outcome.state(), OutcomeState::Pending);
         assert_eq!(outcome.reason, "BELOW_THRESHOLD");
         assert_eq!((outcome.occurrence_count, outcome.reporter_count), (3, 1));
@@ -31,7 +31,7 @@ both_databases! {
         assert_eq!(system.learning().verb_for(PHRASE).await, "");
     }
 
-    async fn three_reporters_apply_a_phrase_and_each_is_told_where_it_stands(system) {
+    async fn three_reporters_apply_a_phrase_and_each_sees_its_status(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let [jane, ann, tom] = said_by(["jane", "ann", "tom"], "create_csa");
 
@@ -62,13 +62,13 @@ both_databases! {
         assert_eq!((revisions[0].revision, revisions[0].cause()), (third.revision, Cause::Votes));
     }
 
-    async fn what_is_applied_once_is_not_applied_again_by_further_confirmations(system) {
+    async fn further_confirmations_do_not_apply_a_value_again(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["jane", "ann", "tom"], "create_csa")).await;
         let head = learning.head().await;
-        let told = feedback.learn_all(said_by(["eve", "bob"], "create_csa")).await.outcome.unwrap();
-        assert_eq!((told.state(), told.auto_applied), (OutcomeState::Applied, false));
-        assert_eq!((told.reporter_count, told.revision), (5, head));
+        let result = feedback.learn_all(said_by(["eve", "bob"], "create_csa")).await.outcome.unwrap();
+        assert_eq!((result.state(), result.auto_applied), (OutcomeState::Applied, false));
+        assert_eq!((result.reporter_count, result.revision), (5, head));
         assert_eq!(learning.head().await, head);
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         let history = learning.candidate(&candidate.candidate_id).await.history;
@@ -77,8 +77,8 @@ both_databases! {
     }
 
     async fn a_name_is_applied_with_its_first_vote(system) {
-        let told = system.feedback().learn(says("jane", alias("Jane D.", "person-17"))).await;
-        let outcome = told.outcome.unwrap();
+        let result = system.feedback().learn(says("jane", alias("Jane D.", "person-17"))).await;
+        let outcome = result.outcome.unwrap();
         assert_eq!(outcome.state(), OutcomeState::Applied);
         assert_eq!((outcome.risk_level(), outcome.threshold_applied), (RiskLevel::Low, 1));
         assert!(outcome.was_new && outcome.auto_applied);
@@ -100,19 +100,19 @@ both_databases! {
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
-    async fn rivals_have_to_beat_what_is_applied_by_the_threshold(system) {
+    async fn rivals_must_beat_the_applied_value_by_the_threshold(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["a1", "a2", "a3"], "create_csa")).await;
         feedback.learn_all(said_by(["b1", "b2", "b3", "b4", "b5"], "create_isda")).await;
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
-        let told = feedback.learn_all(said_by(["b6"], "create_isda")).await.outcome.unwrap();
-        assert_eq!(told.state(), OutcomeState::Applied);
+        let result = feedback.learn_all(said_by(["b6"], "create_isda")).await.outcome.unwrap();
+        assert_eq!(result.state(), OutcomeState::Applied);
         assert_eq!(learning.verb_for(PHRASE).await, "create_isda");
         let beaten = learning.candidate_for(PHRASE, "create_csa").await;
         assert_eq!(beaten.status(), CandidateStatus::Superseded);
     }
 
-    async fn a_reporter_who_changes_his_mind_moves_his_vote(system) {
+    async fn a_changed_mind_moves_the_vote(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["jane", "ann", "tom"], "create_isda")[..2].to_vec()).await;
         feedback.learn_all(said_by(["jane"], "create_csa")).await;
@@ -127,26 +127,26 @@ both_databases! {
         assert_eq!(votes[0].reporter_id, "jane");
     }
 
-    async fn what_a_person_set_is_not_replaced_by_votes(system) {
+    async fn a_value_set_by_a_person_is_not_replaced_by_votes(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         learning.put(phrase_key(PHRASE), verb_value("create_isda")).await;
-        let told = feedback.learn_all(said_by(["a", "b", "c", "d"], "create_csa")).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "PINNED"));
-        assert!(told.message.contains("awaits review"), "{}", told.message);
+        let result = feedback.learn_all(said_by(["a", "b", "c", "d"], "create_csa")).await.outcome.unwrap();
+        assert_eq!((result.state(), result.reason.as_str()), (OutcomeState::AwaitingReview, "PINNED"));
+        assert!(result.message.contains("awaits review"), "{}", result.message);
         assert_eq!(learning.verb_for(PHRASE).await, "create_isda");
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         assert!(candidate.contest_pinned);
     }
 
-    async fn what_was_reverted_does_not_come_back_by_itself(system) {
+    async fn a_reverted_value_is_not_applied_again_by_votes(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let applied = feedback.learn_all(said_by(["a", "b", "c"], "create_csa")).await.outcome.unwrap();
         let reverted = learning.revert(applied.revision).await.unwrap();
         assert_eq!(reverted, applied.revision + 1);
         assert_eq!(learning.verb_for(PHRASE).await, "");
 
-        let told = feedback.learn_all(said_by(["d", "e", "f", "g"], "create_csa")).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "REVERTED"));
+        let result = feedback.learn_all(said_by(["d", "e", "f", "g"], "create_csa")).await.outcome.unwrap();
+        assert_eq!((result.state(), result.reason.as_str()), (OutcomeState::AwaitingReview, "REVERTED"));
         assert_eq!(learning.verb_for(PHRASE).await, "");
         assert_eq!(learning.head().await, reverted);
     }
@@ -164,8 +164,8 @@ both_databases! {
         assert_eq!((candidate.reporter_count, candidate.occurrence_count), (2, 2));
         assert_eq!(learning.revisions().await[0].cause(), Cause::Retraction);
 
-        let told = feedback.learn_all(said_by(["d"], "create_csa")).await.outcome.unwrap();
-        assert_eq!(told.state(), OutcomeState::Applied);
+        let result = feedback.learn_all(said_by(["d"], "create_csa")).await.outcome.unwrap();
+        assert_eq!(result.state(), OutcomeState::Applied);
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
@@ -180,7 +180,7 @@ both_databases! {
         assert_eq!(learning.candidate_for(PHRASE, "create_csa").await.reporter_count, 3);
     }
 
-    async fn every_way_of_writing_a_phrase_is_one_phrase(system) {
+    async fn every_spelling_of_a_phrase_is_one_phrase(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let written = ["  Set up a CSA ", "set up a csa", "Ｓｅｔ　ｕｐ　ａ　ＣＳＡ"];
         for (reporter, input) in ["a", "b", "c"].iter().zip(written) {
@@ -200,19 +200,19 @@ both_databases! {
         let feedback = system.feedback();
         feedback.learn(says("a", verb(PHRASE, "create_csa"))).await;
         feedback.learn(says("b", phrase(PHRASE, "create_csa"))).await;
-        let told = feedback.learn(says("c", verb(PHRASE, "create_csa"))).await;
-        assert_eq!(told.outcome.unwrap().state(), OutcomeState::Applied);
+        let result = feedback.learn(says("c", verb(PHRASE, "create_csa"))).await;
+        assert_eq!(result.outcome.unwrap().state(), OutcomeState::Applied);
     }
 
-    async fn a_users_own_preference_is_theirs_alone_and_comes_first(system) {
+    async fn a_users_own_preference_applies_to_that_user_only_and_comes_first(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["a", "b", "c"], "create_csa")).await;
         let own = SubmitFeedbackRequest {
             scope: Scope::User.into(),
             ..says("jane", verb(PHRASE, "create_isda"))
         };
-        let told = feedback.learn(own).await.outcome.unwrap();
-        assert_eq!((told.state(), told.risk_level()), (OutcomeState::Applied, RiskLevel::Low));
+        let result = feedback.learn(own).await.outcome.unwrap();
+        assert_eq!((result.state(), result.risk_level()), (OutcomeState::Applied, RiskLevel::Low));
 
         for (user, value, scope) in [
             ("jane", "create_isda", Scope::User),
@@ -226,7 +226,7 @@ both_databases! {
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 1);
     }
 
-    async fn a_prohibition_beats_whatever_was_learned(system) {
+    async fn a_prohibition_takes_precedence_over_learned_values(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["a", "b", "c"], "create_csa")).await;
         for reporter in ["d", "e", "f"] {
@@ -250,7 +250,7 @@ both_databases! {
         assert!(!resolved.match_prohibited);
     }
 
-    async fn a_backend_in_doubt_is_told_to_ask(system) {
+    async fn an_unsure_backend_is_told_to_ask_the_user(system) {
         let learning = system.learning();
         let ask = async |scores: &[(&str, f64)]| {
             let request = ResolveRequest {
@@ -273,12 +273,12 @@ both_databases! {
         assert!(!ask(&[("create_csa", 0.1), ("create_isda", 0.1)]).await);
     }
 
-    async fn what_is_deleted_comes_back_only_by_a_person(system) {
+    async fn a_deleted_value_is_restored_only_by_a_person(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn(says("jane", alias("jd", "person-17"))).await;
         learning.delete(alias_key("jd")).await.unwrap();
-        let told = feedback.learn(says("ann", alias("jd", "person-17"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "DELETED"));
+        let result = feedback.learn(says("ann", alias("jd", "person-17"))).await.outcome.unwrap();
+        assert_eq!((result.state(), result.reason.as_str()), (OutcomeState::AwaitingReview, "DELETED"));
         assert_eq!(learning.entity_for("jd").await, "");
         // Another value can still be learned: three votes against the two that still want the deleted one.
         for reporter in ["a", "b", "c"] {
@@ -293,13 +293,13 @@ both_databases! {
             reason: "ask jane.doe@example.org".into(),
             ..says("tom", alias("mail of jane.doe@example.org", "person-17"))
         };
-        let told = feedback.learn(request).await;
-        assert!(!told.reason.contains("jane.doe@example.org"), "{}", told.reason);
-        let outcome = told.outcome.unwrap();
+        let result = feedback.learn(request).await;
+        assert!(!result.reason.contains("jane.doe@example.org"), "{}", result.reason);
+        let outcome = result.outcome.unwrap();
         assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "PERSONAL_DATA"));
     }
 
-    async fn texts_at_their_bounds_reach_learning_also_when_masking_makes_them_longer(system) {
+    async fn texts_at_their_bounds_reach_learning_even_if_masking_lengthens_them(system) {
         // Addresses of 6 characters, whose masks may be longer.
         let mails = "a@b.co ".repeat(285);
         let request = SubmitFeedbackRequest {
@@ -308,20 +308,20 @@ both_databases! {
             context: [("k".repeat(64), mails[..1_022].to_owned())].into(),
             ..says(&"r".repeat(128), verb(&"p".repeat(512), &"c".repeat(256)))
         };
-        let told = system.feedback().learn(request).await;
-        assert!(!told.reason.contains("a@b.co"));
-        assert_eq!(told.outcome.unwrap().reporter_count, 1);
+        let result = system.feedback().learn(request).await;
+        assert!(!result.reason.contains("a@b.co"));
+        assert_eq!(result.outcome.unwrap().reporter_count, 1);
         let retract = emend_proto::feedback::v1::RetractFeedbackRequest {
             namespace: NAMESPACE.into(),
-            feedback_id: told.feedback_id.clone(),
+            feedback_id: result.feedback_id.clone(),
             reason: mails,
             wait: 0,
         };
         answered(system.feedback().service.clone().retract_feedback(retract).await);
-        system.feedback().delivered(NAMESPACE, &told.feedback_id).await;
+        system.feedback().delivered(NAMESPACE, &result.feedback_id).await;
     }
 
-    async fn what_a_reporter_adds_is_shown_to_the_reviewer(system) {
+    async fn reason_query_and_context_of_feedback_are_shown_to_the_reviewer(system) {
         let request = SubmitFeedbackRequest {
             query_id: "q-1".into(),
             reason: "a CSA was meant".into(),

@@ -5,7 +5,7 @@ use emend_base::status::Explained;
 use emend_proto::learning::v1::ListResourcesRequest;
 use emend_tests::{
     harness::{
-        Heard, NAMESPACE, Subscriber, answered, eventually,
+        NAMESPACE, StreamEvent, Subscriber, answered, eventually,
         says::{alias_key, entity_value},
     },
     replicated,
@@ -43,13 +43,13 @@ replicated! {
             road.release();
         };
         let ((begun, mut subscriber), ()) = tokio::join!(moved, released);
-        assert_eq!(begun, Heard::Resumed);
+        assert_eq!(begun, StreamEvent::Resumed);
         let put = ahead.put(alias_key("afterwards"), entity_value("person-6")).await;
         subscriber.until(put.revision).await;
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn a_replica_that_lags_too_long_says_when_to_come_back(system: 1 x 2) {
+    async fn a_replica_that_lags_too_long_says_when_to_retry(system: 1 x 2) {
         let (ahead, behind) = (system.learning_at(0), system.learning_at(1));
         learn_a_little(&ahead).await;
         behind.resources_in(NAMESPACE).await;
@@ -75,6 +75,6 @@ replicated! {
             again.try_next().await.map_err(|status| status.to_string())
         })
         .await;
-        assert_eq!(begun, Heard::Resumed);
+        assert_eq!(begun, StreamEvent::Resumed);
     }
 }

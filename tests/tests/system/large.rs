@@ -68,7 +68,7 @@ both_databases! {
         assert!(revisions[0].changes_continue, "in parts, and it says so");
     }
 
-    async fn a_batch_whose_answer_would_be_too_large_is_stored_and_says_what_it_leaves_out(system) {
+    async fn a_batch_with_too_large_a_response_is_stored_and_says_what_it_leaves_out(system) {
         let requests: Vec<SubmitFeedbackRequest> = (0..100)
             .map(|number| SubmitFeedbackRequest {
                 request_id: format!("large-{number}"),

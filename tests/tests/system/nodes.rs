@@ -14,7 +14,7 @@ use tonic::Code;
 use crate::story::{go_on, learn_a_little};
 
 both_databases! {
-    async fn users_own_resources_come_only_to_those_who_ask(system) {
+    async fn users_own_resources_are_sent_only_on_request(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let own = SubmitFeedbackRequest {
             scope: Scope::User.into(),
@@ -22,17 +22,17 @@ both_databases! {
         };
         let mut without = Subscriber::new("without");
         without.begin(&learning.channel).await;
-        let told = feedback.learn(own).await.outcome.unwrap();
+        let outcome = feedback.learn(own).await.outcome.unwrap();
         let node = Node::start(system.learning[0].front.address(), "with").await;
-        node.until(told.revision).await;
-        without.until(told.revision).await;
+        node.until(outcome.revision).await;
+        without.until(outcome.revision).await;
         assert!(without.held().is_empty());
         let answer = node.answer(NAMESPACE, Kind::InvocationPhrase, "set up a csa", "jane");
-        assert_eq!(answer.found, Some(("create_isda".into(), told.revision)));
+        assert_eq!(answer.found, Some(("create_isda".into(), outcome.revision)));
         assert_eq!(node.answer(NAMESPACE, Kind::InvocationPhrase, "set up a csa", "tom").found, None);
     }
 
-    async fn a_node_follows_every_kind_of_change_and_heals_over_a_restart(system) {
+    async fn a_node_follows_every_kind_of_change_and_catches_up_after_a_restart(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let mut node = Node::start(system.learning[0].front.address(), "search-1").await;
         learn_a_little(&learning).await;

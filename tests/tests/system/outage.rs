@@ -5,7 +5,7 @@ use emend_client::SubscriberEvent;
 use emend_proto::learning::v1::SnapshotReason;
 use emend_tests::{
     harness::{
-        Dice, Heard, Subscriber, System,
+        Dice, StreamEvent, Subscriber, System,
         load::Load,
         node::Node,
         says::{alias_key, entity_value},
@@ -99,14 +99,14 @@ async fn a_subscriber_ahead_of_a_restored_database_gets_a_snapshot_and_is_told_w
     let reason = SnapshotReason::CursorAhead;
     assert_eq!(
         subscriber.begin(&system.learning().channel).await,
-        Heard::Snapshot { reason, revision: 2 }
+        StreamEvent::Snapshot { reason, revision: 2 }
     );
     assert_eq!(*subscriber.held(), system.stored().resources().await);
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_finds_out_that_a_restored_database_went_on_another_way_and_heals() {
+async fn a_node_detects_that_a_restored_database_diverged_and_recovers() {
     let mut system = System::sqlite().await;
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("learned.emend");

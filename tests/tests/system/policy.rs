@@ -43,7 +43,7 @@ fn phrases() -> Policy {
 }
 
 both_databases! {
-    async fn what_was_never_set_has_the_documented_defaults(system) {
+    async fn unset_policies_have_the_documented_defaults(system) {
         let learning = system.learning();
         for (kind, risk) in [
             (ResourceKind::InvocationPhrase, RiskLevel::Medium),
@@ -59,7 +59,7 @@ both_databases! {
         }
     }
 
-    async fn a_lower_threshold_applies_what_waits(system) {
+    async fn a_lower_threshold_applies_pending_values(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         for input in ["one", "two", "three"] {
             for reporter in ["a", "b"] {
@@ -68,7 +68,7 @@ both_databases! {
         }
         let updated = update(&learning, Policy { threshold: 2, ..phrases() }).await;
         assert_eq!((updated.version, updated.threshold), (1, 2));
-        eventually("all that waits is evaluated anew", || async {
+        eventually("every pending contest is evaluated again", || async {
             let policy = policy(&learning, ResourceKind::InvocationPhrase).await;
             holds(policy.reevaluation_remaining == 0, || format!("{policy:?}"))
         })
@@ -87,17 +87,17 @@ both_databases! {
             feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await;
         }
         update(&learning, Policy { threshold: 10, ..phrases() }).await;
-        let told = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.threshold_applied), (OutcomeState::Applied, 10));
+        let outcome = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+        assert_eq!((outcome.state(), outcome.threshold_applied), (OutcomeState::Applied, 10));
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
-    async fn what_is_of_high_risk_awaits_review_whatever_its_count(system) {
+    async fn high_risk_values_await_review_whatever_their_count(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         update(&learning, Policy { risk_level: RiskLevel::High.into(), ..phrases() }).await;
         for reporter in ["a", "b", "c", "d", "e"] {
-            let told = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-            assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "HIGH_RISK"));
+            let outcome = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+            assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "HIGH_RISK"));
         }
         assert_eq!(learning.verb_for(PHRASE).await, "");
         let waiting = learning.candidate_for(PHRASE, "create_csa").await;
@@ -111,8 +111,8 @@ both_databases! {
         for _ in 0..2 {
             feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await;
         }
-        let told = feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reporter_count, told.occurrence_count), (OutcomeState::Applied, 1, 3));
+        let outcome = feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+        assert_eq!((outcome.state(), outcome.reporter_count, outcome.occurrence_count), (OutcomeState::Applied, 1, 3));
     }
 
     async fn a_full_namespace_sends_promotions_to_review(system) {
@@ -126,12 +126,12 @@ both_databases! {
         for name in ["one", "two"] {
             feedback.learn(says("jane", alias(name, "person-1"))).await;
         }
-        let told = feedback.learn(says("jane", alias("three", "person-1"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "RESOURCE_LIMIT"));
+        let outcome = feedback.learn(says("jane", alias("three", "person-1"))).await.outcome.unwrap();
+        assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "RESOURCE_LIMIT"));
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 2);
     }
 
-    async fn only_what_the_mask_names_changes(system) {
+    async fn only_fields_named_by_the_mask_change(system) {
         let learning = system.learning();
         update(&learning, Policy { threshold: 5, max_derived_voters: 7, ..phrases() }).await;
         let request = UpdatePolicyRequest {

@@ -36,12 +36,12 @@ async fn each_program_finds_its_own_service_by_its_certificate() {
             format!("--tls-cert={}", at("server.pem")),
             format!("--tls-key={}", at("server.key")),
         ];
-        let (status, told) = asked(program, &arguments).await;
-        assert_eq!(status.code(), Some(1), "nobody listens: {told}");
+        let (status, output) = asked(program, &arguments).await;
+        assert_eq!(status.code(), Some(1), "nobody listens: {output}");
         let mut process = Process::start(program, &arguments).await;
         eventually(&format!("{program} says that it is ready"), || async {
-            let (status, told) = asked(program, &arguments).await;
-            holds(status.success() && told.ends_with(": ready\n"), || told)
+            let (status, output) = asked(program, &arguments).await;
+            holds(status.success() && output.ends_with(": ready\n"), || output)
         })
         .await;
         process.terminate().await;

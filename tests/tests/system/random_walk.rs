@@ -15,7 +15,7 @@ use emend_tests::{
     audit::ledger,
     both_databases,
     harness::{
-        Dice, Heard, NAMESPACE, Subscriber, System, alias, answered,
+        Dice, NAMESPACE, StreamEvent, Subscriber, System, alias, answered,
         node::Node,
         phrase, prohibit, says,
         says::{alias_key, entity_value, phrase_key, prohibition_key, verb_value},
@@ -35,10 +35,10 @@ async fn walk(system: &mut System, seed: u64) {
     let mut steady = Subscriber::of_everything("steady");
     steady.begin(&system.learning().channel).await;
     let mut wandering = Subscriber::of_everything("wandering");
-    let mut said: Vec<StoredFeedback> = Vec::new();
+    let mut submitted: Vec<StoredFeedback> = Vec::new();
 
     for step in 0..STEPS {
-        take_a_step(system, &dice, &mut said).await;
+        take_a_step(system, &dice, &mut submitted).await;
         if dice.chance(0.15) {
             // Connects, hears how the stream begins, and leaves in the middle of whatever follows.
             wandering
@@ -111,15 +111,15 @@ async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
         system.start_feedback().await;
     } else {
         system.stop_learning().await;
-        while steady.next().await != Heard::End {}
+        while steady.next().await != StreamEvent::End {}
         system.start_learning().await;
         let begun = steady.begin(&system.learning().channel).await;
-        assert_eq!(begun, Heard::Resumed, "a restart costs no snapshot");
+        assert_eq!(begun, StreamEvent::Resumed, "a restart costs no snapshot");
     }
 }
 
 /// What a person or reporter might do next. Refusals included: what is refused must have no effect.
-async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback>) {
+async fn take_a_step(system: &System, dice: &Dice, submitted: &mut Vec<StoredFeedback>) {
     let (feedback, learning) = (system.feedback(), system.learning());
     let (input, choice, reporter) = (
         *dice.one_of(&PHRASES),
@@ -143,10 +143,10 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
                 .into(),
                 ..says(reporter, correction)
             };
-            said.push(feedback.submit(request).await);
+            submitted.push(feedback.submit(request).await);
         }
-        9..=10 if !said.is_empty() => {
-            let stored = dice.one_of(said).clone();
+        9..=10 if !submitted.is_empty() => {
+            let stored = dice.one_of(submitted).clone();
             feedback.retract(&stored).await;
         }
         11 => {

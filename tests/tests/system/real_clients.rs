@@ -36,10 +36,10 @@ async fn pythons_grpcio_needs_nothing_but_reflection() {
         .arg(script)
         .arg(system.feedback[0].front.address().to_string())
         .arg(system.learning[0].front.address().to_string());
-    let said = run("client.py", command)
+    let printed = run("client.py", command)
         .await
         .unwrap_or_else(|failure| panic!("{failure}"));
-    assert!(said.contains("all as it should be"), "{said}");
+    assert!(printed.contains("all as it should be"), "{printed}");
     system.stop().await;
 }
 
@@ -93,9 +93,9 @@ async fn needs_nothing_but_reflection(system: &System, command: impl Fn(&str, &s
     let feedback = system.feedback[0].front.address().to_string();
     let learning = system.learning[0].front.address().to_string();
     let call = async |address: &str, method: String, request: Value| -> Value {
-        let said = run(&method, command(address, &method, &request.to_string())).await;
-        let said = said.unwrap_or_else(|failure| panic!("{failure}"));
-        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{method}: {error}: {said}"))
+        let printed = run(&method, command(address, &method, &request.to_string())).await;
+        let printed = printed.unwrap_or_else(|failure| panic!("{failure}"));
+        serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{method}: {error}: {printed}"))
     };
     let submission = json!({
         "namespace": "fund-admin",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use emend_tests::{
     harness::{
-        Heard, NAMESPACE, Subscriber, alias,
+        NAMESPACE, StreamEvent, Subscriber, alias,
         node::Node,
         says,
         says::{alias_key, entity_value},
@@ -57,7 +57,7 @@ replicated! {
             subscriber.until(head).await;
             assert_eq!(*subscriber.held(), stored);
             let updates = subscriber.heard.iter().filter_map(|heard| match heard {
-                Heard::Update { changes, .. } => Some(changes),
+                StreamEvent::Update { changes, .. } => Some(changes),
                 _ => None,
             });
             let revisions: Vec<i64> = updates.flatten().map(|(revision, ..)| *revision).collect();
@@ -69,7 +69,7 @@ replicated! {
         }
     }
 
-    async fn keys_that_all_write_end_with_their_newest_value_everywhere(system: 2 x 2) {
+    async fn concurrently_written_keys_end_with_their_newest_value_everywhere(system: 2 x 2) {
         let mut listening = Vec::new();
         for n in 0..4 {
             let mut subscriber = Subscriber::new(&format!("n-{n}"));
@@ -93,7 +93,7 @@ replicated! {
             assert_eq!(*subscriber.held(), stored);
             let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
             for heard in &subscriber.heard {
-                if let Heard::Update { changes, .. } = heard {
+                if let StreamEvent::Update { changes, .. } = heard {
                     for (revision, key, _) in changes {
                         let before = newest.insert(&key.key, *revision);
                         assert!(before < Some(*revision), "{key:?} never goes back");
@@ -103,7 +103,7 @@ replicated! {
         }
     }
 
-    async fn what_is_written_at_one_replica_can_be_read_at_the_other(system: 1 x 2) {
+    async fn a_write_at_one_replica_can_be_read_at_the_other(system: 1 x 2) {
         let (one, other) = (system.learning_at(0), system.learning_at(1));
         for n in 0..10 {
             let key = alias_key(&format!("name {n}"));

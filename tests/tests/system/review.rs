@@ -65,7 +65,7 @@ both_databases! {
         assert_eq!(original.rivals.len(), 1);
     }
 
-    async fn what_was_rejected_stays_so_and_reporters_are_told_why(system) {
+    async fn a_rejected_value_stays_rejected_and_reporters_learn_why(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         for reporter in ["a", "b", "c"] {
             feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await;
@@ -77,17 +77,17 @@ both_databases! {
         assert_eq!(learning.verb_for(PHRASE).await, "");
 
         for reporter in ["d", "e", "f", "g"] {
-            let told = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-            assert_eq!(told.state(), OutcomeState::Rejected);
-            assert!(told.message.contains("CSAs are made elsewhere"), "{}", told.message);
-            assert_eq!(told.confirmations_needed, 0);
+            let outcome = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+            assert_eq!(outcome.state(), OutcomeState::Rejected);
+            assert!(outcome.message.contains("CSAs are made elsewhere"), "{}", outcome.message);
+            assert_eq!(outcome.confirmations_needed, 0);
         }
         assert_eq!(learning.verb_for(PHRASE).await, "");
         let again = refused(learning.reject(&rejected, "again").await);
         assert_eq!(again.code, Code::FailedPrecondition);
     }
 
-    async fn what_changed_since_it_was_seen_is_not_decided(system) {
+    async fn a_candidate_changed_since_it_was_read_is_not_decided(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await;
         let seen = learning.candidate_for(PHRASE, "create_csa").await;
@@ -113,7 +113,7 @@ both_databases! {
         answered(learning.candidates.clone().approve_candidate(fresh).await);
     }
 
-    async fn what_changed_since_it_was_seen_is_not_set_or_deleted(system) {
+    async fn a_resource_changed_since_it_was_read_is_not_set_or_deleted(system) {
         let learning = system.learning();
         let put = async |etag: &str, verb: &str| {
             let request = PutResourceRequest {
@@ -151,7 +151,7 @@ both_databases! {
         assert_eq!(refused(delete("").await).code, Code::NotFound);
     }
 
-    async fn what_changed_since_it_was_seen_is_not_made_policy(system) {
+    async fn a_policy_changed_since_it_was_read_is_not_updated(system) {
         let learning = system.learning();
         let kind = phrase_key(PHRASE).kind;
         let get = GetPolicyRequest { namespace: NAMESPACE.into(), kind };
@@ -175,7 +175,7 @@ both_databases! {
         assert_eq!(answered(update(&changed.etag, 5).await).policy.unwrap().version, 2);
     }
 
-    async fn setting_what_is_set_writes_nothing(system) {
+    async fn setting_the_current_value_writes_nothing(system) {
         let learning = system.learning();
         let first = learning.put(phrase_key(PHRASE), verb_value("create_csa")).await;
         let second = learning.put(phrase_key(" Set up a CSA"), verb_value("create_csa")).await;
@@ -233,7 +233,7 @@ both_databases! {
         assert_eq!(learning.verb_for("two").await, "");
     }
 
-    async fn a_revision_is_taken_back_to_what_was_there_before(system) {
+    async fn reverting_a_revision_restores_the_previous_values(system) {
         let learning = system.learning();
         let first = learning.put(phrase_key(PHRASE), verb_value("create_csa")).await;
         let second = learning.put(phrase_key(PHRASE), verb_value("create_isda")).await;
@@ -252,7 +252,7 @@ both_databases! {
         assert_eq!(unknown.code, Code::NotFound);
     }
 
-    async fn the_audit_trail_tells_who_did_what_and_why(system) {
+    async fn the_audit_trail_shows_who_did_what_and_why(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let voted = feedback.learn(says("jane", emend_tests::harness::alias("jd", "person-1"))).await;
         let request = PutResourceRequest {
@@ -275,7 +275,7 @@ both_databases! {
         assert!(log.iter().all(|revision| revision.committed_at.is_some()));
     }
 
-    async fn what_is_not_there_is_not_found(system) {
+    async fn unknown_ids_are_not_found(system) {
         let learning = system.learning();
         let request = GetResourceRequest {
             key: Some(phrase_key("never said")),
@@ -290,7 +290,7 @@ both_databases! {
         assert_eq!(refusal.code, Code::NotFound);
     }
 
-    async fn a_read_waits_for_the_revision_it_asks_for_but_not_for_ever(system) {
+    async fn a_read_waits_a_bounded_time_for_the_revision_it_asks_for(system) {
         let learning = system.learning();
         let put = learning.put(phrase_key(PHRASE), verb_value("create_csa")).await;
         let read = async |min_revision: i64| {

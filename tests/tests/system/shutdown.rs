@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use emend_proto::{feedback::v1::Wait, learning::v1::IngestRequest};
 use emend_tests::harness::{
-    Database, Feedback, Heard, Learning, Subscriber,
+    Database, Feedback, Learning, StreamEvent, Subscriber,
     deployment::{Deployment, Up},
     node::Node,
     process::{Process, free_port},
@@ -48,7 +48,7 @@ async fn ends_in_time(process: &mut Process) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hang_up_ends_no_service_also_where_there_is_nothing_to_read_again() {
+async fn sighup_ends_no_service_even_with_nothing_to_reload() {
     let mut deployment = Deployment::sqlite().await;
     for service in [&mut deployment.feedback, &mut deployment.learning] {
         let process = service.process.as_mut().unwrap();
@@ -86,14 +86,17 @@ async fn each_service_ends_in_time_whatever_is_connected() {
     let listening = tokio::spawn(async move {
         let farewell = subscriber
             .until_heard(|heard| match heard {
-                Heard::Drain(reason) => Some(reason.clone()),
+                StreamEvent::Drain(reason) => Some(reason.clone()),
                 _ => None,
             })
             .await;
         (farewell, subscriber.next().await)
     });
     ends_in_time(deployment.learning.process.as_mut().unwrap()).await;
-    assert_eq!(listening.await.unwrap(), ("SHUTDOWN".to_owned(), Heard::End));
+    assert_eq!(
+        listening.await.unwrap(),
+        ("SHUTDOWN".to_owned(), StreamEvent::End)
+    );
     ingesting.abort();
 
     // A caller waits for an evaluation that will not come.
@@ -124,7 +127,7 @@ async fn emend_up_ends_in_time_whatever_is_connected() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn emend_up_keeps_what_it_was_told_over_a_restart_in_the_same_directory() {
+async fn emend_up_keeps_its_data_over_a_restart_in_the_same_directory() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().to_string_lossy().into_owned();
     let arguments = [
@@ -157,7 +160,7 @@ async fn emend_up_keeps_what_it_was_told_over_a_restart_in_the_same_directory() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_under_way_at_shut_down_is_answered() {
+async fn calls_in_flight_at_shutdown_are_answered() {
     let mut deployment = Deployment::sqlite().await;
     let feedback = deployment.feedback();
     let submissions: Vec<_> = (0..50)
@@ -193,7 +196,7 @@ async fn what_is_under_way_at_shut_down_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_falls_silent_keeps_nobody_from_ending_in_time() {
+async fn a_silent_database_does_not_delay_the_shutdown() {
     let Some(database) = Database::postgres().await else {
         return;
     };

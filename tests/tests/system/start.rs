@@ -37,7 +37,10 @@ impl Start {
 
     async fn waits(&self) {
         eventually("it says that it waits", || async {
-            let told = |line: &str| line.contains("the database is away; trying again").then_some(());
+            let told = |line: &str| {
+                line.contains("the database is unavailable; trying again")
+                    .then_some(())
+            };
             self.process.logged(told).ok_or_else(|| self.process.output())
         })
         .await;
@@ -52,7 +55,7 @@ fn program(service: Service) -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_waits_for_a_database_that_is_away() {
+async fn a_start_waits_for_an_unreachable_database() {
     for (service, name) in [
         (Service::Learning, "emend.learning.v1.SubscriptionService"),
         (Service::Feedback, "emend.feedback.v1.FeedbackService"),
@@ -71,7 +74,7 @@ async fn a_start_waits_for_a_database_that_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_that_waits_ends_well_when_it_is_told_to() {
+async fn a_waiting_start_ends_cleanly_on_a_signal() {
     for service in [Service::Learning, Service::Feedback] {
         let Some(database) = Database::postgres().await else {
             return;
@@ -85,7 +88,7 @@ async fn a_start_that_waits_ends_well_when_it_is_told_to() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_is_not_there_is_not_waited_for() {
+async fn a_start_does_not_wait_for_a_database_that_does_not_exist() {
     for service in [Service::Learning, Service::Feedback] {
         let Some(Database::Postgres(database)) = Database::postgres().await else {
             return;

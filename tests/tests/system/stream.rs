@@ -10,7 +10,7 @@ use emend_proto::{
 use emend_tests::{
     both_databases,
     harness::{
-        Heard, Learning, NAMESPACE, Subscriber, System, alias, eventually,
+        Learning, NAMESPACE, StreamEvent, Subscriber, System, alias, eventually,
         says::{alias_key, entity_value},
         subscriber::kinds,
         wait::holds,
@@ -22,12 +22,12 @@ use uuid::Uuid;
 use crate::story::{assert_equals_the_database, go_on, learn_a_little, request};
 
 /// Checks that a stream begins with a snapshot for this reason, and that the subscriber ends equal to the database.
-async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: SnapshotReason) {
+async fn begins_with_a_snapshot(subscriber: &mut Subscriber, system: &System, reason: SnapshotReason) {
     let learning = system.learning();
     let head = learning.head().await;
     assert_eq!(
         subscriber.begin(&learning.channel).await,
-        Heard::Snapshot {
+        StreamEvent::Snapshot {
             reason,
             revision: head
         }
@@ -42,17 +42,17 @@ async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: Snaps
 }
 
 both_databases! {
-    async fn nothing_there_is_a_snapshot_of_nothing(system) {
+    async fn an_empty_state_is_sent_as_an_empty_snapshot(system) {
         let learning = system.learning();
         let mut subscriber = Subscriber::new("n");
         let heard = subscriber.begin(&learning.channel).await;
-        assert_eq!(heard, Heard::Snapshot { reason: SnapshotReason::NoCursor, revision: 0 });
+        assert_eq!(heard, StreamEvent::Snapshot { reason: SnapshotReason::NoCursor, revision: 0 });
         let put = learning.put(alias_key("jd"), entity_value("person-17")).await;
         subscriber.until(put.revision).await;
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn whoever_was_away_is_sent_what_changed_and_told_what_was_deleted(system) {
+    async fn a_returning_subscriber_is_sent_changes_and_deletions(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -60,19 +60,19 @@ both_databases! {
         subscriber.disconnect();
 
         let head = go_on(&learning).await;
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         subscriber.until(head).await;
         assert_equals_the_database(&subscriber, system).await;
         let deleted = subscriber.heard.iter().any(|heard| matches!(
             heard,
-            Heard::Update { changes, .. } if changes.iter().any(|(_, key, put)| key.key == "set up a csa" && !put)
+            StreamEvent::Update { changes, .. } if changes.iter().any(|(_, key, put)| key.key == "set up a csa" && !put)
         ));
         assert!(deleted, "{:?}", subscriber.heard);
-        let snapshots = subscriber.heard.iter().filter(|heard| matches!(heard, Heard::Snapshot { .. }));
+        let snapshots = subscriber.heard.iter().filter(|heard| matches!(heard, StreamEvent::Snapshot { .. }));
         assert_eq!(snapshots.count(), 1, "only the first time");
     }
 
-    async fn whoever_was_away_over_a_restart_is_sent_what_changed(system) {
+    async fn a_subscriber_returning_after_a_restart_is_sent_changes_only(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -81,29 +81,29 @@ both_databases! {
         let head = go_on(&learning).await;
         system.stop_learning().await;
         system.start_learning().await;
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         subscriber.until(head).await;
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn whoever_is_current_is_told_so(system) {
+    async fn a_current_subscriber_gets_a_bookmark_only(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         subscriber.disconnect();
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         let bookmark = subscriber.next().await;
-        assert_eq!(bookmark, Heard::Bookmark(learning.head().await));
+        assert_eq!(bookmark, StreamEvent::Bookmark(learning.head().await));
     }
 
-    async fn a_cursor_of_another_life_of_the_log_gets_a_snapshot(system) {
+    async fn a_cursor_of_another_epoch_gets_a_snapshot(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         subscriber.forge_cursor(|cursor| cursor.epoch = Uuid::from_u128(42).to_string());
-        begins_anew(&mut subscriber, system, SnapshotReason::ForeignEpoch).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::ForeignEpoch).await;
     }
 
     async fn a_cursor_ahead_of_the_head_gets_a_snapshot(system) {
@@ -112,7 +112,7 @@ both_databases! {
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         subscriber.forge_cursor(|cursor| cursor.revision += 1_000);
-        begins_anew(&mut subscriber, system, SnapshotReason::CursorAhead).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::CursorAhead).await;
     }
 
     async fn a_cursor_of_another_filter_gets_a_snapshot(system) {
@@ -125,7 +125,7 @@ both_databases! {
         subscriber.begin(&learning.channel).await;
         assert_eq!(subscriber.held().len(), 1);
         subscriber.ask(|request| request.kinds.clear());
-        begins_anew(&mut subscriber, system, SnapshotReason::FilterChanged).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::FilterChanged).await;
     }
 
     async fn a_cursor_older_than_the_tombstones_gets_a_snapshot(system) {
@@ -146,13 +146,13 @@ both_databases! {
             other.begin(&learning.channel).await;
             other.forge_cursor(|cursor| *cursor = old.clone());
             let heard = other.begin(&learning.channel).await;
-            holds(matches!(heard, Heard::Snapshot { .. }), || format!("{heard:?}"))
+            holds(matches!(heard, StreamEvent::Snapshot { .. }), || format!("{heard:?}"))
         })
         .await;
-        begins_anew(&mut subscriber, system, SnapshotReason::CursorExpired).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::CursorExpired).await;
     }
 
-    async fn what_one_revision_changed_becomes_visible_together(system) {
+    async fn the_changes_of_one_revision_become_visible_together(system) {
         let learning = system.learning();
         let mut subscriber = Subscriber::new("n");
         // Small messages: the update must come in parts, but is still one.
@@ -172,7 +172,7 @@ both_databases! {
         subscriber.until(done.last_revision).await;
         let mut seen: Vec<(i64, usize)> = Vec::new();
         for heard in &subscriber.heard {
-            if let Heard::Update { changes, .. } = heard {
+            if let StreamEvent::Update { changes, .. } = heard {
                 for revision in done.first_revision..=done.last_revision {
                     let of_revision = changes.iter().filter(|(of, ..)| *of == revision).count();
                     if of_revision > 0 {
@@ -188,21 +188,21 @@ both_databases! {
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn a_stream_ends_with_a_bookmark_and_a_farewell_at_shut_down(system) {
+    async fn a_stream_ends_with_a_bookmark_and_a_drain_at_shutdown(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         let head = learning.head().await;
         system.stop_learning().await;
-        subscriber.until_heard(|heard| matches!(heard, Heard::End).then_some(())).await;
+        subscriber.until_heard(|heard| matches!(heard, StreamEvent::End).then_some(())).await;
         let last = &subscriber.heard[subscriber.heard.len() - 3..];
-        assert_eq!(last, [Heard::Bookmark(head), Heard::Drain("SHUTDOWN".into()), Heard::End]);
+        assert_eq!(last, [StreamEvent::Bookmark(head), StreamEvent::Drain("SHUTDOWN".into()), StreamEvent::End]);
         system.start_learning().await;
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
     }
 
-    async fn a_stream_that_grew_old_ends_with_a_farewell_and_goes_on_where_it_was(system) {
+    async fn a_stream_at_its_maximum_age_is_drained_and_resumed(system) {
         system.stop_learning().await;
         system.settings.max_stream_age = Some(Duration::from_millis(300));
         system.start_learning().await;
@@ -212,19 +212,19 @@ both_databases! {
         for n in 0..3 {
             let reason = subscriber
                 .until_heard(|heard| match heard {
-                    Heard::Drain(reason) => Some(reason.clone()),
+                    StreamEvent::Drain(reason) => Some(reason.clone()),
                     _ => None,
                 })
                 .await;
             assert_eq!(reason, "MAX_STREAM_AGE");
             learning.put(alias_key(&format!("name {n}")), entity_value("person-1")).await;
-            assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+            assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         }
         subscriber.until(learning.head().await).await;
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn a_stalled_subscriber_holds_up_nobody(system) {
+    async fn a_stalled_subscriber_delays_no_other(system) {
         let learning = system.learning();
         let mut stalled = Subscriber::new("stalled");
         stalled.begin(&learning.channel).await;
@@ -249,7 +249,7 @@ both_databases! {
         assert_equals_the_database(&stalled, system).await;
     }
 
-    async fn many_subscribers_of_many_filters_end_alike(system) {
+    async fn many_subscribers_with_many_filters_end_with_the_same_state(system) {
         let learning = system.learning();
         let subscribers = (0..24).map(|n| {
             let learning = learning.clone();

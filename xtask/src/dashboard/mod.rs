@@ -3,8 +3,6 @@
 //! date and that Prometheus understands every query.
 //!
 //! The exceptions for Grafana's `dashboard-linter`, each with its reason, are in `.lint` beside the dashboard.
-//!
-//! It must know nothing of what the metrics mean.
 
 mod panels;
 
@@ -358,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_named_by_labels_that_their_query_leaves() {
+    fn lines_are_named_by_labels_that_their_query_returns() {
         let queries = ROWS
             .iter()
             .flat_map(|row| row.panels)

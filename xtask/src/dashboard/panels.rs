@@ -32,8 +32,8 @@ pub(super) const ROWS: &[Row] = &[
                 queries: &[q(r#"max(emend_dead_letters{namespace=~"$namespace"})"#, "")],
             },
             Panel {
-                title: "Budget left: calls",
-                about: "Of the 0.1 % of calls that may fail within 30 days. Below 0 the objective is missed.",
+                title: "Error budget left: calls",
+                about: "The share left of the 0.1 % of calls that may fail within 30 days. Below 0 the objective is missed.",
                 kind: Share(0.5, 0.0),
                 unit: "percentunit",
                 width: 4,
@@ -43,8 +43,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Budget left: effects",
-                about: "Of the 1 % of effects that may take longer than 5 s within 30 days. Below 0 the objective is missed.",
+                title: "Error budget left: effects",
+                about: "The share left of the 1 % of effects that may take longer than 5 s within 30 days. Below 0 the objective is missed.",
                 kind: Share(0.5, 0.0),
                 unit: "percentunit",
                 width: 4,
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Subscribers",
-                about: "Streams that are open, on all replicas.",
+                about: "Open streams, on all replicas.",
                 kind: Plain,
                 unit: "short",
                 width: 4,
@@ -74,7 +74,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Alerts",
-                about: "What fires now. Each has a runbook in docs/runbooks, by its name.",
+                about: "Alerts that are firing. The runbook of each is in docs/runbooks, under its name.",
                 kind: Alerts,
                 unit: "short",
                 width: 24,
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Rate by method",
-                about: "Unary calls a second that ended.",
+                about: "Unary calls that ended, per second.",
                 kind: Lines(Many),
                 unit: "reqps",
                 width: 8,
@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Errors by method and code",
-                about: "Calls and streams a second that ended with another code than OK, by the code in the trailers.",
+                about: "Calls and streams that ended with a code other than OK, per second, by the code in the trailers.",
                 kind: Lines(Many),
                 unit: "reqps",
                 width: 8,
@@ -119,8 +119,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Failed calls, of all",
-                about: "Calls that ended with a fault of the service, of all unary calls. The objective allows 0.1 % over 30 days.",
+                title: "Share of failed calls",
+                about: "The share of unary calls that ended with a fault of the service. The objective allows 0.1 % over 30 days.",
                 kind: Against(0.001, 0.002),
                 unit: "percentunit",
                 width: 8,
@@ -145,7 +145,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "In flight",
-                about: "Calls and streams under way, by method.",
+                about: "Calls and streams in progress, by method.",
                 kind: Areas(Many),
                 unit: "short",
                 width: 8,
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Corrections stored",
-                about: "Corrections a second, by what is corrected.",
+                about: "Corrections per second, by what is corrected.",
                 kind: Areas(Few),
                 unit: "cps",
                 width: 8,
@@ -189,7 +189,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Waiting for delivery",
-                about: "Entries of the outbox, and dead letters. Every replica tells the same table.",
+                about: "Entries of the outbox, and dead letters. Every replica reports the same table.",
                 kind: Lines(Few),
                 unit: "short",
                 width: 8,
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Promotions",
-                about: "Values that were applied, by kind and by why.",
+                about: "Values applied, by kind and reason.",
                 kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
@@ -233,7 +233,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Candidates",
-                about: "Candidates by status. awaiting_review wants a person.",
+                about: "Candidates by status. Those that await review need a person's decision.",
                 kind: Lines(Few),
                 unit: "short",
                 width: 8,
@@ -244,7 +244,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Revisions",
-                about: "Revisions a second that were appended to the log.",
+                about: "Revisions appended to the log, per second.",
                 kind: Lines(Few),
                 unit: "cps",
                 width: 8,
@@ -260,7 +260,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Subscribers by replica",
-                about: "Streams that are open. They should spread over the replicas.",
+                about: "Open streams. They should be spread over the replicas.",
                 kind: Areas(Few),
                 unit: "short",
                 width: 8,
@@ -271,7 +271,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Nodes",
-                about: "Search nodes by state, as the database knows them.",
+                about: "Search nodes by state, as stored in the database.",
                 kind: Lines(Few),
                 unit: "short",
                 width: 8,
@@ -310,7 +310,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Snapshots",
-                about: "Snapshots a second, by why. no_cursor is a new node; others mean that something was lost or made anew.",
+                about: "Snapshots per second, by reason. no_cursor is a new node; the others mean that something was lost or replaced.",
                 kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
@@ -320,8 +320,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Streams that ended",
-                about: "Streams a second that ended, by why.",
+                title: "Streams ended",
+                about: "Streams that ended, per second, by reason.",
                 kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
@@ -353,8 +353,8 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             },
             Panel {
-                title: "Late effects, of all",
-                about: "Effects that took longer than 5 s. The objective allows 1 % over 30 days.",
+                title: "Share of late effects",
+                about: "The share of effects that took longer than 5 s. The objective allows 1 % over 30 days.",
                 kind: Against(0.01, 0.02),
                 unit: "percentunit",
                 width: 12,
@@ -383,8 +383,8 @@ pub(super) const ROWS: &[Row] = &[
         title: "Database",
         panels: &[
             Panel {
-                title: "Connections in use, of all",
-                about: "The share of its connections that a replica has in use, on average of five minutes.",
+                title: "Share of connections in use",
+                about: "The share of its database connections that a replica has in use, averaged over five minutes.",
                 kind: Against(0.9, 1.0),
                 unit: "percentunit",
                 width: 8,
@@ -395,7 +395,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Connections",
-                about: "Open connections by what they do, and how many there may be.",
+                about: "Open connections by state, and their maximum.",
                 kind: Lines(Few),
                 unit: "short",
                 width: 8,
@@ -412,7 +412,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Errors",
-                about: "Errors of the database a second, by what is to be done about them. Conflicts are begun anew; contention is those that were given up.",
+                about: "Database errors per second, by reason. Conflicts are retried; contention counts those that were abandoned.",
                 kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
@@ -428,7 +428,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Memory",
-                about: "Resident memory. learning-svc holds all that was learned.",
+                about: "Resident memory. learning-svc holds everything that was learned.",
                 kind: Lines(Few),
                 unit: "bytes",
                 width: 6,
@@ -461,7 +461,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Starts within an hour",
-                about: "How often a replica was started again. An upgrade is one.",
+                about: "How often a replica was restarted. An upgrade counts as one.",
                 kind: Lines(Few),
                 unit: "short",
                 width: 6,
@@ -472,7 +472,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Versions",
-                about: "What runs, on how many replicas.",
+                about: "The versions that run, and on how many replicas.",
                 kind: Count("replicas"),
                 unit: "short",
                 width: 12,

@@ -165,15 +165,15 @@ impl<'a> File<'a> {
             let oneofs: Vec<&Value> = list(message, "oneofDecl").collect();
             writeln!(page, "\n| field | number | type | |\n|---|---|---|---|")?;
             for (index, field) in list(message, "field").enumerate() {
-                let mut told = self
+                let mut described = self
                     .comment(&[at[0], at[1], number(part::FIELD), index])
                     .to_owned();
                 if let Some(oneof) = field.get("oneofIndex").and_then(Value::as_u64) {
                     let oneof = usize::try_from(oneof)?;
                     let name = text(oneofs.get(oneof).context("a oneof that is not declared")?, "name")?;
                     let rule = self.comment(&[at[0], at[1], number(part::ONEOF), oneof]);
-                    told = format!(
-                        "One of `{name}` ({}). {told}",
+                    described = format!(
+                        "One of `{name}` ({}). {described}",
                         rule.trim_end_matches('.').to_lowercase()
                     );
                 }
@@ -183,7 +183,7 @@ impl<'a> File<'a> {
                     .context("a field has a number")?;
                 writeln!(
                     page,
-                    "| `{}` | {field_number} | {} | {told} |",
+                    "| `{}` | {field_number} | {} | {described} |",
                     text(field, "name")?,
                     field_type(message, field)?,
                 )?;
@@ -267,7 +267,7 @@ mod tests {
     use super::render;
 
     #[test]
-    fn services_messages_maps_oneofs_and_enums_are_told_with_their_comments() {
+    fn services_messages_maps_oneofs_and_enums_are_documented_with_comments() {
         let image = json!({"file": [
             {"package": "google.protobuf", "messageType": [{"name": "Timestamp"}]},
             {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn two_things_of_one_name_are_refused() {
+    fn duplicate_names_are_refused() {
         let image = json!({"file": [
             {"package": "emend.x.v1", "messageType": [{"name": "M"}]},
             {"package": "emend.y.v1", "messageType": [{"name": "M"}]},

@@ -115,7 +115,7 @@ pub(crate) fn link_findings(workspace: &Workspace, pages: &[Page]) -> Vec<String
             };
             let shown = page.path.display();
             if !workspace.path(&target).exists() {
-                findings.push(format!("{shown}: {link} leads nowhere"));
+                findings.push(format!("{shown}: {link} does not exist"));
             } else if !heading.is_empty() {
                 let there = pages.iter().find(|page| page.path == target);
                 if there.is_none_or(|page| !anchors(&page.text).contains(heading)) {

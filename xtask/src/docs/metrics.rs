@@ -93,7 +93,7 @@ mod tests {
     use super::{code, is_declared, names};
 
     #[test]
-    fn names_are_found_in_queries_and_recorded_ones_are_none() {
+    fn metric_names_are_found_in_queries_and_recorded_ones_skipped() {
         let found =
             names("sum(rate(emend_time_to_effect_seconds_bucket{le=\"5\"}[5m])) / a:emend_calls:rate5m > up");
         assert_eq!(
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_document_only_code_is_looked_at() {
+    fn only_code_in_a_document_is_searched_for_metrics() {
         let text = "the crate emend_core, `emend_a_total` and\n```promql\nemend_b\n```\n";
         let found = names(&code(text));
         assert_eq!(

@@ -38,11 +38,11 @@ struct Source<'a> {
 
 impl<'a> Source<'a> {
     fn parse(line: &'a str) -> Option<Self> {
-        let told = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-        if let Some(file) = told.strip_prefix("all of ") {
+        let directive = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+        if let Some(file) = directive.strip_prefix("all of ") {
             return Some(Self { file, part: None });
         }
-        let (file, part) = told.strip_prefix("part of ")?.split_once(": ")?;
+        let (file, part) = directive.strip_prefix("part of ")?.split_once(": ")?;
         Some(Self {
             file,
             part: Some(part),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_left_out_and_other_blocks_left_alone() {
+    fn markers_are_left_out_and_other_blocks_unchanged() {
         let text = "<!-- part of x.py: outer -->\n```python\n```\n\n```python\nas it is\n```\n";
         assert_eq!(
             filled(text).unwrap(),

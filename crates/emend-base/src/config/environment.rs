@@ -23,10 +23,10 @@ pub struct Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "nothing reads the environment variable {}", self.name)?;
+        write!(f, "no setting has the environment variable {}", self.name)?;
         self.nearest
             .as_ref()
-            .map_or(Ok(()), |nearest| write!(f, "; is {nearest} meant?"))
+            .map_or(Ok(()), |nearest| write!(f, "; did you mean {nearest}?"))
     }
 }
 
@@ -63,10 +63,10 @@ mod tests {
             "EMEND_?",
         ];
         let found = unknown(set.map(str::to_owned).into_iter(), ["EMEND_LISTEN"].into_iter());
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told[1],
-            "nothing reads the environment variable EMEND_LISTENS; is EMEND_LISTEN meant?"
+            messages[1],
+            "no setting has the environment variable EMEND_LISTENS; did you mean EMEND_LISTEN?"
         );
         assert_eq!((found.len(), found[0].name.as_str()), (2, "EMEND_?"));
     }

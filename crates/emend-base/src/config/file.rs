@@ -25,7 +25,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Entry)>, String> {
             .span()
             .and_then(|span| text.get(..span.start))
             .map_or(1, |before| before.matches('\n').count() + 1);
-        format!("{}, line {line}: no TOML: {}", path.display(), error.message())
+        format!(
+            "{}, line {line}: not valid TOML: {}",
+            path.display(),
+            error.message()
+        )
     })?;
     Ok(table
         .into_iter()
@@ -36,11 +40,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Entry)>, String> {
 fn entry(value: Value) -> Entry {
     match value {
         Value::Boolean(switch) => Entry::Switch(switch),
-        Value::Array(values) => values
-            .into_iter()
-            .map(text)
-            .collect::<Option<_>>()
-            .map_or(Entry::Unfit("a list of more than texts and numbers"), Entry::Many),
+        Value::Array(values) => values.into_iter().map(text).collect::<Option<_>>().map_or(
+            Entry::Unfit("a list with values other than texts and numbers"),
+            Entry::Many,
+        ),
         Value::Table(_) => Entry::Unfit("a table"),
         one => text(one).map_or(Entry::Unfit("another thing"), Entry::One),
     }

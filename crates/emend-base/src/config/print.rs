@@ -12,18 +12,18 @@ const COLUMN: usize = 44;
 /// A file that reproduces the settings; defaults and hidden values are comments.
 pub(super) fn print(resolved: &Resolved) -> String {
     let mut text = format!(
-        "# The settings of {}, and where each comes from. A commented line is a default, or not set,\n# or a secret, which is not shown.\n",
+        "# The settings of {}, and where each comes from. A line that is commented out is a\n# default, is not set, or is a secret, which is not shown.\n",
         resolved.program
     );
     for setting in &resolved.settings {
-        let (said, source) = (said(setting), source(setting));
+        let (line, source) = (line(setting), source(setting));
         // Writing to a String can't fail.
-        let _ = writeln!(text, "{said:COLUMN$}  # {source}");
+        let _ = writeln!(text, "{line:COLUMN$}  # {source}");
     }
     text
 }
 
-fn said(setting: &Setting) -> String {
+fn line(setting: &Setting) -> String {
     let key = &setting.key;
     match &setting.values {
         None => format!("# {key} is not set"),
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_secret_only_what_is_none_is_shown() {
+    fn secret_parts_of_a_setting_are_hidden() {
         for (secret, shown) in [
             (
                 "postgres://emend:s3cret@db:5432/emend?sslmode=require",

@@ -226,18 +226,18 @@ impl File<'_> {
     /// The equivalent command-line arguments of each key, or all complaints at once.
     fn read(&self) -> Result<BTreeMap<String, Vec<OsString>>, Vec<String>> {
         let entries = file::read(self.path).map_err(|complaint| vec![complaint])?;
-        let mut said = BTreeMap::new();
+        let mut flags_by_key = BTreeMap::new();
         let mut complaints = Vec::new();
         for (key, entry) in entries {
             match self.flags(&key, entry) {
                 Ok(flags) => {
-                    said.insert(key, flags);
+                    flags_by_key.insert(key, flags);
                 }
                 Err(complaint) => complaints.push(format!("{}: {complaint}", self.path.display())),
             }
         }
         if complaints.is_empty() {
-            Ok(said)
+            Ok(flags_by_key)
         } else {
             Err(complaints)
         }
@@ -246,7 +246,7 @@ impl File<'_> {
     fn flags(&self, key: &str, entry: Entry) -> Result<Vec<OsString>, String> {
         let Some(arg) = self.args.iter().find(|arg| key_of(arg) == key) else {
             let nearest = nearest(key, self.args.iter().map(key_of));
-            let nearest = nearest.map_or_else(String::new, |nearest| format!("; is {nearest} meant?"));
+            let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
             return Err(format!("there is no setting {key}{nearest}"));
         };
         let values = match (entry, is_switch(arg)) {
@@ -321,7 +321,7 @@ fn reason(error: &clap::Error) -> String {
         Some(ContextValue::Strings(valid)) if !valid.is_empty() => {
             format!("it is one of {}", valid.join(", "))
         }
-        _ => "it is not a value".to_owned(),
+        _ => "it is not a valid value".to_owned(),
     }
 }
 

@@ -96,7 +96,7 @@ impl Scene {
 }
 
 #[test]
-fn what_the_file_says_counts_where_nothing_else_does() {
+fn the_file_applies_where_no_flag_or_variable_is_set() {
     let scene =
         Scene::with("workers = 7\ngrace = '1s'\nopen = true\nlabel = ['a', 2]\npackage = 'from-file'");
     let service = scene.begin(&["--grace", "5s"]).unwrap();
@@ -113,7 +113,7 @@ fn what_the_file_says_counts_where_nothing_else_does() {
 }
 
 #[test]
-fn without_a_file_it_is_clap() {
+fn without_a_file_clap_alone_parses_the_settings() {
     let (service, _) = begin::<Service>(["service", "--workers=2"]).unwrap();
     assert_eq!(service.workers, 2);
     assert!(matches!(
@@ -124,7 +124,7 @@ fn without_a_file_it_is_clap() {
 }
 
 #[test]
-fn every_unfit_line_is_told_by_file_key_and_what_is_expected() {
+fn every_invalid_line_is_reported_with_file_key_and_expected_value() {
     let scene = Scene::with(
         "workers = 65\nworker = 1\ngrace = 20\nopen = 'yes'\nlook = ['plain']\n[label]\nx = 1\n[log]\nlevel = 1",
     );
@@ -134,7 +134,7 @@ fn every_unfit_line_is_told_by_file_key_and_what_is_expected() {
     assert!(wrong.lines().all(|line| line.starts_with(&path)), "{wrong}");
     for part in [
         "workers: \"65\": 65 is not within 1 to 64 (expected: --workers <COUNT>: How many workers, 1 to 64)",
-        "there is no setting worker; is workers meant?",
+        "there is no setting worker; did you mean workers?",
         "grace: \"20\": expected a number and a unit",
         "open: it is true or false",
         "look: it takes one value, not a list",
@@ -146,7 +146,7 @@ fn every_unfit_line_is_told_by_file_key_and_what_is_expected() {
 }
 
 #[test]
-fn a_value_of_the_file_that_a_flag_replaces_must_be_fit_all_the_same() {
+fn a_value_in_the_file_must_be_valid_even_if_a_flag_overrides_it() {
     let scene = Scene::with("workers = 0");
     assert!(
         scene
@@ -156,7 +156,7 @@ fn a_value_of_the_file_that_a_flag_replaces_must_be_fit_all_the_same() {
 }
 
 #[test]
-fn one_of_few_values_is_told_with_all_of_them() {
+fn an_invalid_choice_is_reported_with_all_valid_ones() {
     assert!(
         Scene::with("look = 'loud'")
             .wrong(&[])
@@ -176,16 +176,16 @@ fn rules_between_settings_hold_for_the_file_too() {
 }
 
 #[test]
-fn what_is_no_toml_and_what_is_not_there_is_told_without_what_it_says() {
+fn a_missing_or_malformed_file_is_reported_without_its_content() {
     let wrong = Scene::with("workers = 1\ndatabase-url = 'db:s3cret").wrong(&[]);
-    assert!(wrong.contains("service.toml, line 2: no TOML"), "{wrong}");
+    assert!(wrong.contains("service.toml, line 2: not valid TOML"), "{wrong}");
     assert!(!wrong.contains("s3cret"), "{wrong}");
     let none = begin::<Service>(["service", "--config", "/nowhere/x.toml"]).unwrap_err();
     assert!(matches!(none, EarlyExit::Invalid(complaints) if complaints[0].starts_with("/nowhere/x.toml: ")));
 }
 
 #[test]
-fn about_the_file_itself_the_file_says_nothing() {
+fn options_about_the_file_are_no_settings_in_it() {
     for key in [
         "config",
         "print-config",
@@ -200,7 +200,7 @@ fn about_the_file_itself_the_file_says_nothing() {
 }
 
 #[test]
-fn a_secret_is_never_told() {
+fn a_secret_is_never_shown() {
     let file = Scene::with("database-url = 's3cret'").wrong(&[]);
     let flag = Scene::with("").wrong(&["--database-url", "s3cret"]);
     for wrong in [file, flag] {
@@ -217,7 +217,7 @@ fn a_secret_is_never_told() {
 }
 
 #[test]
-fn the_settings_are_printed_with_their_sources_and_can_be_given_back() {
+fn the_settings_are_printed_with_their_sources_and_can_be_read_again() {
     let scene = Scene::with("workers = 7\nopen = true\nlabel = ['a', 'b \"c\"']");
     let flags = ["--grace", "5s"];
     let printed = scene.answer(&[&flags[..], &["--print-config"]].concat());
@@ -302,7 +302,7 @@ impl Program for Tool {
 }
 
 #[test]
-fn a_subcommand_may_be_what_has_settings() {
+fn a_subcommand_may_have_settings() {
     let scene = Scene::with("name = 'n'\nplace = 'p'");
     let path = scene.path().display().to_string();
     let (tool, _) = begin::<Tool>(["tool", "up", "--config", &path]).unwrap();

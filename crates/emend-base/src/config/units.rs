@@ -14,9 +14,9 @@ const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 <
 /// Parses a span of time: a whole number and one of ms, s, m, h, d, for example `1500ms`, `30s`, `90d`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let millis = parse(text, &SPANS).map_err(|wrong| match wrong {
-        Wrong::Unit => "expected a number and a unit: ms, s, m, h or d, for example 30s".to_owned(),
-        Wrong::Number(number) => format!("{number:?} is not a whole number"),
-        Wrong::Large => "is too long".to_owned(),
+        ParseError::Unit => "expected a number and a unit: ms, s, m, h or d, for example 30s".to_owned(),
+        ParseError::Number(number) => format!("{number:?} is not a whole number"),
+        ParseError::Large => "is too long".to_owned(),
     })?;
     Ok(Duration::from_millis(millis))
 }
@@ -24,9 +24,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Parses a size in bytes: a whole number and one of B, KiB, MiB, GiB, for example `64KiB`.
 pub fn size(text: &str) -> Result<u64, String> {
     parse(text, &SIZES).map_err(|wrong| match wrong {
-        Wrong::Unit => "expected a number and a unit: B, KiB, MiB or GiB, for example 32MiB".to_owned(),
-        Wrong::Number(number) => format!("{number:?} is not a whole number"),
-        Wrong::Large => "is too large".to_owned(),
+        ParseError::Unit => "expected a number and a unit: B, KiB, MiB or GiB, for example 32MiB".to_owned(),
+        ParseError::Number(number) => format!("{number:?} is not a whole number"),
+        ParseError::Large => "is too large".to_owned(),
     })
 }
 
@@ -79,22 +79,24 @@ fn within<T: PartialOrd, S: fmt::Display>(
     ))
 }
 
-enum Wrong {
+enum ParseError {
     Unit,
     Number(String),
     Large,
 }
 
-fn parse(text: &str, units: &[(&str, u64)]) -> Result<u64, Wrong> {
+fn parse(text: &str, units: &[(&str, u64)]) -> Result<u64, ParseError> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor = units
         .iter()
         .find(|(name, _)| *name == unit)
         .map(|(_, factor)| *factor);
-    let factor = factor.ok_or(Wrong::Unit)?;
-    let number: u64 = number.parse().map_err(|_| Wrong::Number(number.to_owned()))?;
-    number.checked_mul(factor).ok_or(Wrong::Large)
+    let factor = factor.ok_or(ParseError::Unit)?;
+    let number: u64 = number
+        .parse()
+        .map_err(|_| ParseError::Number(number.to_owned()))?;
+    number.checked_mul(factor).ok_or(ParseError::Large)
 }
 
 /// A value in the largest unit that divides it.

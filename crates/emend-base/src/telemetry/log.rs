@@ -83,7 +83,7 @@ impl LogLevel {
             // An empty filter would log only errors, which is never what an empty text means.
             return Err(TelemetryError::Level {
                 level: String::new(),
-                reason: "nothing is said".to_owned(),
+                reason: "it is empty".to_owned(),
             });
         }
         let filter = filter(level)?;
@@ -91,7 +91,7 @@ impl LogLevel {
         self.0
             .reload(filter)
             .map_err(|gone| TelemetryError::Twice(gone.to_string()))?;
-        tracing::warn!(before, now = level, "what is logged was changed");
+        tracing::warn!(before, now = level, "the log level was changed");
         Ok(())
     }
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_and_directives_are_understood_and_nonsense_is_refused_by_name() {
+    fn levels_and_directives_are_parsed_and_an_invalid_one_is_named() {
         for fine in ["info", "warn,emend_base=debug", "off"] {
             assert!(filter(fine).is_ok(), "{fine}");
         }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_logs_once() {
+    fn logging_is_set_up_once_per_process() {
         let args = LogArgs {
             log_format: LogFormat::Json,
             log_level: None,

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn samples_come_at_intervals_and_dear_ones_less_often() {
+    async fn samples_are_taken_at_intervals_and_expensive_ones_less_often() {
         let soft = CancellationToken::new();
         let (taken, cost) = (Cell::new(0), Cell::new(Duration::ZERO));
         let sampling = sample_until(soft.clone(), Duration::from_secs(5), || {

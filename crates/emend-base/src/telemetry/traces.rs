@@ -28,7 +28,7 @@ const PROTOCOLS: [&str; 2] = [
 #[derive(Debug, thiserror::Error)]
 pub enum TracesError {
     /// An unsupported protocol.
-    #[error("{variable}={protocol}: traces are exported over grpc alone")]
+    #[error("{variable}={protocol}: traces can be exported over grpc only")]
     Protocol {
         /// The variable that names it.
         variable: &'static str,
@@ -110,8 +110,8 @@ impl Traces {
         let finishing = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(within));
         match timeout(within, finishing).await {
             Ok(Ok(Ok(()))) => {}
-            Ok(Ok(Err(error))) => tracing::warn!(%error, "some spans were not sent"),
-            Ok(Err(_)) | Err(_) => tracing::warn!(?within, "some spans were not sent in time"),
+            Ok(Ok(Err(error))) => tracing::warn!(%error, "some spans were not exported"),
+            Ok(Err(_)) | Err(_) => tracing::warn!(?within, "some spans were not exported in time"),
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_go_where_the_standard_variables_say_and_nowhere_without_them() {
+    fn traces_are_exported_only_where_the_standard_variables_say() {
         let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
         let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://tempo:4317");
         assert_eq!(at(&[]), None);

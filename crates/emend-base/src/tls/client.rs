@@ -15,13 +15,13 @@ use super::{
 /// certificate is presented.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientTls {
-    believed: Believed,
+    trusted: TrustedServers,
     identity: Option<(PathBuf, PathBuf)>,
 }
 
 /// Which servers are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Believed {
+enum TrustedServers {
     /// Those with a certificate from the system's CAs.
     #[default]
     System,
@@ -35,7 +35,7 @@ impl ClientTls {
     /// Verifies servers with the CAs in this PEM file, and no others.
     #[must_use]
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
-        self.believed = Believed::Authorities(file.into());
+        self.trusted = TrustedServers::Authorities(file.into());
         self
     }
 
@@ -43,7 +43,7 @@ impl ClientTls {
     /// count.
     #[must_use]
     pub fn exactly(mut self, file: impl Into<PathBuf>) -> Self {
-        self.believed = Believed::Pinned(file.into());
+        self.trusted = TrustedServers::Pinned(file.into());
         self
     }
 
@@ -57,7 +57,9 @@ impl ClientTls {
     /// From optional files; `None` if none is given. A certificate counts only with its key.
     pub fn from_files(ca: Option<&Path>, cert: Option<&Path>, key: Option<&Path>) -> Option<Self> {
         let tls = Self {
-            believed: ca.map_or(Believed::System, |file| Believed::Authorities(file.to_owned())),
+            trusted: ca.map_or(TrustedServers::System, |file| {
+                TrustedServers::Authorities(file.to_owned())
+            }),
             identity: cert.zip(key).map(|(cert, key)| (cert.to_owned(), key.to_owned())),
         };
         (tls != Self::default()).then_some(tls)
@@ -78,10 +80,10 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS", &error))?;
-        let builder = match &self.believed {
-            Believed::System => builder.with_root_certificates(system_roots()?),
-            Believed::Authorities(file) => builder.with_root_certificates(roots(file)?),
-            Believed::Pinned(file) => builder
+        let builder = match &self.trusted {
+            TrustedServers::System => builder.with_root_certificates(system_roots()?),
+            TrustedServers::Authorities(file) => builder.with_root_certificates(roots(file)?),
+            TrustedServers::Pinned(file) => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(PinnedCertificate::read(file)?)),
         };

@@ -30,30 +30,30 @@ const HTTPS: u16 = 443;
 #[derive(Debug, Clone)]
 pub struct Remote {
     endpoint: Endpoint,
-    way: Way,
+    transport: Transport,
 }
 
 /// How connections are opened.
 #[derive(Debug, Clone)]
-enum Way {
+enum Transport {
     /// In the clear, by tonic.
     Plain,
     /// Over TLS.
     Secured(Connector),
     /// Without leaving this process.
-    Inside(Inside),
+    InProcess(InProcess),
 }
 
 impl Remote {
     /// The server at this URI. An `https` one is verified with the system's CAs unless [`Remote::tls`] says otherwise.
     pub fn new(uri: &str) -> Result<Self, TlsError> {
         let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, &error))?;
-        let way = match parsed.scheme_str() {
-            Some("http") => Way::Plain,
-            Some("https") => Way::Secured(Connector::new(&parsed)?),
+        let transport = match parsed.scheme_str() {
+            Some("http") => Transport::Plain,
+            Some("https") => Transport::Secured(Connector::new(&parsed)?),
             _ => return Err(TlsError::new(uri, "must begin with http:// or https://")),
         };
-        let endpoint = if matches!(way, Way::Secured(_)) {
+        let endpoint = if matches!(transport, Transport::Secured(_)) {
             // The connector does the TLS. tonic, which would configure it once for all connections, must see plain
             // http.
             let plain = uri.replacen("https", "http", 1).replacen("HTTPS", "http", 1);
@@ -62,23 +62,23 @@ impl Remote {
             Endpoint::from_shared(uri.to_owned())
         };
         let endpoint = endpoint.map_err(|error| TlsError::new(uri, &error))?;
-        Ok(Self { endpoint, way })
+        Ok(Self { endpoint, transport })
     }
 
     /// A server in this process; `open` opens connections.
     pub fn inside(open: impl Fn() -> io::Result<DuplexStream> + Send + Sync + 'static) -> Self {
         Self {
             endpoint: Endpoint::from_static("http://inside"),
-            way: Way::Inside(Inside(Arc::new(open))),
+            transport: Transport::InProcess(InProcess(Arc::new(open))),
         }
     }
 
     /// Uses these files. Fails unless the URI is `https`, because nothing would be secure otherwise.
     pub fn tls(mut self, tls: ClientTls) -> Result<Self, TlsError> {
-        let Way::Secured(secured) = &mut self.way else {
+        let Transport::Secured(secured) = &mut self.transport else {
             return Err(TlsError::new(
                 self.endpoint.uri(),
-                "must begin with https:// where files for TLS are given",
+                "must begin with https:// if TLS files are given",
             ));
         };
         secured.tls = tls;
@@ -87,12 +87,12 @@ impl Remote {
 
     /// Whether connections are over TLS, which [`Remote::tls`] can configure.
     pub fn is_secured(&self) -> bool {
-        matches!(self.way, Way::Secured(_))
+        matches!(self.transport, Transport::Secured(_))
     }
 
     /// The file with the certificate that is presented to it, if one is.
     pub fn certificate(&self) -> Option<&Path> {
-        if let Way::Secured(secured) = &self.way {
+        if let Transport::Secured(secured) = &self.transport {
             return secured.tls.certificate();
         }
         None
@@ -112,19 +112,19 @@ impl Remote {
 
     /// Opens a connection.
     pub async fn connect(&self) -> Result<Channel, Error> {
-        match &self.way {
-            Way::Plain => self.endpoint.connect().await,
-            Way::Secured(secured) => self.endpoint.connect_with_connector(secured.clone()).await,
-            Way::Inside(inside) => self.endpoint.connect_with_connector(inside.clone()).await,
+        match &self.transport {
+            Transport::Plain => self.endpoint.connect().await,
+            Transport::Secured(secured) => self.endpoint.connect_with_connector(secured.clone()).await,
+            Transport::InProcess(inside) => self.endpoint.connect_with_connector(inside.clone()).await,
         }
     }
 
     /// Opens a connection on first use, and again when it is lost.
     pub fn connect_lazy(&self) -> Channel {
-        match &self.way {
-            Way::Plain => self.endpoint.connect_lazy(),
-            Way::Secured(secured) => self.endpoint.connect_with_connector_lazy(secured.clone()),
-            Way::Inside(inside) => self.endpoint.connect_with_connector_lazy(inside.clone()),
+        match &self.transport {
+            Transport::Plain => self.endpoint.connect_lazy(),
+            Transport::Secured(secured) => self.endpoint.connect_with_connector_lazy(secured.clone()),
+            Transport::InProcess(inside) => self.endpoint.connect_with_connector_lazy(inside.clone()),
         }
     }
 }
@@ -153,7 +153,7 @@ impl From<Endpoint> for Remote {
     fn from(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            way: Way::Plain,
+            transport: Transport::Plain,
         }
     }
 }
@@ -281,15 +281,15 @@ impl AsyncWrite for LoggedStream {
 
 /// Opens connections to a server of this process.
 #[derive(Clone)]
-struct Inside(Arc<dyn Fn() -> io::Result<DuplexStream> + Send + Sync>);
+struct InProcess(Arc<dyn Fn() -> io::Result<DuplexStream> + Send + Sync>);
 
-impl fmt::Debug for Inside {
+impl fmt::Debug for InProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Inside")
     }
 }
 
-impl Service<Uri> for Inside {
+impl Service<Uri> for InProcess {
     type Response = TokioIo<DuplexStream>;
     type Error = io::Error;
     type Future = std::future::Ready<io::Result<Self::Response>>;
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_are_plain_or_secured_and_nothing_else() {
+    fn uris_must_be_http_or_https() {
         assert!(!Remote::new("http://127.0.0.1:7402").unwrap().is_secured());
         for secured in [
             "https://learning:7402",
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn files_for_tls_are_refused_where_nothing_would_be_secure() {
+    fn tls_files_are_refused_for_an_address_without_tls() {
         let plain = Remote::new("http://127.0.0.1:7402").unwrap();
         let refused = plain.tls(ClientTls::default().ca("ca.pem")).unwrap_err();
         assert!(refused.to_string().contains("https://"), "{refused}");

@@ -76,7 +76,7 @@ fn about(error: &CertificateError) -> String {
         CertificateError::NotValidYet => "is not valid yet".to_owned(),
         CertificateError::UnknownIssuer => "was issued by none of the CAs that are trusted here".to_owned(),
         CertificateError::BadSignature => {
-            "is signed by another key than that of the trusted CA of this name".to_owned()
+            "is signed by a key other than that of the trusted CA of this name".to_owned()
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "is not for servers".to_owned()
@@ -123,10 +123,10 @@ fn time(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    fn told(error: rustls::Error) -> String {
-        let told = TrustError::rephrase(io::Error::new(io::ErrorKind::InvalidData, error));
-        assert_eq!(told.kind(), io::ErrorKind::InvalidData);
-        told.to_string()
+    fn message(error: rustls::Error) -> String {
+        let message = TrustError::rephrase(io::Error::new(io::ErrorKind::InvalidData, error));
+        assert_eq!(message.kind(), io::ErrorKind::InvalidData);
+        message.to_string()
     }
 
     #[test]
@@ -145,14 +145,14 @@ mod tests {
                 "the client certificate has been revoked",
             ),
         ] {
-            assert_eq!(told(rustls::Error::AlertReceived(alert)), words);
+            assert_eq!(message(rustls::Error::AlertReceived(alert)), words);
         }
     }
 
     #[test]
     fn errors_that_are_not_about_trust_are_unchanged() {
         let other = rustls::Error::AlertReceived(AlertDescription::InternalError);
-        assert_eq!(told(other.clone()), other.to_string());
+        assert_eq!(message(other.clone()), other.to_string());
         let reset = TrustError::rephrase(io::ErrorKind::ConnectionReset.into());
         assert!(TrustError::within(&reset).is_none());
     }

@@ -31,7 +31,7 @@ impl Validity {
             .map(|certificate| Self::in_der(certificate))
             .collect();
         let validities =
-            validities.ok_or_else(|| TlsError::of(file, "holds something that is no certificate"))?;
+            validities.ok_or_else(|| TlsError::of(file, "contains something that is not a certificate"))?;
         let first = validities.into_iter().min_by_key(|validity| validity.not_after);
         Ok(first.expect("invariant: a chain holds at least one certificate"))
     }

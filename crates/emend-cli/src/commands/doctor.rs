@@ -273,5 +273,5 @@ fn text(report: &Report) -> String {
         let _ = writeln!(text, "… and {more} more");
     }
     let findings = if all == 1 { "finding" } else { "findings" };
-    text + &format!("{all} {findings}. `emend doctor --list` says what each check demands.")
+    text + &format!("{all} {findings}. `emend doctor --list` lists what each check requires.")
 }

@@ -225,14 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn a_half_life_can_be_taken_away() {
+    fn a_half_life_can_be_removed() {
         let request = parse(&["--half-life", "none"]).unwrap();
         assert_eq!(request.update_mask.unwrap().paths, ["half_life"]);
         assert_eq!(request.policy.unwrap().half_life, None);
     }
 
     #[test]
-    fn to_change_nothing_is_no_command() {
+    fn a_command_that_changes_nothing_is_refused() {
         assert!(parse(&[]).is_err());
         assert!(parse(&["--reason", "because"]).is_err());
     }

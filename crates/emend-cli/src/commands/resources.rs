@@ -219,7 +219,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             let resource = required(response.resource)?;
             let json = json!({"resource": view::resource(&resource), "revision": response.revision});
             output.result(&json, || match response.revision {
-                0 => format!("{} was so already", what(&resource)),
+                0 => format!("{} had this value already", what(&resource)),
                 revision => format!("{} (revision {revision})", what(&resource)),
             })
         }

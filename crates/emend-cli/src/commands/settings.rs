@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_retention_is_set_or_taken_away() {
+    fn the_retention_is_set_or_removed() {
         let retention = |text| {
             let request = parse(&["--personal-retention", text]).unwrap();
             assert_eq!(request.update_mask.unwrap().paths, ["personal_retention"]);

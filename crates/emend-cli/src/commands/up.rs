@@ -160,7 +160,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             (context.feedback_addr(), FEEDBACK),
             (context.learning_addr(), LEARNING),
         ];
-        let way = probe::Way::of(&args.tls, &args.telemetry);
+        let way = probe::ProbeTarget::of(&args.tls, &args.telemetry);
         return Ok(probe::probe(&services, &way).await);
     }
     let token = args.token()?;

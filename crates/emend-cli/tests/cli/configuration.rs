@@ -161,7 +161,7 @@ async fn emend_up_takes_its_settings_from_a_file() {
     fs::write(&file, "data-dirs = 'x'").unwrap();
     let refused = run(&["up", "--config", &file]).await;
     assert!(
-        refused.code == 2 && refused.stderr.contains("is data-dir meant?"),
+        refused.code == 2 && refused.stderr.contains("did you mean data-dir?"),
         "{refused:?}"
     );
 }

@@ -122,7 +122,7 @@ async fn a_person_approves_reverts_rejects_and_sets_by_hand() {
     let namespace = ["--namespace", "fund-admin"];
     let run = async |args: &[&str]| up.run(&[args, &namespace, &["--json"]].concat()).await;
 
-    let said = run(&[
+    let stored = run(&[
         "submit",
         "phrase",
         "book the trade",
@@ -134,7 +134,10 @@ async fn a_person_approves_reverts_rejects_and_sets_by_hand() {
     .await
     .ok()
     .json();
-    let id = said["outcome"]["candidateId"].as_str().expect("an id").to_owned();
+    let id = stored["outcome"]["candidateId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     let approved = run(&[
         "candidates",
         "approve",
@@ -269,8 +272,8 @@ async fn a_policy_sets_how_many_votes_apply_a_value() {
         (&set["threshold"], &set["version"], &set["halfLife"]),
         (&json!(1), &json!(1), &json!("7776000s"))
     );
-    let said = submit(&up, "ana", &["phrase", "a", "b"]).await;
-    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED");
+    let stored = submit(&up, "ana", &["phrase", "a", "b"]).await;
+    assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED");
     let never = submit(&up, "ana", &["prohibit", "a", "b"]).await;
     assert_eq!(
         never["outcome"]["state"], "OUTCOME_STATE_PENDING",
@@ -292,8 +295,8 @@ async fn a_policy_sets_how_many_votes_apply_a_value() {
 #[tokio::test]
 async fn a_users_preference_applies_to_that_user_only() {
     let up = Up::ephemeral().await;
-    let said = submit(&up, "mia", &["phrase", "my pack", "send_nav_pack", "--for-me"]).await;
-    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED");
+    let stored = submit(&up, "mia", &["phrase", "my pack", "send_nav_pack", "--for-me"]).await;
+    assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED");
     let hers = up
         .run(&["resolve", "my pack", "--user", "mia", "--json"])
         .await
@@ -321,14 +324,14 @@ async fn watch_prints_each_change_as_it_is_applied() {
     let up = Up::ephemeral().await;
     let mut watch = Conversation::start(&up.args(&["watch", "--json"]));
     watch.receive_until(|event| event["event"] == "snapshot").await;
-    let said = submit(
+    let stored = submit(
         &up,
         "ana",
         &["entity", "J. Smith", "jane.smith", "--instead-of", "john.smith"],
     )
     .await;
     let change = watch.receive_until(|event| event["event"] == "change").await;
-    assert_eq!(change["revision"], said["outcome"]["revision"]);
+    assert_eq!(change["revision"], stored["outcome"]["revision"]);
     assert_eq!(
         (&change["value"], &change["key"]["key"]),
         (&json!("jane.smith"), &json!("j. smith"))
@@ -348,7 +351,7 @@ async fn watch_prints_each_change_as_it_is_applied() {
     );
 
     // With `--until`, a watcher ends by itself once it has caught up.
-    let revision = said["outcome"]["revision"].to_string();
+    let revision = stored["outcome"]["revision"].to_string();
     let ended = up.run(&["watch", "--until", &revision]).await.ok();
     assert!(ended.stdout.contains("1 resource ("), "{ended:?}");
 }

@@ -165,7 +165,7 @@ async fn the_documented_configuration_starts_the_tools() {
 }
 
 #[tokio::test]
-async fn an_assistant_without_arguments_teaches_takes_back_and_prohibits() {
+async fn an_assistant_without_arguments_corrects_retracts_and_prohibits() {
     let up = Up::ephemeral().await;
     let mut assistant = Assistant::start(&up, &[]).await;
 
@@ -315,7 +315,7 @@ async fn the_reporter_of_a_call_comes_before_the_one_of_the_command_line() {
 }
 
 #[tokio::test]
-async fn votes_of_nobody_count_once_and_the_answer_says_so() {
+async fn votes_of_unnamed_reporters_count_once_and_the_answer_says_so() {
     let up = Up::ephemeral().await;
     let mut assistant = Assistant::start(&up, &[]).await;
     let mut unnamed = isda("");

@@ -104,10 +104,14 @@ impl Secured {
     async fn learns(&self, backend: &FeedbackClient, phrase: &str) -> Revision {
         let mut applied = None;
         for reporter in ["ana", "ben", "chloe"] {
-            let said = Submission::phrase_mapping("default", phrase, "send_courier")
+            let submission = Submission::phrase_mapping("default", phrase, "send_courier")
                 .reporter(reporter)
                 .wait_evaluated();
-            applied = backend.submit(said).await.expect("stored").applied_revision();
+            applied = backend
+                .submit(submission)
+                .await
+                .expect("stored")
+                .applied_revision();
         }
         applied.expect("three people are enough")
     }
@@ -176,8 +180,8 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
 
     let stranger = ClientTls::default().ca(pair.path("ca.pem"));
     let nobody = pair.backend(stranger).deadline(Duration::from_secs(2));
-    let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
-    assert!(nobody.submit(said).await.is_err(), "without a certificate");
+    let submission = Submission::phrase_mapping("default", "x", "y").reporter("eve");
+    assert!(nobody.submit(submission).await.is_err(), "without a certificate");
 
     // Load on long-lived connections while the CA, certificates and keys are rotated step by step.
     let loaded = Arc::new(AtomicBool::new(true));
@@ -186,8 +190,9 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
         tokio::spawn(async move {
             let mut stored = 0;
             while loaded.load(Ordering::SeqCst) {
-                let said = Submission::phrase_mapping("default", format!("load {stored}"), "send_courier");
-                backend.submit(said.reporter("dora")).await.expect("stored");
+                let submission =
+                    Submission::phrase_mapping("default", format!("load {stored}"), "send_courier");
+                backend.submit(submission.reporter("dora")).await.expect("stored");
                 stored += 1;
             }
             stored
@@ -213,8 +218,8 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
     let late = pair
         .backend(identity(pair.directory.path(), "late"))
         .deadline(Duration::from_secs(2));
-    let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
-    assert!(late.submit(said).await.is_err(), "its CA was removed");
+    let submission = Submission::phrase_mapping("default", "x", "y").reporter("eve");
+    assert!(late.submit(submission).await.is_err(), "its CA was removed");
     let revision = revision.max(pair.learns(&backend, "after, by a connection of before").await);
     timeout(TIMEOUT, node.view().wait_for_revision(revision))
         .await
@@ -341,7 +346,7 @@ async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
         .spawn_observed(&lifecycle)
         .await
         .expect("valid settings");
-    let said = [
+    let submission = [
         "submit",
         "entity",
         "J. Smith",
@@ -350,7 +355,11 @@ async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
         "--wait",
         "--json",
     ];
-    let stored = up.run(&[&said, &shown[..], &[by_old]].concat()).await.ok().json();
+    let stored = up
+        .run(&[&submission, &shown[..], &[by_old]].concat())
+        .await
+        .ok()
+        .json();
     assert_eq!(
         stored["outcome"]["state"], "OUTCOME_STATE_APPLIED",
         "the relay needs no certificate: {stored}"
@@ -361,18 +370,18 @@ async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
         .expect("the node has it");
 
     for unfit in [&[][..], &[by_old], &[by_new, shown[0], shown[1]]] {
-        for command in [&said[..], &["nodes"]] {
+        for command in [&submission[..], &["nodes"]] {
             let ran = up.run(&[command, &["--timeout=2s"], unfit].concat()).await;
             assert_ne!(ran.code, 0, "{unfit:?}: {ran:?}");
         }
     }
     let probe = async |arguments: &[&str]| run(&[&["up", "--probe"], arguments].concat()).await;
-    let told = probe(&served).await.ok().stdout;
-    assert_eq!(told, format!("/readyz at {operators}: ready\n"));
-    let told = probe(&served[..3]).await;
+    let output = probe(&served).await.ok().stdout;
+    assert_eq!(output, format!("/readyz at {operators}: ready\n"));
+    let output = probe(&served[..3]).await;
     assert!(
-        told.code == 1 && told.stdout.contains("--metrics-addr"),
-        "{told:?}"
+        output.code == 1 && output.stdout.contains("--metrics-addr"),
+        "{output:?}"
     );
 
     new.issue(4, &["127.0.0.1"]).write(directory.path(), "server");

@@ -219,9 +219,9 @@ async fn callers_are_authenticated_by_their_tokens_and_so_is_feedback_svc() {
     refused(&callers.run(&up, "node", &SUBMIT).await, "ROLE_MISSING");
     refused(&callers.run(&up, "web", &RESOLVE).await, "ROLE_MISSING");
 
-    let said = callers.run(&up, "web", &SUBMIT).await.ok().json();
-    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
-    assert_eq!(said["caller"], "web", "{said}");
+    let stored = callers.run(&up, "web", &SUBMIT).await.ok().json();
+    assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{stored}");
+    assert_eq!(stored["caller"], "web", "{stored}");
     let resolved = callers.run(&up, "node", &RESOLVE).await.ok().json();
     assert_eq!(resolved["match"]["value"], "jane.smith");
     up.signal("-TERM").await;
@@ -258,8 +258,8 @@ async fn both_services_can_share_one_postgresql_database() {
     let name = name.rsplit('/').next().expect("a name");
     let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
     let up = Up::start(&["--accept-new-installation", "--database-url", &url]).await;
-    let said = up.run(&SUBMIT).await.ok().json();
-    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
+    let stored = up.run(&SUBMIT).await.ok().json();
+    assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{stored}");
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));
     database.close().await;

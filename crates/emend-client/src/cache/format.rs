@@ -116,7 +116,7 @@ pub(super) fn read(from: impl Read, length: u64) -> Result<SavedCopy, CopyError>
     let computed = from.hash.digest128();
     let stated = u128::from_le_bytes(from.array()?);
     if from.left > 0 {
-        return Err(CopyError::Damaged("there are bytes after its end"));
+        return Err(CopyError::Damaged("it has extra bytes at its end"));
     }
     if computed != stated {
         return Err(CopyError::Damaged("its checksum differs"));
@@ -323,7 +323,7 @@ mod tests {
         longer.push(0);
         assert!(matches!(
             parsed(&longer),
-            Err(CopyError::Damaged("there are bytes after its end"))
+            Err(CopyError::Damaged("it has extra bytes at its end"))
         ));
     }
 

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn a_saved_copy_is_loaded_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("learned");
         assert!(load(&path, 7).unwrap().is_none());

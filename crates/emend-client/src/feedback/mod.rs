@@ -94,9 +94,11 @@ impl Recorded {
     }
 
     fn parse(feedback: Option<Feedback>) -> Result<Self, Status> {
-        let feedback = feedback.ok_or_else(|| Status::internal("the server's answer holds no feedback"))?;
+        let feedback = feedback.ok_or_else(|| Status::internal("the server's response has no feedback"))?;
         let feedback_id = FeedbackId::parse(&feedback.feedback_id).map_err(|invalid| {
-            Status::internal(format!("the server's answer has a bad feedback_id: it {invalid}"))
+            Status::internal(format!(
+                "the server's response has an invalid feedback_id: it {invalid}"
+            ))
         })?;
         Ok(Self {
             feedback_id,

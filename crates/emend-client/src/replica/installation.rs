@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn another_installation_is_accepted_only_by_a_node_that_holds_nothing_or_was_told_to() {
+    fn another_installation_is_accepted_only_by_an_empty_node_or_with_permission() {
         let other = Answer::Other {
             held: id(OWN).unwrap(),
             answering: id(OTHER).unwrap(),

@@ -211,7 +211,7 @@ impl Session {
             }
             ReporterWake::Answered(Ok(())) => {}
             ReporterWake::Answered(Err(status)) => {
-                tracing::warn!(error = %Explained::from(&status), "the server did not take the report");
+                tracing::warn!(error = %Explained::from(&status), "the server did not accept the report");
             }
         }
     }

@@ -66,7 +66,7 @@ fn call<T>(headers: &MetadataMap, token: Option<&TokenFile>, message: T) -> Requ
 }
 
 impl Transport for Grpc {
-    /// Connects anew each time, so that the name is resolved again: the server may have moved.
+    /// Opens a new connection each time, so that the name is resolved again: the server may have moved.
     fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>> {
         Box::pin(async move {
             let channel = self

@@ -9,7 +9,7 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{Ballot, Newest, Place, Rules, Support, Tally, newest::Moved};
+use super::{Ballot, Newest, Rules, SortKey, Support, Tally, newest::Moved};
 use crate::{
     contest::VoterKey,
     ids::{AcceptOrder, Caller, CandidateId, FeedbackId},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Sorts before all other places.
-const NEWEST: Place = Place {
+const NEWEST: SortKey = SortKey {
     order: Reverse(AcceptOrder(i64::MAX)),
     feedback: FeedbackId(Uuid::nil()),
 };
@@ -27,9 +27,9 @@ const NEWEST: Place = Place {
 pub(super) struct Kept {
     rules: Rules,
     /// Each voter's ballots, newest first; the first is its live vote.
-    by_voter: BTreeMap<(VoterKey, Place), CandidateId>,
+    by_voter: BTreeMap<(VoterKey, SortKey), CandidateId>,
     /// How many ballots a voter cast for a candidate; maintained only for OCCURRENCES.
-    said: HashMap<(VoterKey, CandidateId), u64>,
+    cast: HashMap<(VoterKey, CandidateId), u64>,
     /// The live votes of derived voters, by caller.
     derived: HashMap<Caller, Newest<CandidateId>>,
     support: HashMap<CandidateId, Strength>,
@@ -57,7 +57,7 @@ impl Kept {
         Self {
             rules,
             by_voter: BTreeMap::new(),
-            said: HashMap::new(),
+            cast: HashMap::new(),
             derived: HashMap::new(),
             support: HashMap::new(),
         }
@@ -72,7 +72,7 @@ impl Kept {
         self.change(ballot, |kept, key| {
             kept.by_voter.insert(key, ballot.candidate);
             if kept.rules.counting == Counting::Occurrences {
-                *kept.said.entry((ballot.voter, ballot.candidate)).or_default() += 1;
+                *kept.cast.entry((ballot.voter, ballot.candidate)).or_default() += 1;
             }
         });
     }
@@ -81,18 +81,18 @@ impl Kept {
     pub(super) fn dismiss(&mut self, ballot: &Ballot) {
         self.change(ballot, |kept, key| {
             kept.by_voter.remove(&key);
-            let said = (ballot.voter, ballot.candidate);
-            if let Some(times) = kept.said.get_mut(&said) {
+            let cast = (ballot.voter, ballot.candidate);
+            if let Some(times) = kept.cast.get_mut(&cast) {
                 *times -= 1;
                 if *times == 0 {
-                    kept.said.remove(&said);
+                    kept.cast.remove(&cast);
                 }
             }
         });
     }
 
     /// Changes a voter's ballots and updates what the voter counts for.
-    fn change(&mut self, ballot: &Ballot, change: impl FnOnce(&mut Self, (VoterKey, Place))) {
+    fn change(&mut self, ballot: &Ballot, change: impl FnOnce(&mut Self, (VoterKey, SortKey))) {
         let voter = ballot.voter;
         let before = self.live(voter);
         if let Some((_, candidate)) = before {
@@ -101,7 +101,7 @@ impl Kept {
                 strength.occurrences = strength.occurrences.saturating_sub(times);
             });
         }
-        change(self, (voter, Place::of(ballot)));
+        change(self, (voter, SortKey::of(ballot)));
         let after = self.live(voter);
         if let Some((_, candidate)) = after {
             let times = self.times_said(voter, candidate);
@@ -118,7 +118,7 @@ impl Kept {
     }
 
     /// A voter's live vote and its place.
-    fn live(&self, voter: VoterKey) -> Option<(Place, CandidateId)> {
+    fn live(&self, voter: VoterKey) -> Option<(SortKey, CandidateId)> {
         let newest = self.by_voter.range((voter, NEWEST)..).next();
         newest
             .filter(|((other, _), _)| *other == voter)
@@ -126,11 +126,11 @@ impl Kept {
     }
 
     fn times_said(&self, voter: VoterKey, candidate: CandidateId) -> u64 {
-        self.said.get(&(voter, candidate)).copied().unwrap_or_default()
+        self.cast.get(&(voter, candidate)).copied().unwrap_or_default()
     }
 
     /// Counts a voter's live vote, unless the cap on derived voters excludes it.
-    fn seat(&mut self, of: &Ballot, place: Place, candidate: CandidateId) {
+    fn seat(&mut self, of: &Ballot, place: SortKey, candidate: CandidateId) {
         if of.identified {
             self.strengthen(candidate, Strength::gain_voter);
             return;
@@ -144,7 +144,7 @@ impl Kept {
     }
 
     /// Stops counting a voter's live vote.
-    fn unseat(&mut self, of: &Ballot, place: Place, candidate: CandidateId) {
+    fn unseat(&mut self, of: &Ballot, place: SortKey, candidate: CandidateId) {
         if of.identified {
             self.strengthen(candidate, Strength::lose_voter);
             return;
@@ -176,7 +176,7 @@ impl Kept {
         let Some(derived) = self.derived.get(caller) else {
             return;
         };
-        let of = |place: Option<Place>| place.and_then(|place| derived.get(place).copied());
+        let of = |place: Option<SortKey>| place.and_then(|place| derived.get(place).copied());
         let (entered, left) = (of(moved.entered), of(moved.left));
         if let Some(candidate) = entered {
             self.strengthen(candidate, Strength::gain_voter);

@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use super::Place;
+use super::SortKey;
 
 /// Entries, split into the newest `limit` and the rest.
 #[derive(Debug, Clone)]
 pub(super) struct Newest<T> {
     limit: usize,
-    within: BTreeMap<Place, T>,
+    within: BTreeMap<SortKey, T>,
     /// Older than everything in `within`; non-empty only if `within` is full.
-    beyond: BTreeMap<Place, T>,
+    beyond: BTreeMap<SortKey, T>,
 }
 
 /// What a change moved across the limit, including the changed entry itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Moved {
     /// The entry now within the limit.
-    pub(super) entered: Option<Place>,
+    pub(super) entered: Option<SortKey>,
     /// The entry no longer within the limit.
-    pub(super) left: Option<Place>,
+    pub(super) left: Option<SortKey>,
 }
 
 impl<T> Newest<T> {
-    pub(super) fn new(entries: BTreeMap<Place, T>, limit: usize) -> Self {
+    pub(super) fn new(entries: BTreeMap<SortKey, T>, limit: usize) -> Self {
         let mut newest = Self {
             limit: usize::MAX,
             within: entries,
@@ -49,11 +49,11 @@ impl<T> Newest<T> {
         self.within.len() + self.beyond.len()
     }
 
-    pub(super) fn get(&self, place: Place) -> Option<&T> {
+    pub(super) fn get(&self, place: SortKey) -> Option<&T> {
         self.within.get(&place).or_else(|| self.beyond.get(&place))
     }
 
-    pub(super) fn oldest(&self) -> Option<Place> {
+    pub(super) fn oldest(&self) -> Option<SortKey> {
         let (place, _) = self.beyond.last_key_value().or(self.within.last_key_value())?;
         Some(*place)
     }
@@ -69,7 +69,7 @@ impl<T> Newest<T> {
     }
 
     /// Adds an entry at a place that is free.
-    pub(super) fn insert(&mut self, place: Place, entry: T) -> Moved {
+    pub(super) fn insert(&mut self, place: SortKey, entry: T) -> Moved {
         let is_full = self.within.len() >= self.limit;
         if is_full && self.within.last_key_value().is_none_or(|(last, _)| *last < place) {
             self.beyond.insert(place, entry);
@@ -88,7 +88,7 @@ impl<T> Newest<T> {
     }
 
     /// Removes an entry, if present.
-    pub(super) fn remove(&mut self, place: Place) -> Option<(T, Moved)> {
+    pub(super) fn remove(&mut self, place: SortKey) -> Option<(T, Moved)> {
         if let Some(entry) = self.beyond.remove(&place) {
             return Some((entry, Moved::default()));
         }

@@ -54,7 +54,7 @@ fn candidate(choice: u8) -> CandidateId {
     CandidateId(uuid::Uuid::from_u128(u128::from(choice)))
 }
 
-struct Play {
+struct Scenario {
     policy: Policy,
     now: Timestamp,
     next: i64,
@@ -64,7 +64,7 @@ struct Play {
     ballots: Ballots,
 }
 
-impl Play {
+impl Scenario {
     fn new() -> Self {
         Self {
             policy: Policy {
@@ -129,7 +129,7 @@ impl Play {
         // Reload the ballots if those held may not be enough, as their holder does.
         if !self.ballots.cover(self.counted()) {
             let mut newest = self.all.clone();
-            newest.sort_by_key(Place::of);
+            newest.sort_by_key(SortKey::of);
             newest.truncate(self.counted());
             self.ballots = Ballots::new(newest, self.all.len() <= self.counted());
         }
@@ -138,14 +138,14 @@ impl Play {
 
 proptest! {
     #[test]
-    fn what_is_kept_equals_what_is_counted_from_nothing(
+    fn an_incremental_tally_equals_a_full_count(
         steps in proptest::collection::vec(step(), 1..80)
     ) {
-        let mut play = Play::new();
+        let mut scenario = Scenario::new();
         for step in steps {
-            play.step(&step);
-            let kept = play.ballots.tally(&play.policy, play.now);
-            let counted = Tally::count(&play.all, &play.policy, play.now);
+            scenario.step(&step);
+            let kept = scenario.ballots.tally(&scenario.policy, scenario.now);
+            let counted = Tally::count(&scenario.all, &scenario.policy, scenario.now);
             prop_assert_eq!(kept, counted, "after {:?}", step);
         }
     }
@@ -201,9 +201,9 @@ fn some_candidate(id: CandidateId, rejected: bool) -> Candidate {
 }
 
 #[test]
-fn where_not_all_are_held_an_older_one_stays_out() {
-    let mut play = Play::new();
-    let ballots: Vec<Ballot> = (0..6).map(|voter| play.ballot(voter, 0, 0)).collect();
+fn an_older_ballot_is_not_added_to_an_incomplete_list() {
+    let mut scenario = Scenario::new();
+    let ballots: Vec<Ballot> = (0..6).map(|voter| scenario.ballot(voter, 0, 0)).collect();
     let mut held = Ballots::new(ballots[3..].to_vec(), false);
     held.insert(ballots[0].clone());
     assert_eq!(held.len(), 3, "ballots 1 and 2, which are not held, are newer");
@@ -214,11 +214,11 @@ fn where_not_all_are_held_an_older_one_stays_out() {
 }
 
 #[test]
-fn what_is_forgotten_is_the_oldest_and_never_what_counts() {
-    let mut play = Play::new();
-    let ballots: Vec<Ballot> = (0..12).map(|voter| play.ballot(voter, 0, 0)).collect();
+fn only_the_oldest_ballots_are_forgotten_and_never_ones_that_count() {
+    let mut scenario = Scenario::new();
+    let ballots: Vec<Ballot> = (0..12).map(|voter| scenario.ballot(voter, 0, 0)).collect();
     let mut held = Ballots::new(ballots.clone(), true);
-    held.tally(&play.policy, play.now);
+    held.tally(&scenario.policy, scenario.now);
     held.forget_beyond(10);
     assert!(held.iter().eq(ballots[2..].iter().rev()));
     held.forget_beyond(0);

@@ -163,8 +163,8 @@ pub enum Refusal {
     /// The namespace holds as many resources of the kind as the policy allows, or this would be one more than
     /// [`MAX_SCOPES`] kinds in namespaces that hold any.
     #[error(
-        "the namespace holds as many resources of this kind as its policy allows, or would be one more of the {MAX_SCOPES} \
-         kinds in namespaces that may hold any"
+        "the namespace has as many resources of this kind as its policy allows, or {MAX_SCOPES} pairs of namespace \
+         and kind, the maximum, have resources already"
     )]
     Full,
 }
@@ -273,47 +273,47 @@ pub fn decide(
         Event::Recorded { ballot, .. } => Some(ballot),
         _ => None,
     };
-    let mut bench = Bench::new(state, cast, policy, now);
-    match happen(&mut bench, event) {
-        Ok(()) => Ok(bench.finish()),
+    let mut evaluation = Evaluation::new(state, cast, policy, now);
+    match happen(&mut evaluation, event) {
+        Ok(()) => Ok(evaluation.finish()),
         Err(refusal) => Err(Box::new(Refused {
-            state: bench.state,
+            state: evaluation.state,
             refusal,
         })),
     }
 }
 
 /// All refusals happen before anything changes.
-fn happen(bench: &mut Bench<'_>, event: &Event) -> Result<(), Refusal> {
+fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal> {
     match event {
         Event::Recorded {
             ballot,
             value,
             origin,
             personal_data,
-        } => votes::record(bench, ballot, value, *origin, *personal_data),
-        Event::Retracted { ballot } => votes::retract(bench, ballot),
-        Event::PolicyChanged => votes::reevaluate(bench),
+        } => votes::record(evaluation, ballot, value, *origin, *personal_data),
+        Event::Retracted { ballot } => votes::retract(evaluation, ballot),
+        Event::PolicyChanged => votes::reevaluate(evaluation),
         Event::Approve {
             candidate,
             edited,
             reason,
-        } => review::approve(bench, *candidate, edited.as_ref(), reason.as_deref())?,
-        Event::Reject { candidate, reason } => review::reject(bench, *candidate, reason)?,
+        } => review::approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
+        Event::Reject { candidate, reason } => review::reject(evaluation, *candidate, reason)?,
         Event::Put {
             value,
             origin,
             reason,
-        } => review::put(bench, value, *origin, reason.as_deref())?,
-        Event::Delete { reason } => review::delete(bench, reason.as_deref())?,
-        Event::Revert { restore, reason } => review::revert(bench, restore.as_ref(), reason)?,
-        Event::Erase => review::erase(bench),
+        } => review::put(evaluation, value, *origin, reason.as_deref())?,
+        Event::Delete { reason } => review::delete(evaluation, reason.as_deref())?,
+        Event::Revert { restore, reason } => review::revert(evaluation, restore.as_ref(), reason)?,
+        Event::Erase => review::erase(evaluation),
     }
     Ok(())
 }
 
 /// The contest while a decision is being made.
-struct Bench<'a> {
+struct Evaluation<'a> {
     state: ContestState,
     /// The candidate that was applied before the event.
     applied_before: Option<CandidateId>,
@@ -325,16 +325,16 @@ struct Bench<'a> {
     cause: Cause,
     transitions: Vec<Transition>,
     /// The candidate whose outcome is reported, if the event reports one.
-    asked: Option<Asked>,
+    reported: Option<ReportedCandidate>,
 }
 
-struct Asked {
+struct ReportedCandidate {
     candidate: CandidateId,
     was_new: bool,
     retracted: bool,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Evaluation<'a> {
     fn new(mut state: ContestState, cast: Option<&Ballot>, policy: &'a Policy, now: Timestamp) -> Self {
         let risk = policy.risk_for(state.key.user.is_some());
         if let Some(ballot) = cast {
@@ -350,7 +350,7 @@ impl<'a> Bench<'a> {
             threshold: policy.threshold_for(risk),
             cause: Cause::Votes,
             transitions: Vec::new(),
-            asked: None,
+            reported: None,
         }
     }
 
@@ -466,11 +466,11 @@ impl<'a> Bench<'a> {
                 value: applied.value.clone(),
             }),
         };
-        let outcome = self.asked.as_ref().and_then(|asked| {
-            let candidate = self.state.candidate(asked.candidate)?;
-            let promoted = matches!(&resource, Some(ResourceChange::Put { candidate, .. }) if *candidate == asked.candidate);
-            let mut outcome = Outcome::of(candidate, asked.was_new, promoted && !asked.retracted, self.now);
-            if asked.retracted {
+        let outcome = self.reported.as_ref().and_then(|reported| {
+            let candidate = self.state.candidate(reported.candidate)?;
+            let promoted = matches!(&resource, Some(ResourceChange::Put { candidate, .. }) if *candidate == reported.candidate);
+            let mut outcome = Outcome::of(candidate, reported.was_new, promoted && !reported.retracted, self.now);
+            if reported.retracted {
                 outcome = outcome.of_a_retraction();
             }
             Some(outcome)

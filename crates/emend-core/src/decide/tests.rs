@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A contest played step by step; revisions increase as in the log.
-struct Play {
+struct Scenario {
     state: ContestState,
     policy: Policy,
     now: Timestamp,
@@ -27,7 +27,7 @@ struct Play {
     next: i64,
 }
 
-impl Play {
+impl Scenario {
     fn new(kind: Kind) -> Self {
         Self::scoped(kind, "")
     }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_numbers_tell_kinds_apart() {
+    fn names_and_numbers_of_kinds_are_unique() {
         for kind in Kind::ALL {
             assert_eq!(Kind::from_number(kind.number()), Some(kind));
             assert_eq!(Kind::parse(kind.name()), Ok(kind));

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_no_layer_saw_may_do_nothing() {
+    fn a_request_that_bypassed_the_layer_has_no_rights() {
         let refused = open::<Messages, _>(Request::new(List("shop"))).err();
         assert_eq!(refused.map(|refused| refused.reason()), Some("NAMESPACE_DENIED"));
         let opened = open::<Messages, _>(Access::open().request(List("shop"))).ok();

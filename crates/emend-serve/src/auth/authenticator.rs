@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_token_and_a_certificate_are_two_callers_the_token_counts() {
+    fn a_token_takes_precedence_over_the_certificate_of_another_caller() {
         let hash = TokenHash::of("other");
         let text = format!(
             "{}[[principals]]\nname = \"other\"\ntoken_sha256 = [\"{hash}\"]\n\
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_too_long_is_refused_unread() {
+    fn an_overlong_token_is_refused_unread() {
         let text = file_of("node").replace(
             &TokenHash::of("secret").to_string(),
             &TokenHash::of(&"x".repeat(9_000)).to_string(),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_file_counts_and_a_bad_one_changes_nothing() {
+    fn a_changed_file_takes_effect_and_an_invalid_one_changes_nothing() {
         let (_directory, path, authenticator) = authenticator(&file_of("node"));
         assert!(!authenticator.reload_if_changed(), "nothing changed");
         fs::write(&path, "principals = 1").unwrap();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_named_and_comes_later_counts_when_it_is_there() {
+    fn a_named_file_that_appears_later_takes_effect_then() {
         let (directory, path, authenticator) = authenticator(&file_of("node"));
         let key = directory.path().join("key");
         let jwt = "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n";
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_a_token() {
+    fn a_token_is_never_shown() {
         let credentials = credentials(Some("Bearer secret"), &[]);
         assert!(!format!("{credentials:?}").contains("secret"));
     }

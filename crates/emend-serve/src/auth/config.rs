@@ -107,7 +107,7 @@ fn directory(path: &Path, clock: &SharedClock, files: &mut Vec<PathBuf>) -> Resu
     let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
     let file: File = toml::from_str(&text).map_err(|error| invalid(path, unreadable(&text, &error)))?;
     if file.principals.is_empty() {
-        return Err(invalid(path, "has no principals, so nobody could do anything"));
+        return Err(invalid(path, "has no principals, so every call would be refused"));
     }
     let jwt = match file.jwt {
         Some(entry) => Some(verifier(path, entry, files)?),
@@ -149,7 +149,7 @@ fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Ve
     if entry.issuer.as_deref() == Some("") {
         return Err(invalid(
             path,
-            "jwt.issuer: must not be empty; leave it out for any",
+            "jwt.issuer: must not be empty; leave it out to accept any",
         ));
     }
     let file = path
@@ -185,10 +185,10 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
             return Err(problem("the name is Emend's own".to_owned()));
         }
         if !names.insert(entry.name.clone()) {
-            return Err(problem("is there twice".to_owned()));
+            return Err(problem("appears twice".to_owned()));
         }
         if !has_jwt && !entry.jwt_subjects.is_empty() {
-            return Err(problem("has jwt_subjects, and there is no [jwt]".to_owned()));
+            return Err(problem("has jwt_subjects, but there is no [jwt]".to_owned()));
         }
         let mut tokens = Vec::with_capacity(entry.token_sha256.len());
         for text in &entry.token_sha256 {
@@ -222,7 +222,7 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
                 return Err(problem(format!("{of}: must not be empty")));
             }
             if !credentials.insert((of, credential)) {
-                return Err(problem(format!("{of}: one of them is there twice")));
+                return Err(problem(format!("{of}: an entry appears twice")));
             }
         }
         if !has_some {
@@ -360,9 +360,9 @@ mod tests {
             ),
             (
                 format!("{}{}", principal(GRANT), principal(GRANT)),
-                "is there twice",
+                "appears twice",
             ),
-            (twice, "one of them is there twice"),
+            (twice, "an entry appears twice"),
             (
                 format!("[[principals]]\nname = \"a\"\n{GRANT}"),
                 "has no credential",

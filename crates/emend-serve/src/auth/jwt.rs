@@ -53,7 +53,7 @@ impl Keys {
                     .map_err(|error| format!("has a key that can't be used: {error}"))?;
                 if !has_right_length(&verifies, *first) {
                     return Err(
-                        "has a key of a wrong length: RSA keys have 2048 to 8192 bits, others the length of their curve"
+                        "has a key of invalid length: RSA keys have 2048 to 8192 bits, others the length of their curve"
                             .to_owned(),
                     );
                 }

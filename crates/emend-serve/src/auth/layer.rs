@@ -116,7 +116,7 @@ where
         extensions.insert(authorization.caller().clone());
         extensions.insert(authorization.access(authenticator));
         if is_stream {
-            extensions.insert(ToSupervise {
+            extensions.insert(SupervisionRequest {
                 authorization,
                 by: Arc::clone(authenticator),
             });
@@ -145,7 +145,7 @@ struct Refused(Arc<Error>);
 
 /// A stream that must end when its caller's rights do.
 #[derive(Debug, Clone)]
-struct ToSupervise {
+struct SupervisionRequest {
     authorization: Authorization,
     by: Arc<Authenticator>,
 }
@@ -183,7 +183,7 @@ where
         if let Some(Refused(error)) = request.extensions().get() {
             return Either::Left(Either::Right(ready(Ok(to_status(error).into_http()))));
         }
-        let Some(ToSupervise { authorization, by }) = request.extensions_mut().remove() else {
+        let Some(SupervisionRequest { authorization, by }) = request.extensions_mut().remove() else {
             return Either::Left(Either::Left(self.0.call(request)));
         };
         let supervised = by.supervise(authorization);
@@ -244,8 +244,8 @@ impl HttpBody for Supervised {
         if let Poll::Ready(why) = this.poll_ended(cx) {
             this.inner = None;
             let mut trailers = HeaderMap::new();
-            let said = Status::from(why).add_header(&mut trailers);
-            return Poll::Ready(Some(said.map(|()| Frame::trailers(trailers))));
+            let added = Status::from(why).add_header(&mut trailers);
+            return Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))));
         }
         match &mut this.inner {
             Some(inner) => Pin::new(inner).poll_frame(cx),

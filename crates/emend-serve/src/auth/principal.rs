@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn all_and_some_are_all() {
+    fn all_namespaces_and_some_are_all_namespaces() {
         assert_eq!(Reach::All.or(&namespaces(&["a"])), Reach::All);
         assert!(Reach::All.covers("whatever"));
         assert!(!namespaces(&["a"]).covers("b"));

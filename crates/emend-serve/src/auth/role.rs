@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_has_its_own_place() {
+    fn each_role_has_its_own_index() {
         for (place, role) in Role::ALL.into_iter().enumerate() {
             assert_eq!(role.index(), place);
         }

@@ -32,8 +32,8 @@ pub async fn access_of(
     path: &'static str,
     token: &str,
 ) -> Access {
-    let told = Arc::new(Mutex::new(None));
-    let keep = Arc::clone(&told);
+    let seen = Arc::new(Mutex::new(None));
+    let keep = Arc::clone(&seen);
     let handler = service_fn(move |request: Request<Body>| {
         *keep.lock().unwrap() = request.extensions().get::<Access>().cloned();
         async { Ok::<_, Infallible>(Response::new(Body::empty())) }
@@ -46,7 +46,7 @@ pub async fn access_of(
     let authentication = (Arc::clone(authenticator), Rules::of(rules));
     let layer = AuthLayer::new(Some(authentication), Methods::of(&[]));
     layer.layer(handler).oneshot(request).await.unwrap();
-    let access = told.lock().unwrap().take();
+    let access = seen.lock().unwrap().take();
     access.unwrap()
 }
 

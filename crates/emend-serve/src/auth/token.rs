@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_is_that_of_other_tools() {
+    fn a_hash_equals_that_of_sha256sum() {
         // printf %s abc | sha256sum
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(TokenHash::of("abc").to_string(), known);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_long_and_each_is_another() {
+    fn tokens_are_long_and_unique() {
         let (one, other) = (mint(&Entropy::system()), mint(&Entropy::system()));
         assert_ne!(one, other);
         assert!(one.starts_with(PREFIX) && one.len() == PREFIX.len() + 43, "{one}");

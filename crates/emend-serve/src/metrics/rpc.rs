@@ -35,22 +35,23 @@ const STARTED: Description = Description {
     kind: Kind::Counter,
     unit: "calls",
     labels: &["grpc_type", "grpc_service", "grpc_method"],
-    help: "Calls that began",
+    help: "Calls started",
 };
 const HANDLED: Description = Description {
     name: "grpc_server_handled_total",
     kind: Kind::Counter,
     unit: "calls",
     labels: &["grpc_type", "grpc_service", "grpc_method", "grpc_code"],
-    help: "Calls that ended, by the code in their trailers; a caller that went away is Canceled, and a stream counts when it \
-           ends. OK and the codes of faults are there from the start, the others from when they are first answered",
+    help: "Calls ended, by the code in their trailers; a call whose caller disconnected counts as Canceled, and a \
+           stream counts when it ends. OK and the codes of faults are exported from the start, the others once they \
+           first occur",
 };
 const SECONDS_OF: Description = Description {
     name: "grpc_server_handling_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
     labels: &["grpc_type", "grpc_service", "grpc_method"],
-    help: "How long calls took to their end; streams that live long are in it, so choose by grpc_type",
+    help: "Duration of calls until their end; long-lived streams are included, so select by grpc_type",
 };
 const IN_FLIGHT: Description = Description {
     name: "grpc_server_in_flight",
@@ -65,14 +66,14 @@ const OPEN: Description = Description {
     kind: Kind::Gauge,
     unit: "connections",
     labels: &[],
-    help: "Connections of clients that are open",
+    help: "Open connections of clients",
 };
 const REFUSED: Description = Description {
     name: "emend_connections_refused_total",
     kind: Kind::Counter,
     unit: "connections",
     labels: &[],
-    help: "Connections that were closed at once because there were too many, of all or of one address",
+    help: "Connections closed at once because there were too many, in total or from one address",
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_can_not_make_labels() {
+    fn unknown_methods_and_services_create_no_labels() {
         let rendered = rendered(|calls| {
             for path in ["/", "/x/y", "/library.v1.LibraryService/Drop"] {
                 calls.begin(path).ended(Code::Unimplemented);

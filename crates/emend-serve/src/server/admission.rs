@@ -4,7 +4,7 @@
 //! ([`fair_semaphore`](crate::fair_semaphore)).
 //!
 //! A call counts until its response has been handed to the connection, so also while its client does not read; but a
-//! client may go no longer than [`Patience::response`](crate::server::bounds::Patience::response) without reading anything. A
+//! client may go no longer than [`ClientTimeouts::response`](crate::server::bounds::Patience::response) without reading anything. A
 //! call that answers with a long-lived stream counts until the stream has begun; streams bound themselves. Health
 //! checks are counted apart from calls, and so are health watches and reflection, which count for as long as they last:
 //! health is reported however many calls there are.
@@ -61,7 +61,7 @@ pub struct AdmissionLayer {
 
 impl AdmissionLayer {
     /// Admits as many calls, holding as many bytes, as the bounds say. A call that answers with a single message is
-    /// abandoned if its client reads nothing of it for [`Patience::response`](crate::server::bounds::Patience::response).
+    /// abandoned if its client reads nothing of it for [`ClientTimeouts::response`](crate::server::bounds::Patience::response).
     pub(crate) fn new(bounds: &Bounds, methods: Methods) -> Self {
         Self {
             calls: FairSemaphore::of(bounds.calls),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_counts_until_its_response_is_gone_and_a_further_one_is_told_when_to_retry() {
+    async fn a_call_counts_until_its_response_is_dropped_and_a_refused_one_may_retry() {
         let server = server();
         let unread = call(&server, LIST).await.unwrap();
         let refused = call(&server, LIST).await.unwrap_err();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_counts_until_it_has_begun() {
+    async fn a_stream_counts_until_its_response_begins() {
         let server = server();
         let streams = [call(&server, FOLLOW).await, call(&server, FOLLOW).await];
         assert!(streams.iter().all(Result::is_ok), "{streams:?}");
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_is_handed_over_in_pieces_and_keeps_its_permit_until_the_last() {
+    async fn a_response_keeps_its_permit_until_its_last_piece() {
         let bytes: Vec<u8> = (0..=3 * PIECE).map(|n| n.to_le_bytes()[0]).collect();
         let sent = Data::from(bytes);
         let answer = sent.clone();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use emend_base::config::units::{bytes, count, span};
 
-use crate::server::bounds::{Bounds, KeepAlive, Patience};
+use crate::server::bounds::{Bounds, ClientTimeouts, KeepAlive};
 
 /// How much is served at once, how dead connections are detected, how long shutdown may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
@@ -58,7 +58,7 @@ impl ServeArgs {
             calls: self.max_calls,
             connections: self.max_connections,
             bytes: self.call_buffer_size,
-            patience: Patience {
+            patience: ClientTimeouts {
                 request: self.request_patience,
                 response: self.response_patience,
             },

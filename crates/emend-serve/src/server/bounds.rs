@@ -16,7 +16,7 @@ pub struct Bounds {
     /// What exceeds it is refused with `RESOURCE_EXHAUSTED`.
     pub bytes: usize,
     /// How long to wait for a client in the middle of a call.
-    pub patience: Patience,
+    pub patience: ClientTimeouts,
     /// How to detect a client that vanished without a word.
     pub keep_alive: KeepAlive,
     /// How long a connection accepts new calls, on average; then its client is told to reconnect, and calls in progress
@@ -31,7 +31,7 @@ impl Default for Bounds {
             calls: 16_384,
             connections: 32_768,
             bytes: 128 << 20,
-            patience: Patience::default(),
+            patience: ClientTimeouts::default(),
             keep_alive: KeepAlive::default(),
             connection_age: None,
         }
@@ -40,14 +40,14 @@ impl Default for Bounds {
 
 /// How long a server waits for a client in the middle of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct ClientTimeouts {
     /// For a whole request, from its headers on. Calls with a streaming request bound its silence themselves.
     pub request: Duration,
     /// For the client to read more of a response, unless that is a long-lived stream.
     pub response: Duration,
 }
 
-impl Default for Patience {
+impl Default for ClientTimeouts {
     /// A 4 MiB message must arrive at 140 KB/s, and 64 KiB of a response must be read within a minute.
     fn default() -> Self {
         Self {

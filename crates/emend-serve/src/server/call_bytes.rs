@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_stream_of_messages_the_one_that_comes_counts() {
+    fn only_the_current_message_of_a_stream_counts() {
         let holdings = CallBudget::of(8 * MIB);
         let pieces = vec![message(3 * MIB), message(3 * MIB), message(3 * MIB), message(10)];
         let mut stream = Call::begin(&holdings, "a", Kind::Stream, pieces, false);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_instead_of_its_request_until_it_is_gone() {
+    fn a_response_counts_instead_of_its_request_until_it_is_dropped() {
         let holdings = CallBudget::of(4 * MIB);
         let call = whole(&holdings, "a", 3 * MIB).unwrap();
         call.holding.answer(2 * MIB).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_count_for_what_they_are_in_memory() {
+    fn headers_count_by_their_size_in_memory() {
         let holdings = CallBudget::of(MIB);
         let headers: HeaderMap = (0..400)
             .map(|n| {

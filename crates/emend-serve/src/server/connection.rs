@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_stream_wakes_is_polled_before_the_task_waits_again() {
+    async fn a_part_woken_by_a_stream_is_polled_before_the_task_waits() {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut cx = Context::from_waker(&waker);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_always_wake_each_other_let_other_tasks_have_their_turn() {
+    fn parts_that_keep_waking_each_other_yield_to_other_tasks() {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut cx = Context::from_waker(&waker);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn streams_at_the_same_time_get_tasks_of_their_own() {
+    async fn concurrent_streams_get_tasks_of_their_own() {
         let parts = Parts::new();
         let streams = parts.executor(Lifecycle::new());
         streams.execute(pending());
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_panics_ends_alone_and_makes_room() {
+    async fn a_stream_that_panics_ends_alone_and_releases_its_slot() {
         let parts = Parts::new();
         let streams = parts.executor(Lifecycle::new());
         let mut cx = Context::from_waker(Waker::noop());

@@ -191,7 +191,7 @@ impl Server {
             tracing::warn!(
                 wanted,
                 connections = files,
-                "fewer connections than set: the process may open no more files"
+                "fewer connections than configured are accepted: the process may not open enough files"
             );
         }
         let limit = ConnectionLimit::of(wanted.min(files), self.metrics.connections().clone());

@@ -57,7 +57,7 @@ async fn given_up(soft: CancellationToken, due: Option<Instant>) -> Error {
         }
     };
     tokio::select! {
-        () = stopping => Error::unavailable("STOPPING", "the service is stopping and the request is not whole"),
+        () = stopping => Error::unavailable("STOPPING", "the service is stopping and the request is incomplete"),
         () = late => Error::Aborted {
             reason: "REQUEST_STALLED",
             message: "the request did not arrive in time and was not started; send it again".to_owned(),

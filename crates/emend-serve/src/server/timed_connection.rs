@@ -128,7 +128,7 @@ impl<S: AsyncRead + Unpin> TimedConnection<S> {
 fn unanswered() -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
-        "the client does not answer that the connection ends",
+        "the client does not acknowledge the end of the connection",
     )
 }
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn at_a_stop_only_a_client_that_was_told_then_has_to_acknowledge() {
+    async fn a_client_told_to_leave_before_the_stop_need_not_acknowledge_it() {
         for (has_aged, is_cut) in [(false, true), (true, false)] {
             let (mut client, server) = duplex(16);
             let (stop, aged) = (CancellationToken::new(), Arc::new(AtomicBool::new(has_aged)));

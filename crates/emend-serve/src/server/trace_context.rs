@@ -121,7 +121,7 @@ where
             trace_id = traceparent.as_ref().map(Traceparent::trace_id),
             span_id = traceparent.as_ref().map(Traceparent::parent_id),
         );
-        let ending = Ending {
+        let ending = RpcCompletion {
             span: span.clone(),
             call,
             traced,
@@ -149,7 +149,7 @@ where
 }
 
 /// Adds the request id to the answer and watches its body for the end.
-fn seal(mut response: Response<Body>, mut ending: Ending) -> Response<Body> {
+fn seal(mut response: Response<Body>, mut ending: RpcCompletion) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(ending.id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
@@ -162,7 +162,7 @@ fn seal(mut response: Response<Body>, mut ending: Ending) -> Response<Body> {
 }
 
 /// Logs and counts an RPC when dropped: at the end of the answer, or when the caller went away.
-struct Ending {
+struct RpcCompletion {
     span: tracing::Span,
     call: Call,
     traced: Option<Span>,
@@ -170,7 +170,7 @@ struct Ending {
     code: Option<Code>,
 }
 
-impl Ending {
+impl RpcCompletion {
     fn note(&mut self, headers: &HeaderMap) {
         if let Some(code) = headers.get("grpc-status") {
             self.code = Some(Code::from_bytes(code.as_bytes()));
@@ -178,7 +178,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for RpcCompletion {
     fn drop(&mut self) {
         let code = self.code.unwrap_or(Code::Cancelled);
         let ms = u64::try_from(self.call.began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -214,7 +214,7 @@ fn is_fault(code: Code) -> bool {
 /// An answer's body, watched for the trailers that carry the gRPC status.
 struct WatchedBody {
     inner: Body,
-    ending: Ending,
+    ending: RpcCompletion,
 }
 
 impl HttpBody for WatchedBody {

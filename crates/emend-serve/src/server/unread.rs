@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_whose_response_is_handed_over_may_go_on() {
+    async fn a_call_whose_response_was_handed_over_may_continue() {
         let start = Instant::now();
         given_up_if_unread(async {
             drop(Reading::begins(PATIENCE));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_side_by_side_are_watched_each_by_its_own_task() {
+    async fn concurrent_calls_are_each_watched_by_their_own_task() {
         assert!(Reading::begins(PATIENCE).is_none(), "no task watches here");
         given_up_if_unread(async {
             let outer = Reading::begins(PATIENCE).expect("this one does");

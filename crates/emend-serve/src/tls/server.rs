@@ -59,7 +59,7 @@ impl TlsFiles {
         self.read().map(drop)
     }
 
-    fn read(&self) -> Result<InForce, TlsError> {
+    fn read(&self) -> Result<LoadedConfig, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS", &error))?;
@@ -87,7 +87,7 @@ impl TlsFiles {
         let validity = validity
             .inspect_err(|error| tracing::warn!(%error, "can't read when the certificate expires"))
             .ok();
-        Ok(InForce {
+        Ok(LoadedConfig {
             config: Arc::new(config),
             validity,
         })
@@ -96,7 +96,7 @@ impl TlsFiles {
 
 /// What the files say.
 #[derive(Debug)]
-struct InForce {
+struct LoadedConfig {
     config: Arc<ServerConfig>,
     /// That of the server's certificate.
     validity: Option<Validity>,
@@ -106,7 +106,7 @@ struct InForce {
 #[derive(Debug)]
 pub struct TlsServer {
     files: TlsFiles,
-    current: ArcSwap<InForce>,
+    current: ArcSwap<LoadedConfig>,
     watched: Mutex<Watched>,
     /// That of `watched`, which is locked while files are read.
     failing: Arc<AtomicBool>,

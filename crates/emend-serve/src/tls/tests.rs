@@ -164,7 +164,7 @@ async fn names(client: &Channel) -> Option<String> {
 }
 
 #[tokio::test]
-async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
+async fn new_connections_get_the_changed_certificate_and_open_ones_continue() {
     let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
     files.serve_by(&old);
     let server = Running::start(&files).await;
@@ -188,7 +188,7 @@ async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
 }
 
 #[tokio::test]
-async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
+async fn unusable_files_change_nothing_and_a_half_written_change_is_completed_later() {
     let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
     files.serve_by(&old);
     let server = Running::start(&files).await;
@@ -205,7 +205,7 @@ async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_client_must_present_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
+async fn a_client_certificate_is_required_and_its_names_reach_each_request() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -239,8 +239,8 @@ async fn a_client_without_a_certificate_is_told_so_and_not_reset() {
         let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
         let why = format!("{refused:?}");
         // hyper gives no reason to a request that it has not begun to send.
-        let told = ["requires a client certificate", "operation was canceled"];
-        assert!(told.iter().any(|told| why.contains(told)), "{why}");
+        let texts = ["requires a client certificate", "operation was canceled"];
+        assert!(texts.iter().any(|text| why.contains(text)), "{why}");
     }
 }
 
@@ -280,8 +280,8 @@ async fn a_token_takes_precedence_over_a_certificate() {
         let answer = timeout(SOON, call(client.clone(), LIST, request))
             .await
             .expect("an answer");
-        let told = answer.unwrap_err();
-        assert_eq!((told.code(), told.message()), expected, "{token:?}");
+        let error = answer.unwrap_err();
+        assert_eq!((error.code(), error.message()), expected, "{token:?}");
     }
 }
 
@@ -326,7 +326,7 @@ async fn a_client_reads_its_files_for_each_connection() {
 }
 
 #[tokio::test]
-async fn from_within_its_process_a_server_is_reached_without_tls_until_it_is_to_stop() {
+async fn in_process_calls_need_no_tls_and_end_when_the_server_stops() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -352,19 +352,19 @@ async fn plain_text_is_closed_at_once() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
     let server = Running::start(&files).await;
-    for said in ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
+    for preface in ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        stream.write_all(said.as_bytes()).await.unwrap();
+        stream.write_all(preface.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         // Less than the handshake's time limit. Reset or closed, the connection is gone either way.
         let read = timeout(Duration::from_secs(8), stream.read_to_end(&mut answer)).await;
-        assert!(read.is_ok(), "{said:?} is left waiting");
+        assert!(read.is_ok(), "{preface:?} is left waiting");
         assert!(answer.len() < 10, "an alert at most: {answer:?}");
     }
 }
 
 #[tokio::test]
-async fn why_a_server_is_not_trusted_is_told_in_words() {
+async fn an_untrusted_server_is_explained_in_plain_words() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     let here = &["127.0.0.1"];
     let cases = [
@@ -392,7 +392,7 @@ async fn why_a_server_is_not_trusted_is_told_in_words() {
         ),
         (
             Authority::new("ca").issue(6, here),
-            "the server's certificate is signed by another key than that of the trusted CA of this name",
+            "the server's certificate is signed by a key other than that of the trusted CA of this name",
         ),
     ];
     for (issued, words) in cases {
@@ -401,8 +401,8 @@ async fn why_a_server_is_not_trusted_is_told_in_words() {
         let remote = Remote::new(&format!("https://{}", server.address)).unwrap();
         let remote = remote.tls(files.client(&authority, None)).unwrap();
         let refused = remote.connect().await.unwrap_err();
-        let told = TrustError::within(&refused).map(ToString::to_string);
-        assert_eq!(told.as_deref(), Some(words));
+        let error = TrustError::within(&refused).map(ToString::to_string);
+        assert_eq!(error.as_deref(), Some(words));
         assert_eq!(why(&refused), words);
     }
     let away = Remote::new("https://127.0.0.1:1").unwrap();
@@ -435,22 +435,25 @@ async fn half_open_handshakes_do_not_hold_up_a_soft_stop() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_with_its_name_and_without_what_it_holds() {
+fn an_unusable_file_is_reported_by_name_without_its_content() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     let issued = authority.issue(1, &["localhost"]);
     issued.write(files.0.path(), "server");
     assert_eq!(files.server().check(), Ok(()));
     files.write("server.key", authority.issue(2, &["localhost"]).key);
-    let told = files.server().check().unwrap_err().to_string();
-    assert!(told.contains("server.pem"), "another certificate's key: {told}");
+    let error = files.server().check().unwrap_err().to_string();
+    assert!(error.contains("server.pem"), "another certificate's key: {error}");
     files.write("server.key", "secret");
-    let told = files.server().check().unwrap_err().to_string();
-    assert!(told.contains("server.key") && !told.contains("secret"), "{told}");
+    let error = files.server().check().unwrap_err().to_string();
+    assert!(
+        error.contains("server.key") && !error.contains("secret"),
+        "{error}"
+    );
     issued.write(files.0.path(), "server");
     files.write("clients.pem", "");
-    let told = files.server().check().unwrap_err().to_string();
+    let error = files.server().check().unwrap_err().to_string();
     assert!(
-        told.contains("clients.pem") && told.contains("no certificate"),
-        "{told}"
+        error.contains("clients.pem") && error.contains("no certificate"),
+        "{error}"
     );
 }

@@ -46,7 +46,7 @@ async fn health_follows_the_checks_and_liveness_does_not() {
 }
 
 #[tokio::test]
-async fn a_call_over_http_1_is_refused_whatever_it_asks_for() {
+async fn every_http_1_call_is_refused() {
     let server = Running::start().await;
     for path in ["/grpc.health.v1.Health/Check", LIST] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -76,7 +76,7 @@ async fn an_unknown_service_can_be_watched_and_is_unknown() {
 }
 
 #[tokio::test]
-async fn handlers_see_caller_deadline_and_trace_and_internals_stay_inside() {
+async fn handlers_see_caller_deadline_and_trace_and_internals_are_hidden() {
     let server = Running::start().await;
     let mut request = Request::new(Text::default());
     request.set_timeout(SOON);

@@ -65,9 +65,9 @@ async fn one_address_cannot_have_all_connections() {
     let mut elsewhere = HealthClient::new(elsewhere.connect().await.unwrap());
     elsewhere.check(HealthCheckRequest::default()).await.unwrap();
 
-    let told = metrics.render();
+    let rendered = metrics.render();
     for line in ["emend_connections 7", "emend_connections_refused_total 1"] {
-        assert!(told.lines().any(|told| told == line), "{line}:\n{told}");
+        assert!(rendered.lines().any(|found| found == line), "{line}:\n{rendered}");
     }
 
     drop(held);
@@ -123,7 +123,7 @@ async fn an_old_connection_takes_no_new_calls_and_its_streams_continue() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_answers_the_settings_is_gone_at_the_hard_deadline() {
+async fn a_client_that_never_answers_the_settings_is_cut_at_the_hard_deadline() {
     let server = Running::start().await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
     silent
@@ -254,9 +254,9 @@ async fn a_client_that_reads_nothing_is_not_waited_for_either() {
     // Until every socket is full: then the server writes, and does not read.
     let full = async {
         loop {
-            let before = server.said.load(Ordering::SeqCst);
+            let before = server.messages.load(Ordering::SeqCst);
             tokio::time::sleep(Duration::from_millis(200)).await;
-            if server.said.load(Ordering::SeqCst) == before {
+            if server.messages.load(Ordering::SeqCst) == before {
                 return;
             }
         }

@@ -52,9 +52,9 @@ pub(crate) const LARGE: usize = 1024 * 1024;
 
 /// A service whose streams never end by themselves, not even when asked to.
 #[derive(Clone, Default)]
-struct Stubborn {
+struct EndlessService {
     /// How many messages the talkative stream was asked for.
-    said: Arc<AtomicUsize>,
+    messages: Arc<AtomicUsize>,
 }
 
 /// Asks for a stream that sends more than any socket holds.
@@ -62,7 +62,7 @@ pub(crate) const TALKATIVE: &str = "talkative";
 
 type Updates = Pin<Box<dyn Stream<Item = Result<Text, Status>> + Send>>;
 
-impl Stubborn {
+impl EndlessService {
     fn follow(&self, request: &Request<Text>) -> Updates {
         if request.get_ref().text != TALKATIVE {
             return Box::pin(stream::iter([Ok(Text::default())]).chain(stream::pending()));
@@ -70,9 +70,9 @@ impl Stubborn {
         let message = Text {
             text: "x".repeat(LARGE),
         };
-        let said = Arc::clone(&self.said);
+        let messages = Arc::clone(&self.messages);
         Box::pin(stream::repeat_with(move || {
-            said.fetch_add(1, Ordering::SeqCst);
+            messages.fetch_add(1, Ordering::SeqCst);
             Ok(message.clone())
         }))
     }
@@ -99,11 +99,11 @@ async fn list(request: Request<Text>) -> Response<Text> {
     })
 }
 
-impl NamedService for Stubborn {
+impl NamedService for EndlessService {
     const NAME: &'static str = SERVICE;
 }
 
-impl Service<http::Request<Body>> for Stubborn {
+impl Service<http::Request<Body>> for EndlessService {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
@@ -141,7 +141,7 @@ pub(crate) struct Running {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) readiness: Readiness,
     /// How many messages the talkative streams have sent.
-    pub(crate) said: Arc<AtomicUsize>,
+    pub(crate) messages: Arc<AtomicUsize>,
 }
 
 impl Running {
@@ -152,8 +152,8 @@ impl Running {
     pub(crate) async fn with(set_up: impl FnOnce(Server) -> Server) -> Self {
         let (lifecycle, readiness) = (Lifecycle::new(), Readiness::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let stubborn = Stubborn::default();
-        let said = Arc::clone(&stubborn.said);
+        let stubborn = EndlessService::default();
+        let messages = Arc::clone(&stubborn.messages);
         let server = Server::new(descriptors(), readiness.clone(), Entropy::seeded(1))
             .add_service(stubborn, &["database", "tailer"]);
         let address = set_up(server).serve(listener, &lifecycle).unwrap();
@@ -161,7 +161,7 @@ impl Running {
             address,
             lifecycle,
             readiness,
-            said,
+            messages,
         }
     }
 

@@ -6,7 +6,7 @@ use emend_base::telemetry::metrics::Metrics;
 use emend_serve::{
     Server,
     metrics::ServerMetrics,
-    server::bounds::{Bounds, Patience},
+    server::bounds::{Bounds, ClientTimeouts},
 };
 use futures::stream;
 use tokio::time::timeout;
@@ -21,7 +21,7 @@ use crate::{
 fn impatient(server: Server) -> Server {
     server.bounds(Bounds {
         calls: 4,
-        patience: Patience {
+        patience: ClientTimeouts {
             request: Duration::from_millis(300),
             response: Duration::from_millis(300),
         },

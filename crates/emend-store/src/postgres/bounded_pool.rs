@@ -52,14 +52,14 @@ pub struct BoundedPool {
 #[derive(Debug)]
 struct Source {
     /// With the URL as last read, and when somebody last looked whether there is another.
-    config: Mutex<(PostgresConfig, Looked)>,
+    config: Mutex<(PostgresConfig, UrlCheck)>,
     /// How often the URL has changed.
     version: AtomicU64,
 }
 
 /// The last look at the file with the URL.
 #[derive(Debug, Default)]
-struct Looked {
+struct UrlCheck {
     at: Option<Instant>,
     /// Why the file could not be used then; logged once.
     complaint: Option<String>,
@@ -80,7 +80,7 @@ pub struct BoundedConnection {
 
 /// A connection for single statements.
 #[derive(Debug)]
-pub struct Lent(BoundedConnection);
+pub struct StatementConnection(BoundedConnection);
 
 /// A transaction on its own connection; rolled back when dropped.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl BoundedPool {
         Self {
             pool,
             source: Arc::new(Source {
-                config: Mutex::new((config, Looked::default())),
+                config: Mutex::new((config, UrlCheck::default())),
                 version: AtomicU64::new(0),
             }),
             browsers: Arc::new(Semaphore::new(half.max(1))),
@@ -103,20 +103,20 @@ impl BoundedPool {
 
     /// A connection. Statements do not run on the pool itself: there, an error while connecting can't be told from an
     /// error of the statement.
-    pub async fn acquire(&self) -> Result<Lent, StoreError> {
-        Ok(Lent(self.connection().await?))
+    pub async fn acquire(&self) -> Result<StatementConnection, StoreError> {
+        Ok(StatementConnection(self.connection().await?))
     }
 
     /// A connection for a statement that may scan much of a table, as filtered lists do. All scans together use at most
     /// half of the connections, including statements that go on after their callers have left; a scan that waits longer
     /// than the pool's acquire timeout fails with [`StoreError::TooMuch`].
-    pub async fn browse(&self) -> Result<Lent, StoreError> {
+    pub async fn browse(&self) -> Result<StatementConnection, StoreError> {
         let patience = self.pool.options().get_acquire_timeout();
         let place = timeout(patience, Arc::clone(&self.browsers).acquire_owned()).await;
         let place = place.map_err(|_| StoreError::browsing(sqlx::Error::PoolTimedOut))?;
         let mut connection = self.connection().await?;
         connection.place = Some(place.expect("invariant: nobody closes the semaphore"));
-        Ok(Lent(connection))
+        Ok(StatementConnection(connection))
     }
 
     async fn connection(&self) -> Result<BoundedConnection, StoreError> {
@@ -159,7 +159,7 @@ impl BoundedPool {
         looked.at = Some(Instant::now());
         match read {
             Ok(Some(url)) => {
-                tracing::info!(database = %url, "connections to the database are made by its new URL");
+                tracing::info!(database = %url, "new connections to the database use its new URL");
                 config.url = url;
                 self.pool.set_connect_options(config.options());
                 self.source.version.fetch_add(1, Ordering::Release);
@@ -218,7 +218,7 @@ impl Transaction {
     }
 }
 
-impl Deref for Lent {
+impl Deref for StatementConnection {
     type Target = BoundedConnection;
 
     fn deref(&self) -> &BoundedConnection {
@@ -226,7 +226,7 @@ impl Deref for Lent {
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for StatementConnection {
     fn deref_mut(&mut self) -> &mut BoundedConnection {
         &mut self.0
     }

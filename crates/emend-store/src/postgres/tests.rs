@@ -106,7 +106,7 @@ async fn only_the_first_start_needs_the_privilege_to_create_a_schema() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_old_is_replaced_when_it_comes_back() {
+async fn an_old_connection_is_replaced_when_returned() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
@@ -132,7 +132,7 @@ async fn a_connection_that_is_old_is_replaced_when_it_comes_back() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_replaced_in_their_file_are_used_without_a_restart() {
+async fn credentials_replaced_in_their_file_are_used_without_a_restart() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
@@ -203,7 +203,7 @@ async fn credentials_that_are_replaced_in_their_file_are_used_without_a_restart(
 }
 
 #[tokio::test]
-async fn a_database_that_a_newer_release_migrated_is_served_too() {
+async fn a_database_migrated_by_a_newer_release_is_served() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
@@ -227,7 +227,7 @@ async fn a_database_that_a_newer_release_migrated_is_served_too() {
 }
 
 #[tokio::test]
-async fn every_connection_finds_its_schema_and_its_timeouts() {
+async fn every_connection_has_its_schema_and_timeouts() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
@@ -302,7 +302,7 @@ pub(super) async fn is_woken(wake: &mut PgWake, patience: Duration, when: &str) 
 }
 
 #[tokio::test]
-async fn notifications_wake_and_so_does_a_reconnect() {
+async fn notifications_and_reconnects_wake_the_listener() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
@@ -332,7 +332,7 @@ async fn notifications_wake_and_so_does_a_reconnect() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_is_unavailable() {
+async fn an_unreachable_server_is_unavailable() {
     let url: PostgresUrl = "postgres://emend@127.0.0.1:1/emend".parse().unwrap();
     let error = open_postgres(&config(&url, "emend_feedback"), &migrations())
         .await

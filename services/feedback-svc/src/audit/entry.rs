@@ -1,6 +1,4 @@
 //! One feedback as an audit sees it, and whether its parts agree.
-//!
-//! It must know nothing of where it was read from.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +121,7 @@ impl Entry {
         &self.feedback.submission.correction
     }
 
-    /// Where it stands in the order of all feedback.
+    /// Its position in the order of all feedback.
     pub fn accept_order(&self) -> AcceptOrder {
         self.feedback.accepted.order
     }
@@ -196,7 +194,10 @@ impl Entry {
         }
         let kind = i64::from(self.correction().form.kind().number());
         if self.kind != kind {
-            let message = format!("it is listed as kind {}, but teaches kind {kind}", self.kind);
+            let message = format!(
+                "it is listed as kind {}, but its correction is of kind {kind}",
+                self.kind
+            );
             findings.add(FEEDBACK_KIND, &id, message);
         }
         self.check_redaction(&id, findings);
@@ -236,8 +237,8 @@ impl Entry {
             ));
         }
         match self.outcome() {
-            None if self.outcome_of > 0 => wrong("its outcome is not there".to_owned()),
-            Some(_) if self.outcome_of == 0 => wrong("it has an outcome of no event".to_owned()),
+            None if self.outcome_of > 0 => wrong("its outcome is missing".to_owned()),
+            Some(_) if self.outcome_of == 0 => wrong("it has an outcome, but of no event".to_owned()),
             Some(Err(error)) => wrong(format!("its outcome can't be read: {error}")),
             _ => {}
         }
@@ -260,7 +261,7 @@ impl Entry {
             findings.add(
                 OUTBOX_STATE,
                 id,
-                format_args!("it says {is:?}, but its newest event {where_it_is}"),
+                format_args!("its delivery state is {is:?}, but its newest event {where_it_is}"),
             );
         }
         for (place, entry) in self.outbox.iter().enumerate() {

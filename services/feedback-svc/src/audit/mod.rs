@@ -20,14 +20,14 @@ use crate::store::{
 };
 
 emend_store::checks! {
-    FEEDBACK_PARTS: "A feedback, its personal part and its status are there together, in one namespace; outbox entries and request ids name a feedback that is there, or the erasure of a reporter.";
-    FEEDBACK_KIND: "The kind by which a feedback is listed is the one that its correction teaches.";
+    FEEDBACK_PARTS: "A feedback, its personal part and its status exist together, in one namespace; outbox entries and request ids name a feedback that exists, or the erasure of a reporter.";
+    FEEDBACK_KIND: "The kind by which a feedback is listed is that of its correction.";
     FEEDBACK_REDACTED: "A redacted feedback has no personal part.";
     FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more when it was retracted; the outcome is that of the newest event that was delivered.";
-    OUTBOX_STATE: "The newest event of a feedback is in the outbox exactly while it is not delivered, there as pending or dead as the feedback says.";
-    OUTBOX_ENTRY: "An outbox entry carries the event of its feedback, with what the feedback says, under a number of its own.";
-    REQUEST_ID_TAKEN_TWICE: "A request id of a caller was taken once within the seven days for which it is kept.";
-    ACCEPT_ORDER: "No feedback has an accept order beyond the last one given: that one would be given again.";
+    OUTBOX_STATE: "The newest event of a feedback is in the outbox, pending or dead as the feedback says, unless it was delivered.";
+    OUTBOX_ENTRY: "An outbox entry holds an event of its feedback, with the same content, under a unique number.";
+    REQUEST_ID_TAKEN_TWICE: "A request id of a caller was used once within the seven days for which it is kept.";
+    ACCEPT_ORDER: "No feedback has an accept order above the last one assigned, which would be assigned again.";
 }
 
 /// The shortest time for which a request id is kept, in microseconds.
@@ -79,7 +79,7 @@ impl Audit {
             let message = if adrift.missing {
                 format!("the feedback has no row in {}", adrift.part)
             } else {
-                format!("a row in {} names a feedback that is not there", adrift.part)
+                format!("a row in {} names a feedback that does not exist", adrift.part)
             };
             let evidence = format!("accept order {}", adrift.accept_order);
             findings.add(FEEDBACK_PARTS, evidence, message);
@@ -99,7 +99,7 @@ impl Audit {
             findings.add(
                 ACCEPT_ORDER,
                 format_args!("accept order {newest}"),
-                format_args!("the last one given is {last}"),
+                format_args!("the last one assigned is {last}"),
             );
         }
         Ok(())

@@ -189,7 +189,7 @@ pub(crate) struct Feedback {
     pub(crate) submission: Submission,
     /// The authenticated client that sent it.
     pub(crate) caller: Caller,
-    /// Where it stands in the order of all feedback, and when it was stored.
+    /// Its position in the order of all feedback, and when it was stored.
     pub(crate) accepted: Accepted,
     /// Its retraction, if any.
     pub(crate) retraction: Option<Retraction>,

@@ -8,7 +8,7 @@
 //! The queue is bounded in bytes and in time, and no single client can fill one of more than 4 MiB. Until its group
 //! begins, a submission belongs to its caller: if the caller is gone (its deadline has passed, its connection broke) it
 //! is skipped, and if it waited too long it is refused and skipped. From then on it belongs to the task and is stored
-//! even if its caller leaves. It must know nothing of requests or responses.
+//! even if its caller leaves.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -78,7 +78,7 @@ pub(crate) struct Storing(Arc<Mutex<Option<Instant>>>);
 
 /// The committer is waiting for the store for as long as this lives.
 #[derive(Debug)]
-struct Owed<'a>(&'a Storing);
+struct WaitingForStore<'a>(&'a Storing);
 
 impl Storing {
     /// Whether the store has stopped answering, so that what is submitted now will be refused before it can be stored.
@@ -87,9 +87,9 @@ impl Storing {
         since.is_some_and(|since| since.elapsed() >= STALL)
     }
 
-    fn begin(&self) -> Owed<'_> {
+    fn begin(&self) -> WaitingForStore<'_> {
         self.set(Some(Instant::now()));
-        Owed(self)
+        WaitingForStore(self)
     }
 
     fn set(&self, since: Option<Instant>) {
@@ -97,7 +97,7 @@ impl Storing {
     }
 }
 
-impl Drop for Owed<'_> {
+impl Drop for WaitingForStore<'_> {
     fn drop(&mut self) {
         self.0.set(None);
     }
@@ -361,7 +361,7 @@ fn condition(error: &StoreError) -> Option<fn() -> Error> {
         }
         StoreError::Full(_) => Some(|| Error::ResourceExhausted {
             reason: "STORAGE_FULL",
-            message: "the database has no more room".to_owned(),
+            message: "the database is full".to_owned(),
             retry_after: Some(Duration::from_secs(30)),
         }),
         StoreError::Conflict(_) | StoreError::TooMuch(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => {

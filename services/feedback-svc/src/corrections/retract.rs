@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_event_of_a_caller_that_goes_away_is_handed_over_all_the_same() {
+    async fn the_event_of_a_disconnected_caller_is_still_delivered() {
         let database = TestStore::sqlite().await;
-        let said = feedback("a");
-        stored(&*database.store, &said, None).await;
+        let new = feedback("a");
+        stored(&*database.store, &new, None).await;
         let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
         let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
         let origin = origin();
-        let mut asked = Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
+        let mut asked = Box::pin(use_cases.retract(&origin, namespace(), new.id, "oops".into(), None));
         assert!((&mut asked).now_or_never().is_none(), "it takes a while");
         drop(asked);
         eventually("its event is handed over", || async { delivery_queue.len() == 1 }).await;
@@ -172,10 +172,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_so_many_are_stored_at_once_and_who_goes_away_before_begins_nothing() {
+    async fn concurrent_retractions_are_bounded_and_an_abandoned_one_stores_nothing() {
         let database = TestStore::sqlite().await;
-        let said = feedback("a");
-        stored(&*database.store, &said, None).await;
+        let new = feedback("a");
+        stored(&*database.store, &new, None).await;
         let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
         let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
         let others: Vec<_> = (1..)
@@ -184,7 +184,7 @@ mod tests {
             .collect();
         assert_eq!(others.len(), AT_ONCE);
         let origin = origin();
-        let ask = || Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
+        let ask = || Box::pin(use_cases.retract(&origin, namespace(), new.id, "oops".into(), None));
 
         let mut gone = ask();
         assert!((&mut gone).now_or_never().is_none(), "it waits for its turn");
@@ -194,7 +194,7 @@ mod tests {
         tokio::time::resume();
         assert_eq!(refused.reason(), "TOO_MANY_RETRACTIONS");
         drop(others);
-        let before = database.store.feedback(&namespace(), said.id).await.unwrap();
+        let before = database.store.feedback(&namespace(), new.id).await.unwrap();
         assert!(before.unwrap().retraction.is_none(), "nothing was begun");
 
         assert!(ask().await.unwrap().retraction.is_some());

@@ -62,7 +62,7 @@ pub(crate) struct NewErasure {
 /// The erasure of a reporter some of whose feedback may not be redacted yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Erasure {
-    /// Where it stands in the order of all feedback.
+    /// Its position in the order of all feedback.
     pub(crate) order: AcceptOrder,
     /// The search application.
     pub(crate) namespace: Namespace,

@@ -53,16 +53,16 @@ macro_rules! on_both {
 
 on_both! {
     a_redaction_erases_the_personal_parts_and_keeps_the_rest
-    events_that_wait_lose_their_personal_parts_and_keep_the_voter
-    what_a_replica_holds_in_memory_is_not_sent_after_a_redaction
-    a_refusal_that_may_quote_what_was_said_is_erased
+    pending_events_lose_their_personal_parts_and_keep_the_voter
+    events_queued_in_memory_are_not_sent_after_a_redaction
+    a_refusal_that_may_quote_the_feedback_is_erased
     a_retraction_after_a_redaction_keeps_no_reason
-    a_redaction_changes_nothing_of_the_evaluation
+    a_redaction_does_not_change_the_evaluation
     only_the_first_redaction_counts
     a_request_that_was_redacted_can_not_be_repeated
     all_feedback_of_a_reporter_is_erased_by_one_call
-    what_a_call_left_is_finished_by_the_worker
-    what_is_older_than_the_settings_allow_is_redacted
+    the_worker_finishes_what_a_call_left_unerased
+    feedback_older_than_the_retention_is_redacted
 }
 
 fn redaction(id: FeedbackId) -> NewRedaction {
@@ -189,7 +189,7 @@ async fn a_redaction_erases_the_personal_parts_and_keeps_the_rest(database: &Tes
     assert!(database.store.list(&of_jane).await.unwrap().is_empty());
 }
 
-async fn events_that_wait_lose_their_personal_parts_and_keep_the_voter(database: &TestStore) {
+async fn pending_events_lose_their_personal_parts_and_keep_the_voter(database: &TestStore) {
     let mut own = submission("a");
     own.scope = Scope::User;
     let new = of(own, &Caller::parse("web").unwrap());
@@ -224,7 +224,7 @@ async fn events_that_wait_lose_their_personal_parts_and_keep_the_voter(database:
     }
 }
 
-async fn what_a_replica_holds_in_memory_is_not_sent_after_a_redaction(database: &TestStore) {
+async fn events_queued_in_memory_are_not_sent_after_a_redaction(database: &TestStore) {
     let new = feedback("a");
     let lease = lease();
     stored(&*database.store, &new, Some(lease)).await;
@@ -233,7 +233,7 @@ async fn what_a_replica_holds_in_memory_is_not_sent_after_a_redaction(database: 
     redacted(database, new.id).await;
     assert_eq!(database.store.still_leased(&held).await.unwrap(), []);
     let events = claimed(database).await;
-    assert_eq!(events.len(), 2, "it is claimed at once, and made anew");
+    assert_eq!(events.len(), 2, "it is claimed at once, and encoded again");
 
     // On the replica that redacts, it is no longer in memory.
     let delivery_queue = DeliveryQueue::new(10);
@@ -256,7 +256,7 @@ async fn what_a_replica_holds_in_memory_is_not_sent_after_a_redaction(database: 
     assert_eq!(delivery_queue.len(), 0);
 }
 
-async fn a_refusal_that_may_quote_what_was_said_is_erased(database: &TestStore) {
+async fn a_refusal_that_may_quote_the_feedback_is_erased(database: &TestStore) {
     let new = feedback("a");
     let lease = lease();
     stored(&*database.store, &new, Some(lease)).await;
@@ -307,7 +307,7 @@ async fn a_retraction_after_a_redaction_keeps_no_reason(database: &TestStore) {
     }
 }
 
-async fn a_redaction_changes_nothing_of_the_evaluation(database: &TestStore) {
+async fn a_redaction_does_not_change_the_evaluation(database: &TestStore) {
     let new = feedback("a");
     stored(&*database.store, &new, None).await;
     settle_all(database, "applied").await;
@@ -404,7 +404,7 @@ async fn all_feedback_of_a_reporter_is_erased_by_one_call(database: &TestStore) 
     assert_eq!((&tom.submission, &tom.redaction), (&others.submission, &None));
 }
 
-async fn what_a_call_left_is_finished_by_the_worker(database: &TestStore) {
+async fn the_worker_finishes_what_a_call_left_unerased(database: &TestStore) {
     let mine: Vec<_> = (0..250)
         .map(|n| said_by("jane", &format!("phrase {n}")))
         .collect();
@@ -424,7 +424,7 @@ async fn what_a_call_left_is_finished_by_the_worker(database: &TestStore) {
     );
 }
 
-async fn what_is_older_than_the_settings_allow_is_redacted(database: &TestStore) {
+async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
     let use_cases = use_cases(database);
     let old: Vec<_> = (0..120).map(|n| said_by("jane", &format!("old {n}"))).collect();
     for part in old.chunks(60) {

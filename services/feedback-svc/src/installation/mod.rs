@@ -2,7 +2,7 @@
 //!
 //! The first that answers is remembered in the database, and from then on each batch names it. When another one answers,
 //! as from a wrong or empty database, events stay in the outbox until the known one answers again, or until an operator
-//! accepts the other: nothing is learned anew by accident, and nothing is lost. Submissions are stored all the while, and
+//! accepts the other: nothing is learned twice by accident, and nothing is lost. Submissions are stored all the while, and
 //! replicas stay ready.
 
 pub(crate) mod store;

@@ -1,7 +1,7 @@
 //! The bounded queue of events that are leased to this replica and wait to be sent.
 //!
 //! Room is reserved before events are stored. If there is none, the events are stored without a lease and claimed
-//! later, so memory stays bounded however long learning-svc is away. It must know nothing of the outbox.
+//! later, so memory stays bounded however long learning-svc is away.
 
 use std::{
     collections::VecDeque,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn reserved_room_counts_until_it_is_filled_or_dropped() {
+    async fn reserved_capacity_counts_until_filled_or_dropped() {
         let delivery_queue = DeliveryQueue::new(3);
         let room = delivery_queue.reserve(2).unwrap();
         assert!(delivery_queue.reserve(2).is_none());
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn batches_are_bounded_in_events_and_bytes_and_a_large_event_travels_alone() {
+    async fn batches_are_bounded_in_events_and_bytes_and_a_large_event_is_sent_alone() {
         let delivery_queue = DeliveryQueue::new(10);
         delivery_queue.reserve(5).unwrap().fill([
             leased(1, 5),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_expired_is_left_to_a_claim() {
+    async fn events_with_an_expired_lease_are_left_to_a_claim() {
         let delivery_queue = DeliveryQueue::new(10);
         delivery_queue.reserve(1).unwrap().fill([leased(1, 5)]);
         assert!(!delivery_queue.take_claim(false));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_put_back_comes_first() {
+    async fn events_put_back_are_taken_first() {
         let delivery_queue = DeliveryQueue::new(10);
         delivery_queue
             .reserve(3)

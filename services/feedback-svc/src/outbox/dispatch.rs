@@ -1,6 +1,4 @@
 //! Hands newly stored events over to the relay: leased to this replica and sent at once, if there is room.
-//!
-//! It must know nothing of what the events say.
 
 use emend_base::Entropy;
 use emend_core::FeedbackId;

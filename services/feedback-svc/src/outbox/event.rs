@@ -1,7 +1,5 @@
 //! Events in the form that learning-svc ingests: made here from what is to be stored, completed with what the database
 //! assigned.
-//!
-//! It must know nothing of how they are delivered.
 
 use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId, Namespace, Reporter, ReporterId, contest::VoterKey};

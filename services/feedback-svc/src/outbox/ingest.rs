@@ -2,7 +2,7 @@
 //! flight. Answers come in the order of the batches.
 //!
 //! A stream that fails or falls silent is abandoned with all batches in flight on it; the next batch opens another,
-//! over a new connection, so that names are resolved anew. It must know nothing of the outbox.
+//! over a new connection, so that names are resolved again.
 
 use std::{
     collections::VecDeque,
@@ -56,7 +56,7 @@ pub(crate) struct IngestClient {
 #[derive(Debug)]
 struct Stream {
     requests: mpsc::Sender<IngestRequest>,
-    under_way: UnderWay,
+    under_way: PendingAnswers,
     /// Aborted with the stream.
     _reader: AbortOnDropHandle<()>,
 }
@@ -68,7 +68,7 @@ type Answer = Result<Delivered, DeliveryError>;
 
 /// The senders of the next answers, in order; none once the stream has ended.
 #[derive(Debug, Clone)]
-struct UnderWay(Arc<SyncMutex<Option<VecDeque<oneshot::Sender<Answer>>>>>);
+struct PendingAnswers(Arc<SyncMutex<Option<VecDeque<oneshot::Sender<Answer>>>>>);
 
 impl IngestClient {
     /// A client that connects when it is first used. Its tasks run in `lifecycle`.
@@ -127,7 +127,7 @@ impl IngestClient {
         let channel = self.remote.connect().await;
         let channel = channel.map_err(|error| DeliveryError::Unavailable(why(&error)))?;
         let (requests, queue) = mpsc::channel(WRITE_QUEUE);
-        let under_way = UnderWay(Arc::new(SyncMutex::new(Some(VecDeque::new()))));
+        let under_way = PendingAnswers(Arc::new(SyncMutex::new(Some(VecDeque::new()))));
         let mut call = Request::new(ReceiverStream::new(queue));
         if let Some(token) = &self.token {
             token.authorize(&mut call);
@@ -144,7 +144,7 @@ impl IngestClient {
 }
 
 /// Passes answers on to the batches that wait for them, until the stream ends.
-async fn read(channel: Channel, call: Call, under_way: UnderWay) {
+async fn read(channel: Channel, call: Call, under_way: PendingAnswers) {
     let error = match answers(channel, call, &under_way).await {
         Ok(()) => DeliveryError::Unavailable("learning-svc ended the stream".to_owned()),
         Err(status) => explain(&status),
@@ -152,7 +152,7 @@ async fn read(channel: Channel, call: Call, under_way: UnderWay) {
     under_way.end(&error);
 }
 
-async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(), Status> {
+async fn answers(channel: Channel, call: Call, under_way: &PendingAnswers) -> Result<(), Status> {
     // Awaiting the response headers here lets batches be sent before they arrive.
     let mut client = IngestServiceClient::new(channel);
     let mut answers = client.ingest(call).await?.into_inner();
@@ -185,7 +185,7 @@ fn explain(status: &Status) -> DeliveryError {
     }
 }
 
-impl UnderWay {
+impl PendingAnswers {
     fn with<T>(&self, change: impl FnOnce(&mut Option<VecDeque<oneshot::Sender<Answer>>>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -252,7 +252,7 @@ mod tests {
     use crate::RelayConfig;
 
     #[tokio::test]
-    async fn a_certificate_for_another_name_is_told_in_words() {
+    async fn a_certificate_for_another_name_is_explained_in_plain_words() {
         let (authority, directory) = (Authority::new("ca"), tempfile::tempdir().unwrap());
         let at = |name: &str| directory.path().join(name);
         authority
@@ -280,8 +280,8 @@ mod tests {
         } = RelayConfig::default();
         let client = IngestClient::new(remote, None, lifecycle.clone(), answer_timeout, keep_alive);
         let refused = client.deliver(Vec::new(), None).await.unwrap_err();
-        let told = "the server's certificate is not for 127.0.0.1, but for learning.example";
-        assert_eq!(refused, DeliveryError::Unavailable(told.to_owned()));
+        let expected = "the server's certificate is not for 127.0.0.1, but for learning.example";
+        assert_eq!(refused, DeliveryError::Unavailable(expected.to_owned()));
         lifecycle.shutdown(Duration::from_secs(1)).await;
     }
 }

@@ -40,7 +40,7 @@ const WORDS: &str = "context: must not have the key \"jane.doe@example.org\"";
 
 /// What learning-svc does with the next batches.
 #[derive(Debug, Clone, Copy)]
-enum Mood {
+enum Behaviour {
     Evaluates,
     Away,
     /// Answers each event with this code.
@@ -53,13 +53,13 @@ enum Mood {
 
 #[derive(Debug)]
 struct Learning {
-    mood: Mutex<Mood>,
+    behaviour: Mutex<Behaviour>,
     batches: Mutex<Vec<Vec<Event>>>,
 }
 
 impl Learning {
-    fn becomes(&self, mood: Mood) {
-        *self.mood.lock().unwrap() = mood;
+    fn becomes(&self, behaviour: Behaviour) {
+        *self.behaviour.lock().unwrap() = behaviour;
     }
 
     fn batches(&self) -> Vec<usize> {
@@ -78,7 +78,7 @@ impl Delivery for Learning {
         events: Vec<Event>,
         _: Option<InstallationId>,
     ) -> Result<Delivered, DeliveryError> {
-        let mood = *self.mood.lock().unwrap();
+        let behaviour = *self.behaviour.lock().unwrap();
         let answer = |event: &Event, result| EventResult {
             event_id: event.event_id.clone(),
             result: Some(result),
@@ -87,20 +87,22 @@ impl Delivery for Learning {
             message: format!("learned from {}", event.feedback_id),
             ..Outcome::default()
         };
-        let results = match mood {
-            Mood::Away => return Err(DeliveryError::Unavailable("nobody listens".into())),
-            Mood::Chokes(culprit) if events.iter().any(|event| event.event_id == culprit.to_string()) => {
+        let results = match behaviour {
+            Behaviour::Away => return Err(DeliveryError::Unavailable("nobody listens".into())),
+            Behaviour::Chokes(culprit)
+                if events.iter().any(|event| event.event_id == culprit.to_string()) =>
+            {
                 self.batches.lock().unwrap().push(events);
                 return Err(DeliveryError::Refused {
                     code: Code::InvalidArgument.into(),
                     message: WORDS.into(),
                 });
             }
-            Mood::Evaluates | Mood::Chokes(_) => events
+            Behaviour::Evaluates | Behaviour::Chokes(_) => events
                 .iter()
                 .map(|event| answer(event, event_result::Result::Outcome(outcome(event))))
                 .collect(),
-            Mood::Refuses(code) => {
+            Behaviour::Refuses(code) => {
                 let refusal = Error::Aborted {
                     reason: "NOT_SO",
                     message: WORDS.into(),
@@ -112,14 +114,14 @@ impl Delivery for Learning {
                 let refusal = |event| answer(event, event_result::Result::Error(status.clone()));
                 events.iter().map(refusal).collect()
             }
-            Mood::Confused => vec![EventResult::default(); events.len()],
+            Behaviour::Confused => vec![EventResult::default(); events.len()],
         };
         self.batches.lock().unwrap().push(events);
         Ok(Delivered { results, by: None })
     }
 }
 
-struct Bench {
+struct Fixture {
     database: TestStore,
     learning: Arc<Learning>,
     delivery_queue: DeliveryQueue,
@@ -127,7 +129,7 @@ struct Bench {
     relay: Arc<Relay>,
 }
 
-impl Bench {
+impl Fixture {
     async fn new() -> Self {
         Self::with(RelayConfig::default()).await
     }
@@ -135,7 +137,7 @@ impl Bench {
     async fn with(config: RelayConfig) -> Self {
         let database = TestStore::sqlite().await;
         let learning = Arc::new(Learning {
-            mood: Mutex::new(Mood::Evaluates),
+            behaviour: Mutex::new(Behaviour::Evaluates),
             batches: Mutex::default(),
         });
         let (delivery_queue, waiters) = (DeliveryQueue::new(config.queue_events), Waiters::default());
@@ -212,34 +214,34 @@ fn away() -> Step {
 }
 
 #[tokio::test]
-async fn what_was_handed_over_is_sent_at_once_and_whoever_waits_is_told() {
-    let bench = Bench::new().await;
+async fn a_queued_event_is_sent_at_once_and_its_waiter_gets_the_answer() {
+    let fixture = Fixture::new().await;
     let waiting = feedback("a");
-    let waiter = bench.waiters.register(waiting.event.id);
-    let reserved = bench.relay.dispatch().reserve(1);
+    let waiter = fixture.waiters.register(waiting.event.id);
+    let reserved = fixture.relay.dispatch().reserve(1);
     let lease = reserved.as_ref().map(super::dispatch::Reserved::lease);
-    let inserted = inserted(bench.store(), std::slice::from_ref(&waiting), lease).await;
+    let inserted = inserted(fixture.store(), std::slice::from_ref(&waiting), lease).await;
     let Inserted::Stored(accepted) = inserted[0] else {
         panic!("{inserted:?}")
     };
-    bench
+    fixture
         .relay
         .dispatch()
         .stored(reserved, vec![(waiting.event.clone(), accepted)]);
 
-    assert_eq!(bench.step().await, Step::Answered(1));
-    assert_eq!(bench.step().await, Step::Idle);
-    let feedback = bench
+    assert_eq!(fixture.step().await, Step::Answered(1));
+    assert_eq!(fixture.step().await, Step::Idle);
+    let feedback = fixture
         .store()
         .feedback(&namespace(), waiting.id)
         .await
         .unwrap()
         .unwrap();
     assert_eq!(feedback.delivery, DeliveryState::Delivered);
-    let told = waiter.answer(Instant::now() + SOON).await;
-    assert_eq!(told, feedback.outcome.map(Answer::Evaluated));
+    let answer = waiter.answer(Instant::now() + SOON).await;
+    assert_eq!(answer, feedback.outcome.map(Answer::Evaluated));
 
-    let [sent] = &bench.learning.received()[..] else {
+    let [sent] = &fixture.learning.received()[..] else {
         panic!("one event")
     };
     assert_eq!(sent.accept_order, accepted.order.0);
@@ -254,25 +256,25 @@ async fn what_was_handed_over_is_sent_at_once_and_whoever_waits_is_told() {
 }
 
 #[tokio::test]
-async fn what_waited_in_memory_and_is_gone_from_the_outbox_is_not_sent() {
-    let bench = Bench::with(RelayConfig {
+async fn a_queued_event_missing_from_the_outbox_is_not_sent() {
+    let fixture = Fixture::with(RelayConfig {
         trusted: Duration::ZERO,
         ..RelayConfig::default()
     })
     .await;
-    bench.learning.becomes(Mood::Away);
-    let group = bench.submit(3).await;
-    assert_eq!(bench.step().await, away());
+    fixture.learning.becomes(Behaviour::Away);
+    let group = fixture.submit(3).await;
+    assert_eq!(fixture.step().await, away());
     // As in a failover to a standby that had not received it yet.
     let lost = format!(
         "DELETE FROM outbox WHERE event_id = X'{}'",
         group[1].event.id.0.simple()
     );
-    bench.database.execute(&lost).await.unwrap();
-    bench.learning.becomes(Mood::Evaluates);
-    assert_eq!(bench.step().await, Step::Answered(2));
-    assert_eq!(bench.step().await, Step::Idle);
-    let sent: Vec<String> = bench
+    fixture.database.execute(&lost).await.unwrap();
+    fixture.learning.becomes(Behaviour::Evaluates);
+    assert_eq!(fixture.step().await, Step::Answered(2));
+    assert_eq!(fixture.step().await, Step::Idle);
+    let sent: Vec<String> = fixture
         .learning
         .received()
         .into_iter()
@@ -281,21 +283,21 @@ async fn what_waited_in_memory_and_is_gone_from_the_outbox_is_not_sent() {
     let kept = [&group[0], &group[2]].map(|feedback| feedback.event.id.to_string());
     assert_eq!(sent, kept);
     for feedback in [&group[0], &group[2]] {
-        assert_eq!(bench.delivery_of(feedback).await, DeliveryState::Delivered);
+        assert_eq!(fixture.delivery_of(feedback).await, DeliveryState::Delivered);
     }
 }
 
 #[tokio::test]
-async fn what_another_replica_left_is_claimed_when_its_lease_has_expired() {
-    let bench = Bench::new().await;
+async fn events_left_by_another_replica_are_claimed_after_their_lease() {
+    let fixture = Fixture::new().await;
     let left = feedback("a");
-    stored(bench.store(), &left, Some(lease())).await;
-    assert_eq!(bench.claiming_step().await, Step::Idle);
-    bench.database.advance(30).await;
-    assert_eq!(bench.claiming_step().await, Step::Answered(1));
-    assert_eq!(bench.delivery_of(&left).await, DeliveryState::Delivered);
+    stored(fixture.store(), &left, Some(lease())).await;
+    assert_eq!(fixture.claiming_step().await, Step::Idle);
+    fixture.database.advance(30).await;
+    assert_eq!(fixture.claiming_step().await, Step::Answered(1));
+    assert_eq!(fixture.delivery_of(&left).await, DeliveryState::Delivered);
     // What it sends is what the submitting replica would have sent.
-    let [sent] = &bench.learning.received()[..] else {
+    let [sent] = &fixture.learning.received()[..] else {
         panic!("one event")
     };
     assert_eq!(
@@ -305,60 +307,64 @@ async fn what_another_replica_left_is_claimed_when_its_lease_has_expired() {
 }
 
 #[tokio::test]
-async fn while_learning_svc_is_away_nothing_counts_as_a_failure_and_nothing_is_lost() {
-    let bench = Bench::new().await;
-    bench.learning.becomes(Mood::Away);
-    let submitted = bench.submit(10).await;
+async fn while_learning_svc_is_away_no_attempt_counts_and_nothing_is_lost() {
+    let fixture = Fixture::new().await;
+    fixture.learning.becomes(Behaviour::Away);
+    let submitted = fixture.submit(10).await;
     for _ in 0..100 {
-        assert_eq!(bench.step().await, away());
+        assert_eq!(fixture.step().await, away());
     }
     // The leases expire, and other replicas try as well.
     for _ in 0..10 {
-        bench.database.advance(3_600).await;
-        assert_eq!(bench.claiming_step().await, away());
+        fixture.database.advance(3_600).await;
+        assert_eq!(fixture.claiming_step().await, away());
     }
-    assert_eq!(bench.dead_letters().await, []);
-    bench.database.advance(3_600).await;
-    let claimed = bench.store().claim(100, lease()).await.unwrap();
+    assert_eq!(fixture.dead_letters().await, []);
+    fixture.database.advance(3_600).await;
+    let claimed = fixture.store().claim(100, lease()).await.unwrap();
     assert_eq!(claimed.len(), 10);
     assert!(claimed.iter().all(|claimed| claimed.attempts == 0));
 
-    bench.learning.becomes(Mood::Evaluates);
-    assert_eq!(bench.step().await, Step::Answered(10));
+    fixture.learning.becomes(Behaviour::Evaluates);
+    assert_eq!(fixture.step().await, Step::Answered(10));
     for new in &submitted {
-        assert_eq!(bench.delivery_of(new).await, DeliveryState::Delivered);
+        assert_eq!(fixture.delivery_of(new).await, DeliveryState::Delivered);
     }
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_moment_is_tried_again_later_for_ever() {
-    let bench = Bench::new().await;
-    bench.learning.becomes(Mood::Refuses(Code::ResourceExhausted));
-    let new = &bench.submit(1).await[0];
-    assert_eq!(bench.step().await, Step::Answered(1));
+async fn a_temporary_refusal_is_retried_without_limit() {
+    let fixture = Fixture::new().await;
+    fixture
+        .learning
+        .becomes(Behaviour::Refuses(Code::ResourceExhausted));
+    let new = &fixture.submit(1).await[0];
+    assert_eq!(fixture.step().await, Step::Answered(1));
     // Not before its back-off has passed.
-    assert_eq!(bench.claiming_step().await, Step::Idle);
+    assert_eq!(fixture.claiming_step().await, Step::Idle);
     for _ in 0..50 {
-        bench.database.advance(60).await;
-        assert_eq!(bench.claiming_step().await, Step::Answered(1));
+        fixture.database.advance(60).await;
+        assert_eq!(fixture.claiming_step().await, Step::Answered(1));
     }
-    assert_eq!(bench.dead_letters().await, []);
-    assert_eq!(bench.delivery_of(new).await, DeliveryState::Pending);
-    bench.learning.becomes(Mood::Evaluates);
-    bench.database.advance(60).await;
-    assert_eq!(bench.claiming_step().await, Step::Answered(1));
-    assert_eq!(bench.delivery_of(new).await, DeliveryState::Delivered);
+    assert_eq!(fixture.dead_letters().await, []);
+    assert_eq!(fixture.delivery_of(new).await, DeliveryState::Pending);
+    fixture.learning.becomes(Behaviour::Evaluates);
+    fixture.database.advance(60).await;
+    assert_eq!(fixture.claiming_step().await, Step::Answered(1));
+    assert_eq!(fixture.delivery_of(new).await, DeliveryState::Delivered);
 }
 
 #[tokio::test]
 async fn a_final_refusal_is_a_dead_letter_until_it_is_made_due_again() {
-    let bench = Bench::new().await;
-    bench.learning.becomes(Mood::Refuses(Code::FailedPrecondition));
-    let new = &bench.submit(1).await[0];
-    let waiter = bench.waiters.register(new.event.id);
-    assert_eq!(bench.step().await, Step::Answered(1));
+    let fixture = Fixture::new().await;
+    fixture
+        .learning
+        .becomes(Behaviour::Refuses(Code::FailedPrecondition));
+    let new = &fixture.submit(1).await[0];
+    let waiter = fixture.waiters.register(new.event.id);
+    assert_eq!(fixture.step().await, Step::Answered(1));
     assert_eq!(waiter.answer(Instant::now() + SOON).await, Some(Answer::Refused));
-    let [letter] = &bench.dead_letters().await[..] else {
+    let [letter] = &fixture.dead_letters().await[..] else {
         panic!("one dead letter")
     };
     assert_eq!(
@@ -369,40 +375,44 @@ async fn a_final_refusal_is_a_dead_letter_until_it_is_made_due_again() {
         (letter.refusal.code, letter.refusal.error.as_str()),
         (Code::FailedPrecondition.into(), WORDS)
     );
-    bench.database.advance(3_600).await;
-    assert_eq!(bench.claiming_step().await, Step::Idle);
+    fixture.database.advance(3_600).await;
+    assert_eq!(fixture.claiming_step().await, Step::Idle);
 
-    bench.learning.becomes(Mood::Evaluates);
-    assert_eq!(bench.store().redrive(&[new.event.id], None).await.unwrap(), 1);
-    assert_eq!(bench.claiming_step().await, Step::Answered(1));
-    assert_eq!(bench.delivery_of(new).await, DeliveryState::Delivered);
+    fixture.learning.becomes(Behaviour::Evaluates);
+    assert_eq!(fixture.store().redrive(&[new.event.id], None).await.unwrap(), 1);
+    assert_eq!(fixture.claiming_step().await, Step::Answered(1));
+    assert_eq!(fixture.delivery_of(new).await, DeliveryState::Delivered);
 }
 
 #[tokio::test]
-async fn the_log_names_events_that_are_refused_and_why_and_never_the_words_of_a_refusal() {
+async fn the_log_names_refused_events_and_reasons_but_never_messages() {
     Log::begin();
-    let bench = Bench::new().await;
-    bench.learning.becomes(Mood::Refuses(Code::ResourceExhausted));
-    let again = bench.submit(1).await[0].event.id;
-    assert_eq!(bench.step().await, Step::Answered(1));
+    let fixture = Fixture::new().await;
+    fixture
+        .learning
+        .becomes(Behaviour::Refuses(Code::ResourceExhausted));
+    let again = fixture.submit(1).await[0].event.id;
+    assert_eq!(fixture.step().await, Step::Answered(1));
     for _ in 1..20 {
-        bench.database.advance(600).await;
-        assert_eq!(bench.claiming_step().await, Step::Answered(1));
+        fixture.database.advance(600).await;
+        assert_eq!(fixture.claiming_step().await, Step::Answered(1));
     }
-    let told = |attempts: u32| {
+    let logged = |attempts: u32| {
         format!(
-            "WARN message=an event is tried again and again event_id={again} attempts={attempts} \
+            "WARN message=an event keeps failing and is retried event_id={again} attempts={attempts} \
              code=\"RESOURCE_EXHAUSTED\" reason=\"NOT_SO\""
         )
     };
-    assert_eq!(Log::lines(), [3, 4, 8, 16].map(told));
+    assert_eq!(Log::lines(), [3, 4, 8, 16].map(logged));
 
-    bench.learning.becomes(Mood::Refuses(Code::FailedPrecondition));
-    bench.database.advance(600).await;
-    assert_eq!(bench.claiming_step().await, Step::Answered(1));
-    let choking = bench.submit(2).await[0].event.id;
-    bench.learning.becomes(Mood::Chokes(choking));
-    assert_eq!(bench.step().await, Step::Answered(2));
+    fixture
+        .learning
+        .becomes(Behaviour::Refuses(Code::FailedPrecondition));
+    fixture.database.advance(600).await;
+    assert_eq!(fixture.claiming_step().await, Step::Answered(1));
+    let choking = fixture.submit(2).await[0].event.id;
+    fixture.learning.becomes(Behaviour::Chokes(choking));
+    assert_eq!(fixture.step().await, Step::Answered(2));
     assert_eq!(
         Log::lines(),
         [
@@ -414,13 +424,13 @@ async fn the_log_names_events_that_are_refused_and_why_and_never_the_words_of_a_
 }
 
 #[tokio::test]
-async fn a_batch_refused_without_a_name_costs_only_the_culprit() {
-    let bench = Bench::new().await;
-    let submitted = bench.submit(5).await;
-    bench.learning.becomes(Mood::Chokes(submitted[2].event.id));
-    assert_eq!(bench.step().await, Step::Answered(5));
-    assert_eq!(bench.learning.batches(), [5, 1, 1, 1, 1, 1]);
-    let dead: Vec<_> = bench
+async fn a_batch_refused_as_a_whole_costs_only_the_bad_event() {
+    let fixture = Fixture::new().await;
+    let submitted = fixture.submit(5).await;
+    fixture.learning.becomes(Behaviour::Chokes(submitted[2].event.id));
+    assert_eq!(fixture.step().await, Step::Answered(5));
+    assert_eq!(fixture.learning.batches(), [5, 1, 1, 1, 1, 1]);
+    let dead: Vec<_> = fixture
         .dead_letters()
         .await
         .into_iter()
@@ -433,159 +443,159 @@ async fn a_batch_refused_without_a_name_costs_only_the_culprit() {
         } else {
             DeliveryState::Delivered
         };
-        assert_eq!(bench.delivery_of(new).await, expected);
+        assert_eq!(fixture.delivery_of(new).await, expected);
     }
 }
 
 #[tokio::test]
-async fn answers_that_belong_to_no_event_settle_nothing() {
-    let bench = Bench::new().await;
-    bench.learning.becomes(Mood::Confused);
-    let new = &bench.submit(1).await[0];
-    assert!(matches!(bench.step().await, Step::Away(_)));
-    assert_eq!(bench.delivery_of(new).await, DeliveryState::Pending);
-    bench.learning.becomes(Mood::Evaluates);
-    assert_eq!(bench.step().await, Step::Answered(1));
+async fn answers_for_unknown_events_settle_nothing() {
+    let fixture = Fixture::new().await;
+    fixture.learning.becomes(Behaviour::Confused);
+    let new = &fixture.submit(1).await[0];
+    assert!(matches!(fixture.step().await, Step::Away(_)));
+    assert_eq!(fixture.delivery_of(new).await, DeliveryState::Pending);
+    fixture.learning.becomes(Behaviour::Evaluates);
+    assert_eq!(fixture.step().await, Step::Answered(1));
 }
 
 #[tokio::test]
-async fn what_does_not_fit_into_memory_waits_in_the_outbox() {
-    let bench = Bench::with(RelayConfig {
+async fn events_beyond_the_queue_wait_in_the_outbox() {
+    let fixture = Fixture::with(RelayConfig {
         queue_events: 10,
         batch_events: 4,
         ..RelayConfig::default()
     })
     .await;
-    bench.submit(8).await;
-    let beyond = bench.submit(5).await;
-    assert_eq!(bench.delivery_queue.len(), 8);
+    fixture.submit(8).await;
+    let beyond = fixture.submit(5).await;
+    assert_eq!(fixture.delivery_queue.len(), 8);
     assert_eq!(
-        [bench.step().await, bench.step().await],
+        [fixture.step().await, fixture.step().await],
         [Step::Answered(4), Step::Answered(4)]
     );
     // Stored without a lease, so nothing has to expire.
     assert_eq!(
-        [bench.step().await, bench.step().await],
+        [fixture.step().await, fixture.step().await],
         [Step::Answered(4), Step::Answered(1)]
     );
-    assert_eq!(bench.step().await, Step::Idle);
+    assert_eq!(fixture.step().await, Step::Idle);
     for new in &beyond {
-        assert_eq!(bench.delivery_of(new).await, DeliveryState::Delivered);
+        assert_eq!(fixture.delivery_of(new).await, DeliveryState::Delivered);
     }
 }
 
 #[tokio::test]
-async fn what_would_expire_under_way_is_left_to_a_claim() {
+async fn events_whose_lease_would_expire_in_flight_are_left_to_a_claim() {
     let brief = RelayConfig {
         lease: Duration::from_secs(9),
         ..RelayConfig::default()
     };
-    let bench = Bench::with(RelayConfig {
+    let fixture = Fixture::with(RelayConfig {
         answer_timeout: Duration::from_secs(10),
         ..brief
     })
     .await;
-    bench.submit(1).await;
-    assert_eq!(bench.step().await, Step::Idle);
-    assert_eq!(bench.learning.batches(), [0; 0]);
+    fixture.submit(1).await;
+    assert_eq!(fixture.step().await, Step::Idle);
+    assert_eq!(fixture.learning.batches(), [0; 0]);
 }
 
 #[tokio::test]
-async fn an_event_that_cannot_be_read_is_a_dead_letter_and_holds_nobody_up() {
-    let bench = Bench::new().await;
+async fn an_unreadable_event_is_a_dead_letter_and_delays_no_other() {
+    let fixture = Fixture::new().await;
     let (unreadable, fine) = (feedback("a"), feedback("b"));
-    stored(bench.store(), &unreadable, None).await;
-    bench
+    stored(fixture.store(), &unreadable, None).await;
+    fixture
         .database
         .execute("UPDATE outbox SET payload = x'ff'")
         .await
         .unwrap();
-    stored(bench.store(), &fine, None).await;
-    assert_eq!(bench.claiming_step().await, Step::Answered(1));
-    assert_eq!(bench.delivery_of(&unreadable).await, DeliveryState::DeadLetter);
-    assert_eq!(bench.delivery_of(&fine).await, DeliveryState::Delivered);
+    stored(fixture.store(), &fine, None).await;
+    assert_eq!(fixture.claiming_step().await, Step::Answered(1));
+    assert_eq!(fixture.delivery_of(&unreadable).await, DeliveryState::DeadLetter);
+    assert_eq!(fixture.delivery_of(&fine).await, DeliveryState::Delivered);
     assert_eq!(
-        bench.dead_letters().await[0].refusal.code,
+        fixture.dead_letters().await[0].refusal.code,
         i32::from(Code::DataLoss)
     );
 }
 
 #[tokio::test]
-async fn workers_send_what_was_handed_over_before_they_end() {
-    let bench = Bench::with(RelayConfig {
+async fn workers_send_queued_events_before_they_end() {
+    let fixture = Fixture::with(RelayConfig {
         batch_events: 3,
         ..RelayConfig::default()
     })
     .await;
-    bench.submit(10).await;
+    fixture.submit(10).await;
     let draining = CancellationToken::new();
     draining.cancel();
-    timeout(SOON, Arc::clone(&bench.relay).run(draining))
+    timeout(SOON, Arc::clone(&fixture.relay).run(draining))
         .await
         .expect("the worker ends");
-    assert_eq!(bench.learning.received().len(), 10);
+    assert_eq!(fixture.learning.received().len(), 10);
 }
 
 #[tokio::test]
-async fn a_queue_that_is_never_empty_does_not_put_off_a_claim_for_ever() {
+async fn a_queue_that_is_never_empty_does_not_prevent_claims() {
     let one_by_one = RelayConfig {
         batch_events: 1,
         ..RelayConfig::default()
     };
-    let bench = Bench::with(one_by_one).await;
+    let fixture = Fixture::with(one_by_one).await;
     let left = feedback("left behind");
-    stored(bench.store(), &left, None).await;
-    bench.submit(3).await;
+    stored(fixture.store(), &left, None).await;
+    fixture.submit(3).await;
     // The timer's first reminder can wait, the second can't; claimed events then wait their turn.
     for _ in 0..2 {
-        bench.delivery_queue.remind_of_claim();
-        bench.submit(1).await;
-        assert_eq!(bench.step().await, Step::Answered(1));
+        fixture.delivery_queue.remind_of_claim();
+        fixture.submit(1).await;
+        assert_eq!(fixture.step().await, Step::Answered(1));
     }
-    assert_eq!(bench.delivery_of(&left).await, DeliveryState::Pending);
+    assert_eq!(fixture.delivery_of(&left).await, DeliveryState::Pending);
     for _ in 0..4 {
-        bench.submit(1).await;
-        assert_eq!(bench.step().await, Step::Answered(1));
+        fixture.submit(1).await;
+        assert_eq!(fixture.step().await, Step::Answered(1));
     }
-    assert_eq!(bench.delivery_of(&left).await, DeliveryState::Delivered);
+    assert_eq!(fixture.delivery_of(&left).await, DeliveryState::Delivered);
 }
 
 #[tokio::test]
-async fn workers_that_end_while_learning_svc_is_away_give_up_their_leases() {
-    let bench = Bench::new().await;
-    bench.learning.becomes(Mood::Away);
-    bench.submit(10).await;
+async fn workers_that_end_while_learning_svc_is_away_release_their_leases() {
+    let fixture = Fixture::new().await;
+    fixture.learning.becomes(Behaviour::Away);
+    fixture.submit(10).await;
     let draining = CancellationToken::new();
-    let worker = tokio::spawn(Arc::clone(&bench.relay).run(draining.clone()));
+    let worker = tokio::spawn(Arc::clone(&fixture.relay).run(draining.clone()));
     draining.cancel();
     timeout(SOON, worker).await.expect("the worker ends").unwrap();
     // The next start need not wait for the leases to expire.
-    assert_eq!(bench.store().claim(100, lease()).await.unwrap().len(), 10);
+    assert_eq!(fixture.store().claim(100, lease()).await.unwrap().len(), 10);
 }
 
 #[tokio::test]
-async fn a_worker_wakes_for_what_is_handed_over_and_for_the_timer() {
+async fn a_worker_wakes_for_queued_events_and_for_the_timer() {
     let quick = RelayConfig {
         poll: Duration::from_millis(5),
         ..RelayConfig::default()
     };
-    let bench = Bench::with(quick).await;
+    let fixture = Fixture::with(quick).await;
     let draining = CancellationToken::new();
-    let worker = tokio::spawn(Arc::clone(&bench.relay).run(draining.clone()));
-    let timer = tokio::spawn(Arc::clone(&bench.relay).ask_periodically(draining.clone()));
-    let handed_over = bench.submit(1).await.remove(0);
+    let worker = tokio::spawn(Arc::clone(&fixture.relay).run(draining.clone()));
+    let timer = tokio::spawn(Arc::clone(&fixture.relay).ask_periodically(draining.clone()));
+    let handed_over = fixture.submit(1).await.remove(0);
     let due = feedback("left behind");
-    stored(bench.store(), &due, None).await;
+    stored(fixture.store(), &due, None).await;
     for new in [&handed_over, &due] {
         timeout(SOON, async {
-            while bench.delivery_of(new).await != DeliveryState::Delivered {
+            while fixture.delivery_of(new).await != DeliveryState::Delivered {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         })
         .await
         .expect("it is delivered");
     }
-    assert!(bench.relay.is_alive());
+    assert!(fixture.relay.is_alive());
     draining.cancel();
     worker.await.unwrap();
     timer.await.unwrap();

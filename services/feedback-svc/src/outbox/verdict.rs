@@ -1,6 +1,6 @@
 //! What learning-svc's answer to one event means for its entry in the outbox.
 //!
-//! It must know nothing of transports: a batch without answers is not its concern.
+//! A batch without answers is not decided here.
 
 use bytes::Bytes;
 use emend_base::status::{Explained, from_item_status};
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_of_the_event_are_final_and_those_of_the_moment_are_not() {
+    fn refusals_of_an_event_are_final_and_temporary_ones_are_not() {
         for code in [
             Code::InvalidArgument,
             Code::FailedPrecondition,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_passed_on_as_they_came() {
+    fn outcomes_are_passed_on_unchanged() {
         let outcome = Outcome {
             message: "Learned".into(),
             revision: 7,

@@ -1,7 +1,7 @@
 //! Waiters for the answers to events.
 //!
 //! A waiter is registered before its event is stored, so that no answer can come before it, and removed when it is
-//! dropped. It must know nothing of where answers come from.
+//! dropped.
 
 use std::{
     collections::HashMap,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_waiter_is_told_and_gone_however_it_ends() {
+    async fn a_waiter_is_answered_and_removed_however_it_ends() {
         let waiters = Waiters::default();
         let event_id = EventId(Uuid::from_u128(1));
         let soon = Instant::now() + Duration::from_secs(1);

@@ -4,7 +4,7 @@
 //! A step depends only on the leased events and the outbox, so any worker may take one at any time, any number of
 //! times. While learning-svc is away, leased events wait in memory until their leases expire and are then claimed
 //! again, which writes a new lease; all others wait in the outbox. Neither counts as an attempt or makes an event a
-//! dead letter. It must know nothing of gRPC streams.
+//! dead letter.
 
 use std::{
     collections::HashSet,
@@ -187,12 +187,12 @@ impl Relay {
                 Err(error) => error.to_string(),
             };
             if draining.is_cancelled() {
-                tracing::warn!(%trouble, "events stay in the outbox");
+                tracing::warn!(%trouble, "shutting down; undelivered events stay in the outbox");
                 self.release().await;
                 return;
             }
             if backoff.attempts() == 0 {
-                tracing::warn!(%trouble, "events wait in the outbox");
+                tracing::warn!(%trouble, "can't deliver events; they wait in the outbox");
             }
             tokio::select! {
                 () = draining.cancelled() => {}
@@ -318,7 +318,7 @@ impl Relay {
         if !gone.is_empty() {
             tracing::warn!(
                 events = gone.len(),
-                "events that were to be delivered are no longer in the outbox under their leases: not sent"
+                "events are no longer in the outbox under their leases and were not sent"
             );
         }
         Ok(batch)
@@ -449,7 +449,7 @@ impl Relay {
                     let failed = attempts.saturating_add(1);
                     if is_told(failed) {
                         let code = code_name(refusal.code.into());
-                        tracing::warn!(%event_id, attempts = failed, code, reason, "an event is tried again and again");
+                        tracing::warn!(%event_id, attempts = failed, code, reason, "an event keeps failing and is retried");
                     }
                     Settlement::Failed {
                         event_id,

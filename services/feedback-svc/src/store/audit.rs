@@ -1,6 +1,4 @@
 //! The port of audits: everything stored, read in one consistent state.
-//!
-//! It must know nothing of which invariants hold.
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;
@@ -11,7 +9,7 @@ use super::{PostgresStore, SqliteStore, StoreError, rows::AuditedRow};
 
 /// A row that exists without the others of its feedback, or is missing among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Adrift {
+pub(crate) struct InconsistentRow {
     /// The table it belongs to.
     pub(crate) part: String,
     /// The accept order of its feedback.
@@ -45,7 +43,7 @@ pub(crate) trait AuditRead: Send {
     fn rows_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<AuditedRow, StoreError>>;
 
     /// Rows that do not belong together; at most 1,000.
-    async fn adrift(&mut self) -> Result<Vec<Adrift>, StoreError>;
+    async fn adrift(&mut self) -> Result<Vec<InconsistentRow>, StoreError>;
 
     /// Request ids that were taken twice within this many microseconds; at most 1,000.
     async fn repeated_request_ids(

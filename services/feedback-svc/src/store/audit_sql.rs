@@ -1,7 +1,5 @@
 //! The reads of an audit in portable SQL: everything, in one consistent state, row by row. Written once, compiled for
 //! each database: `super::Db` says which.
-//!
-//! It must know nothing of which invariants hold.
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;
@@ -14,7 +12,7 @@ use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 use super::{
     super::{
         StoreError,
-        audit::{Adrift, AuditRead, RepeatedRequestId},
+        audit::{AuditRead, InconsistentRow, RepeatedRequestId},
         rows::AuditedRow,
     },
     BEGIN_AUDIT, Db, LAST_ACCEPT_ORDER,
@@ -123,16 +121,18 @@ impl AuditRead for Reading {
         stream::once(reading).flatten().boxed()
     }
 
-    async fn adrift(&mut self) -> Result<Vec<Adrift>, StoreError> {
+    async fn adrift(&mut self) -> Result<Vec<InconsistentRow>, StoreError> {
         let rows: Vec<(String, i64, i32)> =
             sqlx::query_as(AssertSqlSafe(format!("{PARTS} ORDER BY 2, 1 LIMIT 1000")))
                 .fetch_all(&mut *self.transaction)
                 .await?;
-        let adrift = rows.into_iter().map(|(part, accept_order, missing)| Adrift {
-            part,
-            accept_order,
-            missing: missing != 0,
-        });
+        let adrift = rows
+            .into_iter()
+            .map(|(part, accept_order, missing)| InconsistentRow {
+                part,
+                accept_order,
+                missing: missing != 0,
+            });
         Ok(adrift.collect())
     }
 

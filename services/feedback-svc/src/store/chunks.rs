@@ -1,7 +1,5 @@
 //! Splits rows into batches of a few fixed sizes, so that multi-row statements have few distinct texts and each is
 //! prepared once.
-//!
-//! It must know nothing of what the rows are.
 
 /// Batch sizes, largest first.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
@@ -21,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_out_and_nothing_comes_twice() {
+    fn chunks_hold_every_row_exactly_once() {
         for length in [0, 1, 3, 5, 64, 65, 199, 300] {
             let all: Vec<usize> = (0..length).collect();
             assert_eq!(chunks(&all).collect::<Vec<_>>().concat(), all);

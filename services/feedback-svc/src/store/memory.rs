@@ -2,7 +2,7 @@
 //! the deterministic simulation can decide what happens when.
 //!
 //! Every call is one atomic step. Before and after it, an [`Interference`] may let time pass, fail the call, or lose
-//! its answer; a call that is dropped in between has had all of its effect or none. It must know nothing of schedules.
+//! its answer; a call that is dropped in between has had all of its effect or none.
 
 mod outbox;
 mod tables;
@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
-    installation::store::{Begun, InstallationStore},
+    installation::store::{InstallationState, InstallationStore},
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
 };
 
@@ -193,13 +193,15 @@ impl OutboxStore for MemoryStore {
 
 #[async_trait]
 impl InstallationStore for MemoryStore {
-    async fn installation(&self) -> Result<Option<Begun>, StoreError> {
+    async fn installation(&self) -> Result<Option<InstallationState>, StoreError> {
         self.call("installation", |tables| Ok(tables.installation)).await
     }
 
     async fn begin(&self) -> Result<(), StoreError> {
         self.call("begin", |tables| {
-            tables.installation.get_or_insert(Begun { delivers_to: None });
+            tables
+                .installation
+                .get_or_insert(InstallationState { delivers_to: None });
             Ok(())
         })
         .await
@@ -207,7 +209,9 @@ impl InstallationStore for MemoryStore {
 
     async fn deliver_to(&self, installation: InstallationId) -> Result<InstallationId, StoreError> {
         self.call("deliver_to", |tables| {
-            let begun = tables.installation.get_or_insert(Begun { delivers_to: None });
+            let begun = tables
+                .installation
+                .get_or_insert(InstallationState { delivers_to: None });
             Ok(*begun.delivers_to.get_or_insert(installation))
         })
         .await
@@ -216,7 +220,7 @@ impl InstallationStore for MemoryStore {
     async fn accept(&self, installation: InstallationId) -> Result<(), StoreError> {
         self.call("accept", |tables| {
             let delivers_to = Some(installation);
-            tables.installation = Some(Begun { delivers_to });
+            tables.installation = Some(InstallationState { delivers_to });
             Ok(())
         })
         .await

@@ -1,8 +1,7 @@
 //! The store on PostgreSQL, shared by any number of replicas: a group of feedback is one statement and so one round
 //! trip; claims skip rows that another replica has locked.
 //!
-//! READ COMMITTED throughout; after a deadlock the whole use case is retried. It must know nothing of which replicas
-//! there are.
+//! READ COMMITTED throughout; after a deadlock the whole use case is retried.
 
 use std::collections::HashMap;
 
@@ -11,8 +10,8 @@ use emend_store::{
     PostgresUrl,
     audit::OpenError,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_AUDIT, BoundedConnection, BoundedPool, Lent, PostgresConfig, Transaction,
-        open_postgres, open_postgres_to_read,
+        BEGIN_LONG_READ as BEGIN_AUDIT, BoundedConnection, BoundedPool, PostgresConfig, StatementConnection,
+        Transaction, open_postgres, open_postgres_to_read,
     },
     retry_conflicts,
 };
@@ -274,12 +273,12 @@ impl PostgresStore {
     }
 
     /// A connection.
-    async fn reader(&self) -> Result<Lent, StoreError> {
+    async fn reader(&self) -> Result<StatementConnection, StoreError> {
         self.pool.acquire().await
     }
 
     /// Any connection may write.
-    async fn writer(&self) -> Result<Lent, StoreError> {
+    async fn writer(&self) -> Result<StatementConnection, StoreError> {
         self.pool.acquire().await
     }
 
@@ -309,7 +308,7 @@ impl PostgresStore {
     }
 
     /// A connection for a list; `wide` if the list may have to scan much.
-    async fn lister(&self, wide: bool) -> Result<Lent, StoreError> {
+    async fn lister(&self, wide: bool) -> Result<StatementConnection, StoreError> {
         if wide {
             self.pool.browse().await
         } else {

@@ -1,7 +1,5 @@
 //! Rows as both databases return them, and how they are parsed. Rows are parsed, not trusted: an error names the bad
 //! row.
-//!
-//! It must know nothing of the queries that return them.
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;

@@ -1,6 +1,6 @@
 //! The store on SQLite: one writer at a time, so that nothing needs locking; many rows per statement.
 //!
-//! It must know nothing of other processes: the data directory belongs to this one alone.
+//! No other process uses the data directory.
 
 use std::{collections::HashSet, path::Path};
 

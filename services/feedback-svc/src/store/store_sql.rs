@@ -1,7 +1,5 @@
 //! The storage port in portable SQL: what each use case reads and writes, on either database. Written once, compiled
 //! for each database.
-//!
-//! It must know nothing of how connections are made, nor of how a group is inserted.
 
 use std::time::Duration;
 

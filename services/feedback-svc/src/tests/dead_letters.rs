@@ -5,21 +5,21 @@ use tonic::Code;
 
 use super::{
     Database, evaluated, eventually,
-    learning::Mood,
+    learning::Behaviour,
     request,
     service::{start, stop},
 };
 use crate::testing::Backend;
 
 on_both! {
-    dead_letters_are_seen_and_sent_again
-    all_dead_letters_of_a_namespace_are_sent_again_however_many
+    dead_letters_are_listed_and_redriven
+    all_dead_letters_of_a_namespace_are_redriven
 }
 
-async fn dead_letters_are_seen_and_sent_again(database: Database) {
+async fn dead_letters_are_listed_and_redriven(database: Database) {
     let (service, learning, lifecycle) = start(&database).await;
     let mut client = service.client.clone();
-    learning.becomes(Mood::Refuses(Code::InvalidArgument));
+    learning.becomes(Behaviour::Refuses(Code::InvalidArgument));
     let mut refused = Vec::new();
     for n in 0..3 {
         let feedback = service.submit(evaluated(request(&n.to_string()))).await.unwrap();
@@ -52,7 +52,7 @@ async fn dead_letters_are_seen_and_sent_again(database: Database) {
         (letter.code, letter.error.as_str(), letter.attempts) == (3, "refused", 1) && letter.dead_at.is_some()
     }));
 
-    learning.becomes(Mood::Evaluates);
+    learning.becomes(Behaviour::Evaluates);
     let redrive = |event_ids| pb::RedriveDeadLettersRequest {
         namespace: "fund-admin".into(),
         event_ids,
@@ -77,11 +77,11 @@ async fn dead_letters_are_seen_and_sent_again(database: Database) {
     stop(service, lifecycle).await;
 }
 
-async fn all_dead_letters_of_a_namespace_are_sent_again_however_many(database: Database) {
+async fn all_dead_letters_of_a_namespace_are_redriven(database: Database) {
     const MANY: usize = 1_100;
     let (service, learning, lifecycle) = start(&database).await;
     let mut client = service.client.clone();
-    learning.becomes(Mood::Refuses(Code::InvalidArgument));
+    learning.becomes(Behaviour::Refuses(Code::InvalidArgument));
     for batch in 0..MANY / 100 {
         let requests = (0..100).map(|n| request(&format!("{batch}-{n}"))).collect();
         let stored = client

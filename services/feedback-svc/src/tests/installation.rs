@@ -92,7 +92,7 @@ async fn an_operator_can_accept_another_installation(database: Database) {
 }
 
 #[tokio::test]
-async fn an_empty_postgresql_database_is_begun_only_when_told_to() {
+async fn an_empty_postgresql_database_is_initialised_only_with_init() {
     let Some(database) = Database::new(Backend::Postgres).await else {
         return;
     };

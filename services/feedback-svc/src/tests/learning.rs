@@ -25,7 +25,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 /// What it does with batches from now on.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Mood {
+pub(super) enum Behaviour {
     Evaluates,
     /// Answers each event with this code.
     Refuses(Code),
@@ -41,7 +41,7 @@ pub(super) struct Learning(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    mood: Mutex<Mood>,
+    behaviour: Mutex<Behaviour>,
     received: Mutex<Vec<Event>>,
     /// How many batches it did not answer.
     unanswered: AtomicUsize,
@@ -52,7 +52,7 @@ struct State {
 impl Learning {
     pub(super) fn new() -> Self {
         Self(Arc::new(State {
-            mood: Mutex::new(Mood::Evaluates),
+            behaviour: Mutex::new(Behaviour::Evaluates),
             received: Mutex::default(),
             unanswered: AtomicUsize::new(0),
             installation: Mutex::default(),
@@ -64,8 +64,8 @@ impl Learning {
         *self.0.installation.lock().unwrap() = Some(installation);
     }
 
-    pub(super) fn becomes(&self, mood: Mood) {
-        *self.0.mood.lock().unwrap() = mood;
+    pub(super) fn becomes(&self, behaviour: Behaviour) {
+        *self.0.behaviour.lock().unwrap() = behaviour;
     }
 
     pub(super) fn received(&self) -> Vec<Event> {
@@ -108,12 +108,12 @@ impl Learning {
     }
 
     fn answer(&self, batch: &IngestRequest) -> Result<Option<IngestResponse>, Status> {
-        let mut mood = self.0.mood.lock().unwrap();
-        if let Mood::BreaksOnce = *mood {
-            *mood = Mood::Evaluates;
+        let mut behaviour = self.0.behaviour.lock().unwrap();
+        if let Behaviour::BreaksOnce = *behaviour {
+            *behaviour = Behaviour::Evaluates;
             return Err(Status::internal("broken"));
         }
-        if let Mood::Silent = *mood {
+        if let Behaviour::Silent = *behaviour {
             self.0.unanswered.fetch_add(1, Ordering::SeqCst);
             return Ok(None);
         }
@@ -121,8 +121,8 @@ impl Learning {
         self.0.received.lock().unwrap().extend_from_slice(&batch.events);
         let results = batch.events.iter().map(|event| EventResult {
             event_id: event.event_id.clone(),
-            result: Some(match *mood {
-                Mood::Refuses(code) => event_result::Result::Error(ItemStatus {
+            result: Some(match *behaviour {
+                Behaviour::Refuses(code) => event_result::Result::Error(ItemStatus {
                     code: code.into(),
                     message: "refused".into(),
                     details: Vec::new(),

@@ -14,7 +14,7 @@ use tonic::{Code, Request};
 
 use super::{
     Database, SOON, Service, evaluated, eventually,
-    learning::{Learning, Mood},
+    learning::{Behaviour, Learning},
     request, with_id,
 };
 use crate::{
@@ -26,11 +26,11 @@ on_both! {
     a_correction_is_stored_sent_and_answered_with_its_outcome
     a_repeated_request_is_answered_as_the_first_with_its_current_outcome
     without_learning_svc_the_answer_is_pending_in_time_and_nothing_is_lost
-    a_retraction_is_sent_and_doing_it_twice_answers_as_the_first_time
+    a_retraction_is_delivered_and_a_repeat_gets_the_same_answer
     a_batch_is_answered_item_by_item
     pages_continue_where_they_ended_and_only_for_the_same_query
     a_broken_or_silent_stream_loses_nothing
-    what_was_not_sent_before_a_restart_is_sent_after_it
+    events_unsent_before_a_restart_are_sent_after_it
 }
 
 pub(super) async fn start(database: &Database) -> (Service, Learning, Lifecycle) {
@@ -216,7 +216,7 @@ async fn without_learning_svc_the_answer_is_pending_in_time_and_nothing_is_lost(
     stop(service, lifecycle).await;
 }
 
-async fn a_retraction_is_sent_and_doing_it_twice_answers_as_the_first_time(database: Database) {
+async fn a_retraction_is_delivered_and_a_repeat_gets_the_same_answer(database: Database) {
     let (service, learning, lifecycle) = start(&database).await;
     let stored = service.submit(evaluated(request("a"))).await.unwrap();
     let retract = |namespace: &str, reason: &str| pb::RetractFeedbackRequest {
@@ -376,19 +376,19 @@ async fn pages_continue_where_they_ended_and_only_for_the_same_query(database: D
 
 async fn a_broken_or_silent_stream_loses_nothing(database: Database) {
     let (service, learning, lifecycle) = start(&database).await;
-    learning.becomes(Mood::BreaksOnce);
+    learning.becomes(Behaviour::BreaksOnce);
     let broken = service.submit(evaluated(request("a"))).await.unwrap();
     service.delivered(&broken.feedback_id).await;
 
-    learning.becomes(Mood::Silent);
+    learning.becomes(Behaviour::Silent);
     let unanswered = service.submit(request("b")).await.unwrap();
     eventually("the batch is swallowed", || async { learning.unanswered() > 0 }).await;
-    learning.becomes(Mood::Evaluates);
+    learning.becomes(Behaviour::Evaluates);
     service.delivered(&unanswered.feedback_id).await;
     stop(service, lifecycle).await;
 }
 
-async fn what_was_not_sent_before_a_restart_is_sent_after_it(database: Database) {
+async fn events_unsent_before_a_restart_are_sent_after_it(database: Database) {
     let address = vacant().await;
     let service = Service::start(&database, &address.to_string()).await;
     let before = join_all((0..20).map(|n| service.submit(request(&n.to_string())))).await;
@@ -414,7 +414,7 @@ async fn what_was_not_sent_before_a_restart_is_sent_after_it(database: Database)
 }
 
 #[tokio::test]
-async fn on_sqlite_nobody_waits_for_the_leases_of_a_process_that_was_killed() {
+async fn on_sqlite_leases_of_a_killed_process_delay_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("feedback.db");
     let new = feedback("book the trade");
@@ -432,7 +432,7 @@ async fn on_sqlite_nobody_waits_for_the_leases_of_a_process_that_was_killed() {
 }
 
 #[tokio::test]
-async fn two_replicas_deliver_everything_that_either_took() {
+async fn two_replicas_deliver_everything_that_either_accepted() {
     let Some(database) = Database::new(Backend::Postgres).await else {
         return;
     };
@@ -466,7 +466,7 @@ async fn two_replicas_deliver_everything_that_either_took() {
 }
 
 #[tokio::test]
-async fn what_is_under_way_at_a_shutdown_is_answered_and_sent() {
+async fn submissions_in_flight_at_a_shutdown_are_answered_and_delivered() {
     let database = Database::new(Backend::Sqlite).await.unwrap();
     let (service, learning, lifecycle) = start(&database).await;
     let submissions = (0..50).map(|n| service.submit(request(&n.to_string())));

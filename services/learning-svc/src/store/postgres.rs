@@ -7,7 +7,7 @@ use emend_store::{
     Connections, PostgresUrl, StoreError,
     audit::OpenError,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_AUDIT, BoundedPool, Lent, PostgresConfig, open_postgres,
+        BEGIN_LONG_READ as BEGIN_AUDIT, BoundedPool, PostgresConfig, StatementConnection, open_postgres,
         open_postgres_to_read,
     },
 };
@@ -102,12 +102,12 @@ impl PostgresStore {
     }
 
     /// A connection for reading.
-    pub(super) async fn reader(&self) -> Result<Lent, StoreError> {
+    pub(super) async fn reader(&self) -> Result<StatementConnection, StoreError> {
         self.pool.acquire().await
     }
 
     /// A connection for a statement that may scan a lot.
-    pub(super) async fn browser(&self) -> Result<Lent, StoreError> {
+    pub(super) async fn browser(&self) -> Result<StatementConnection, StoreError> {
         self.pool.browse().await
     }
 

@@ -169,7 +169,7 @@ mod tests {
     use emend_core::Epoch;
     use emend_store::{
         StoreError,
-        simulation::{Interference, Undisturbed},
+        simulation::{Interference, NoInterference},
     };
     use futures::future::BoxFuture;
     use tokio::sync::watch;
@@ -191,7 +191,7 @@ mod tests {
         }
 
         fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
-            Undisturbed.after(call)
+            NoInterference.after(call)
         }
     }
 

@@ -3,7 +3,7 @@
 use emend_core::{Caller, FeedbackId, ReporterId, Revision, UserId, correction::Form};
 use emend_proto::common::v1::OutcomeState;
 use emend_serve::auth::Access;
-use emend_store::audit::{Findings, Unwatched};
+use emend_store::audit::{Findings, IgnoreProgress};
 
 use crate::{
     audit::Audit,
@@ -49,7 +49,7 @@ async fn of_ann(app: &crate::app::App) -> usize {
 async fn assert_audited(world: &World) {
     let mut audit = Audit::open(&world.url).await.unwrap();
     let mut findings = Findings::default();
-    audit.check(&mut findings, &mut Unwatched).await.unwrap();
+    audit.check(&mut findings, &mut IgnoreProgress).await.unwrap();
     assert!(findings.counts().is_empty(), "{findings:#?}");
 }
 

@@ -2,7 +2,7 @@
 
 use emend_base::Error;
 use emend_core::{Kind, Policy, RiskLevel, Status};
-use emend_store::audit::{Findings, Unwatched};
+use emend_store::audit::{Findings, IgnoreProgress};
 use futures::future::join_all;
 
 use crate::{
@@ -233,7 +233,7 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
     assert_eq!(remaining, 3, "the number that remains is shown");
     let mut findings = Findings::default();
     let mut audit = Audit::open(&world.url).await.unwrap();
-    audit.check(&mut findings, &mut Unwatched).await.unwrap();
+    audit.check(&mut findings, &mut IgnoreProgress).await.unwrap();
     assert_eq!(findings.counts()["ROW_CORRUPT"], 3, "and by an audit, row by row");
 }
 
@@ -297,7 +297,7 @@ async fn a_raised_threshold_withdraws_nothing(world: &World) {
 async fn found(world: &World) -> Vec<&'static str> {
     let mut findings = Findings::default();
     let mut audit = Audit::open(&world.url).await.unwrap();
-    audit.check(&mut findings, &mut Unwatched).await.unwrap();
+    audit.check(&mut findings, &mut IgnoreProgress).await.unwrap();
     findings.counts().keys().copied().collect()
 }
 

@@ -118,39 +118,39 @@ impl<'a> Witness<'a> {
             findings.add(
                 ACKNOWLEDGED_DIFFERS,
                 &evidence,
-                format_args!("its {what} is not what was said"),
+                format_args!("its {what} differs from the request"),
             );
         }
         match (self.asked.retractions.get(&id), stored.is_retracted()) {
             (Some(true), false) => findings.add(
                 RETRACTION_LOST,
                 &evidence,
-                "it was acknowledged that it is taken back, and it is not",
+                "its retraction was acknowledged, but is not stored",
             ),
             (None, true) => findings.add(
                 RETRACTED_UNASKED,
                 &evidence,
-                "it is taken back, and nobody asked for that",
+                "it is retracted, but nobody requested that",
             ),
             (Some(true), true) | (Some(false), _) | (None, false) => {}
         }
         let request_id = stored.request_id().map_or("", |id| id.as_str());
         let name = (stored.namespace().to_string(), request_id.to_owned());
         match self.asked.requests.get(&name) {
-            None => findings.add(STORED_UNASKED, &evidence, "nobody asked for it"),
+            None => findings.add(STORED_UNASKED, &evidence, "nobody requested it"),
             Some(request) => {
                 if difference(&request.message, stored).is_some() {
                     findings.add(
                         STORED_UNASKED,
                         &evidence,
-                        "something else was asked for by this name",
+                        "another request was sent under this request id",
                     );
                 }
                 if !self.seen.insert(name) {
                     findings.add(
                         STORED_TWICE,
                         &evidence,
-                        "the same request is stored as another, too",
+                        "the same request is also stored as another feedback",
                     );
                 }
             }
@@ -162,7 +162,7 @@ impl<'a> Witness<'a> {
             findings.add(
                 ACKNOWLEDGED_LOST,
                 format_args!("feedback {id}"),
-                "it was acknowledged and is not stored",
+                "it was acknowledged, but is not stored",
             );
         }
     }

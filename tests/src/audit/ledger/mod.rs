@@ -35,7 +35,7 @@ mod nodes;
 use std::time::Duration;
 
 use emend_audit::{AuditError, Databases, Report, Waiting};
-use emend_store::audit::{Finding, Findings, Unwatched};
+use emend_store::audit::{Finding, Findings, IgnoreProgress};
 use tokio::time::{Instant, sleep};
 
 pub use self::{asked::Asked, nodes::Holder};
@@ -43,16 +43,16 @@ use crate::harness::{Stored, System, deployment::Deployment, tamper::Copy, wait:
 
 emend_store::checks! {
     OUTBOX_NOT_DRAINED: "With the services up, every event is delivered in time.";
-    REEVALUATION_WAITS: "With the services up, what waits is evaluated by its newest policy in time.";
-    ACKNOWLEDGED_LOST: "What was acknowledged is stored, under the id that was given.";
-    ACKNOWLEDGED_DIFFERS: "What was acknowledged is stored as it was said.";
-    STORED_TWICE: "What was asked for once is stored at most once, however often it was sent.";
-    STORED_UNASKED: "Nothing is stored that nobody asked for.";
-    RETRACTION_LOST: "What was acknowledged to be taken back is taken back.";
-    RETRACTED_UNASKED: "Nothing is taken back that nobody asked to take back.";
-    NODE_BEHIND: "A node that is connected applies the head in time, and nothing beyond.";
+    REEVALUATION_WAITS: "With the services up, every contest is evaluated by its newest policy in time.";
+    ACKNOWLEDGED_LOST: "Every acknowledged submission is stored under the id that was returned.";
+    ACKNOWLEDGED_DIFFERS: "Every acknowledged submission is stored unchanged.";
+    STORED_TWICE: "A request is stored at most once, however often it was sent.";
+    STORED_UNASKED: "Everything stored was requested.";
+    RETRACTION_LOST: "Every acknowledged retraction is stored.";
+    RETRACTED_UNASKED: "Every stored retraction was requested.";
+    NODE_BEHIND: "A connected node applies the head in time, and nothing beyond.";
     NODE_DIGEST: "A node's digests are those of the database.";
-    NODE_DIFFERS: "A node holds what the database holds, each key, value and revision and no other, and answers by it.";
+    NODE_DIFFERS: "A node holds the keys, values and revisions of the database and no others, and answers with them.";
 }
 
 /// A system that can be audited.
@@ -116,7 +116,7 @@ pub async fn check_within(
     let mut own = Findings::default();
     drained(patience, &databases, &mut own).await;
     let mut witness = asked.map(asked::Witness::of);
-    let report = emend_audit::audit(&databases, &mut Unwatched, &mut |stored| {
+    let report = emend_audit::audit(&databases, &mut IgnoreProgress, &mut |stored| {
         if let Some(witness) = &mut witness {
             witness.sees(stored, &mut own);
         }
@@ -146,8 +146,8 @@ pub async fn check_within(
 /// If there is one, with every finding.
 pub async fn expect_sound(system: &impl Audited, asked: Option<&Asked>, nodes: &[Holder<'_>]) {
     let findings = check(system, asked, nodes).await;
-    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    assert!(said.is_empty(), "the audit found:\n{}", said.join("\n"));
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "the audit found:\n{}", lines.join("\n"));
 }
 
 async fn drained(patience: Duration, databases: &Databases, findings: &mut Findings) {

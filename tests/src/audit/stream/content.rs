@@ -119,7 +119,7 @@ impl Audit<'_> {
         if let Some(life) = life {
             self.shows(place, connection, life, revision, &held);
         }
-        self.holding.came = held
+        self.holding.received = held
             .iter()
             .map(|(key, held)| (key.clone(), held.revision))
             .collect();

@@ -27,7 +27,7 @@ pub(super) struct Holding {
     pub(super) held: BTreeMap<Key, Held>,
     pub(super) sums: BTreeMap<Group, Sum>,
     /// Keys and revisions received since the last snapshot, that snapshot included.
-    pub(super) came: BTreeSet<(Key, i64)>,
+    pub(super) received: BTreeSet<(Key, i64)>,
     /// The newest bookmark since the last snapshot.
     pub(super) bookmark: Option<i64>,
     /// It has just come back: deletions made while it was away are still to come.
@@ -82,7 +82,7 @@ impl Audit<'_> {
         revision: i64,
     ) {
         let about = || About::at(place).revision(revision);
-        let mut told: BTreeMap<Group, Sum> = BTreeMap::new();
+        let mut stated: BTreeMap<Group, Sum> = BTreeMap::new();
         for digest in digests {
             let is_covered = covers_group(
                 &connection.request,
@@ -96,7 +96,7 @@ impl Audit<'_> {
                     format!("a digest of {}, outside of the filter", digest.namespace),
                 )
             });
-            let is_new = digest.hash.len() == 16 && told.insert(sum(digest).0, sum(digest).1).is_none();
+            let is_new = digest.hash.len() == 16 && stated.insert(sum(digest).0, sum(digest).1).is_none();
             self.report.check(Guarantee::Reliable, is_new, || {
                 (about(), format!("a digest that is none, or twice: {digest:?}"))
             });
@@ -109,11 +109,11 @@ impl Audit<'_> {
             }
         };
         let nothing = Sum::default();
-        for group in own.keys().chain(told.keys()).collect::<BTreeSet<_>>() {
-            let (own, told) = (own.get(group), told.get(group));
-            let is_equal = own.unwrap_or(&nothing) == told.unwrap_or(&nothing);
+        for group in own.keys().chain(stated.keys()).collect::<BTreeSet<_>>() {
+            let (own, stated) = (own.get(group), stated.get(group));
+            let is_equal = own.unwrap_or(&nothing) == stated.unwrap_or(&nothing);
             self.report.check(Guarantee::Reliable, is_equal, || {
-                let what = format!("the digest of {group:?} is {told:?}, what is held makes {own:?}");
+                let what = format!("the digest of {group:?} is {stated:?}, what is held makes {own:?}");
                 (about(), what)
             });
         }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_at_each_revision_what_it_was_made_last() {
+    fn a_key_has_at_each_revision_its_latest_value() {
         let life = log().current;
         let values = [
             None,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_former_life_that_lost_its_tail_is_known_up_to_there_and_no_further() {
+    fn a_former_epoch_that_lost_its_tail_is_known_only_up_to_there() {
         let log = log().with_lost_tail("before", 2);
         let before = log.life("before").expect("it was added");
         assert_eq!((before.head, before.tail_lost), (2, true));

@@ -48,8 +48,6 @@
 //! which is read from the published state itself, before the stall ended (10). If nothing was witnessed, neither is
 //! checked: [`Summary::checked`] tells. That publishing waits for no subscriber *at all* is beyond any recording; the
 //! evidence for that is the unit tests of the audiences and the module's structure.
-//!
-//! It must know nothing of how a run is made.
 
 mod content;
 mod guarantee;

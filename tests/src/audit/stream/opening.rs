@@ -80,7 +80,7 @@ impl Audit<'_> {
                     .replace(life.at(cursor.revision, |key| covers(&connection.request, key)));
             }
             self.holding
-                .came
+                .received
                 .retain(|(_, revision)| *revision <= cursor.revision);
             self.holding.bookmark = self
                 .holding

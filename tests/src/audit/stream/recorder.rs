@@ -249,12 +249,12 @@ impl Recorder {
     pub async fn audited(self, log: &RevisionLog) -> Summary {
         let name = self.name.clone();
         let recording = self.finish(log).await;
-        validate(&recording, log).unwrap_or_else(|violations| panic!("{}", told(&name, &violations)))
+        validate(&recording, log).unwrap_or_else(|violations| panic!("{}", described(&name, &violations)))
     }
 }
 
 /// Violations as the message of a failed test.
-fn told(name: &str, violations: &[Violation]) -> String {
+fn described(name: &str, violations: &[Violation]) -> String {
     use fmt::Write as _;
     let mut text = format!("{} violations in what {name} received", violations.len());
     for violation in violations.iter().take(20) {

@@ -25,7 +25,7 @@ pub(super) fn key_of(change: &Change) -> Option<(Key, i64)> {
 }
 
 /// A change as received.
-struct Came {
+struct ReceivedChange {
     revision: i64,
     key: Key,
     /// `None` for a deletion.
@@ -39,10 +39,10 @@ impl<'a> Audit<'a> {
         let (from, to) = (update.from_revision, update.to_revision);
         self.report.summary.updates += 1;
         self.report.summary.changes += update.changes.len();
-        let came = self.read_changes(place, update);
-        self.range(place, update, &came);
-        self.order(place, &came);
-        for change in &came {
+        let received = self.read_changes(place, update);
+        self.range(place, update, &received);
+        self.order(place, &received);
+        for change in &received {
             self.change(place, connection, update, change);
         }
         let position = self.holding.position.clone();
@@ -57,13 +57,13 @@ impl<'a> Audit<'a> {
             .filter(|life| to <= life.head);
         if let Some(life) = life {
             let matches = |key: &Key| covers(&connection.request, key);
-            self.whole(place, life, (from, to), &came, matches);
+            self.whole(place, life, (from, to), &received, matches);
             let all = life.count(from, to, matches);
-            self.report.summary.conflated += all.saturating_sub(came.len());
+            self.report.summary.conflated += all.saturating_sub(received.len());
         }
-        let groups: BTreeSet<Group> = came.iter().map(|change| group(&change.key)).collect();
-        for Came { revision, key, put } in came {
-            self.holding.came.insert((key.clone(), revision));
+        let groups: BTreeSet<Group> = received.iter().map(|change| group(&change.key)).collect();
+        for ReceivedChange { revision, key, put } in received {
+            self.holding.received.insert((key.clone(), revision));
             self.holding.set(key, put);
         }
         self.digests(place, connection, &update.digests, Some(&groups), to);
@@ -75,7 +75,7 @@ impl<'a> Audit<'a> {
     }
 
     /// Checks that an update continues from the subscriber's position.
-    fn range(&mut self, place: Place, update: &Update, came: &[Came]) {
+    fn range(&mut self, place: Place, update: &Update, received: &[ReceivedChange]) {
         let (from, to) = (update.from_revision, update.to_revision);
         let about = || About::at(place).revision(from);
         let at = self.holding.revision();
@@ -92,10 +92,10 @@ impl<'a> Audit<'a> {
             (about(), what)
         });
         // Changes that came before are reported one by one.
-        let again = !came.is_empty()
-            && came.iter().all(|change| {
+        let again = !received.is_empty()
+            && received.iter().all(|change| {
                 let known = (change.key.clone(), change.revision);
-                self.holding.came.contains(&known)
+                self.holding.received.contains(&known)
             });
         let goes_on = from >= at || from < bookmark || again;
         self.report.check(Guarantee::Ordered, goes_on, || {
@@ -104,8 +104,8 @@ impl<'a> Audit<'a> {
         });
     }
 
-    fn order(&mut self, place: Place, came: &[Came]) {
-        for pair in came.windows(2) {
+    fn order(&mut self, place: Place, received: &[ReceivedChange]) {
+        for pair in received.windows(2) {
             let [one, next] = pair else { continue };
             let in_order = (one.revision, &one.key) <= (next.revision, &next.key);
             self.report.check(Guarantee::Ordered, in_order, || {
@@ -114,7 +114,7 @@ impl<'a> Audit<'a> {
             });
         }
         let mut keys = BTreeSet::new();
-        for change in came {
+        for change in received {
             let is_new = keys.insert(&change.key);
             self.report.check(Guarantee::Unique, is_new, || {
                 let what = "a key comes twice in one update";
@@ -127,15 +127,15 @@ impl<'a> Audit<'a> {
     }
 
     /// Checks one change: within the filter and the range, new, and as the log says.
-    fn change(&mut self, place: Place, connection: &Connection, update: &Update, change: &Came) {
-        let Came { revision, key, put } = change;
+    fn change(&mut self, place: Place, connection: &Connection, update: &Update, change: &ReceivedChange) {
+        let ReceivedChange { revision, key, put } = change;
         let (from, to) = (update.from_revision, update.to_revision);
         let about = || About::at(place).revision(*revision).key(key);
         let is_covered = covers(&connection.request, key);
         self.report.check(Guarantee::Private, is_covered, || {
             (about(), "is outside of the filter".into())
         });
-        let is_new = !self.holding.came.contains(&(key.clone(), *revision));
+        let is_new = !self.holding.received.contains(&(key.clone(), *revision));
         self.report.check(Guarantee::Unique, is_new, || {
             (about(), "a change comes again".into())
         });
@@ -186,10 +186,13 @@ impl<'a> Audit<'a> {
         place: Place,
         life: &Life,
         (from, to): (i64, i64),
-        came: &[Came],
+        received: &[ReceivedChange],
         matches: impl Fn(&Key) -> bool,
     ) {
-        let by_key: BTreeMap<&Key, i64> = came.iter().map(|change| (&change.key, change.revision)).collect();
+        let by_key: BTreeMap<&Key, i64> = received
+            .iter()
+            .map(|change| (&change.key, change.revision))
+            .collect();
         let epoch = life.epoch.clone();
         for key in life.changed(from, to).into_iter().filter(|key| matches(key)) {
             let Some(newest) = life.newest(key, to) else {
@@ -210,7 +213,7 @@ impl<'a> Audit<'a> {
             let known = (epoch.clone(), key.clone(), newest.revision);
             let comes_later = self.last_came.get(&known).is_some_and(|later| *later > place);
             let is_torn = comes_later
-                || came
+                || received
                     .iter()
                     .any(|change| change.revision == newest.revision && change.key != *key);
             self.report.check(Guarantee::Atomic, has_come || !is_torn, || {
@@ -226,8 +229,8 @@ impl<'a> Audit<'a> {
         }
     }
 
-    fn read_changes(&mut self, place: Place, update: &Update) -> Vec<Came> {
-        let mut came = Vec::with_capacity(update.changes.len());
+    fn read_changes(&mut self, place: Place, update: &Update) -> Vec<ReceivedChange> {
+        let mut received = Vec::with_capacity(update.changes.len());
         for change in &update.changes {
             let revision = change.revision;
             match &change.change {
@@ -239,10 +242,10 @@ impl<'a> Audit<'a> {
                         });
                     if let Some((key, held)) = self.envelope(place, resource) {
                         let put = Some(held);
-                        came.push(Came { revision, key, put });
+                        received.push(ReceivedChange { revision, key, put });
                     }
                 }
-                Some(ChangeKind::Deleted(key)) => came.push(Came {
+                Some(ChangeKind::Deleted(key)) => received.push(ReceivedChange {
                     revision,
                     key: Key::from(key),
                     put: None,
@@ -255,6 +258,6 @@ impl<'a> Audit<'a> {
                 }
             }
         }
-        came
+        received
     }
 }

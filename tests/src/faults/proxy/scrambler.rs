@@ -45,7 +45,7 @@ const UNDER_WAY: usize = 8;
 #[derive(Debug)]
 pub struct Scrambler {
     address: SocketAddr,
-    courier: Arc<Courier>,
+    forwarder: Arc<Forwarder>,
     _serving: AbortOnDropHandle<()>,
 }
 
@@ -59,7 +59,7 @@ pub struct Tally {
 }
 
 #[derive(Debug)]
-struct Courier {
+struct Forwarder {
     channels: Vec<Channel>,
     dice: Mutex<Dice>,
     is_calm: AtomicBool,
@@ -78,7 +78,7 @@ impl Scrambler {
     pub async fn start(target: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let courier = Arc::new(Courier {
+        let forwarder = Arc::new(Forwarder {
             channels: (0..CONNECTIONS).map(|_| channel(target)).collect(),
             dice: Mutex::new(Dice::seeded(seed)),
             is_calm: AtomicBool::new(false),
@@ -88,12 +88,14 @@ impl Scrambler {
             unanswered: AtomicUsize::new(0),
         });
         let server = Server::builder()
-            .add_service(IngestServiceServer::new(Middle(Arc::clone(&courier))))
+            .add_service(IngestServiceServer::new(ForwardingService(Arc::clone(
+                &forwarder,
+            ))))
             .serve_with_incoming(TcpListenerStream::new(listener));
         let serving = tokio::spawn(async move { server.await.expect("it serves until it is dropped") });
         Self {
             address,
-            courier,
+            forwarder,
             _serving: AbortOnDropHandle::new(serving),
         }
     }
@@ -106,34 +108,34 @@ impl Scrambler {
     /// Counts so far.
     pub fn so_far(&self) -> Tally {
         Tally {
-            repeated: self.courier.repeated.load(Ordering::SeqCst),
-            unanswered: self.courier.unanswered.load(Ordering::SeqCst),
+            repeated: self.forwarder.repeated.load(Ordering::SeqCst),
+            unanswered: self.forwarder.unanswered.load(Ordering::SeqCst),
         }
     }
 
     /// From now on delivers everything once and in order; returns when nothing from before is in flight.
     pub async fn calm(&self) {
-        self.courier.is_calm.store(true, Ordering::SeqCst);
-        self.courier.repeats.close();
-        within("the last repeats have arrived", self.courier.repeats.wait()).await;
+        self.forwarder.is_calm.store(true, Ordering::SeqCst);
+        self.forwarder.repeats.close();
+        within("the last repeats have arrived", self.forwarder.repeats.wait()).await;
     }
 }
 
-struct Middle(Arc<Courier>);
+struct ForwardingService(Arc<Forwarder>);
 
 #[tonic::async_trait]
-impl IngestService for Middle {
+impl IngestService for ForwardingService {
     type IngestStream = BoxStream<'static, Result<IngestResponse, Status>>;
 
     async fn ingest(
         &self,
         request: Request<Streaming<IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
-        let courier = Arc::clone(&self.0);
+        let forwarder = Arc::clone(&self.0);
         let answers = request.into_inner().map(move |batch| {
-            let courier = Arc::clone(&courier);
+            let forwarder = Arc::clone(&forwarder);
             async move {
-                let results = courier.carry(batch?.events).await?;
+                let results = forwarder.carry(batch?.events).await?;
                 Ok(IngestResponse {
                     results,
                     ..Default::default()
@@ -144,7 +146,7 @@ impl IngestService for Middle {
     }
 }
 
-impl Courier {
+impl Forwarder {
     fn dice<T>(&self, throw: impl FnOnce(&Dice) -> T) -> T {
         throw(&self.dice.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -157,7 +159,7 @@ impl Courier {
         let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
         let pieces = self.dice(|dice| tear(events, dice));
         for piece in &pieces {
-            self.perhaps_again(piece);
+            self.maybe_repeat(piece);
         }
         let results = try_join_all(pieces.into_iter().map(|piece| self.late(piece, 0))).await?;
         if self.dice(|dice| dice.chance(0.1)) {
@@ -176,7 +178,7 @@ impl Courier {
     }
 
     /// Remembers a piece, and may send it or an earlier one again.
-    fn perhaps_again(self: &Arc<Self>, piece: &[Event]) {
+    fn maybe_repeat(self: &Arc<Self>, piece: &[Event]) {
         let repeat = {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             last.push_back(piece.to_vec());
@@ -191,10 +193,10 @@ impl Courier {
         };
         let Some(repeat) = repeat else { return };
         self.repeated.fetch_add(1, Ordering::SeqCst);
-        let courier = Arc::clone(self);
+        let forwarder = Arc::clone(self);
         self.repeats.spawn(async move {
             // Nothing waits for the result, and learning-svc may be down.
-            let _ = courier.late(repeat, AGAIN).await;
+            let _ = forwarder.late(repeat, AGAIN).await;
         });
     }
 

@@ -7,7 +7,7 @@ use emend_proto::learning::v1::{
     ListResourcesRequest, ListResourcesResponse, ResolveRequest,
     resource_service_client::ResourceServiceClient,
 };
-use emend_serve::server::bounds::{Bounds, Patience};
+use emend_serve::server::bounds::{Bounds, ClientTimeouts};
 use emend_tests::{
     harness::{
         Learning, NAMESPACE, Subscriber, System, answered, eventually,
@@ -29,7 +29,7 @@ use tonic_health::pb::{health_check_response::ServingStatus, health_client::Heal
 use super::{MIB, Served, fill};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
+async fn calls_above_the_limit_of_a_replica_are_refused_at_once() {
     const PLACES: usize = 16;
     let settings = Settings {
         bounds: Bounds {
@@ -85,13 +85,13 @@ async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
 /// One client begins calls on many connections and never ends them: others are served all the while, and so is that
 /// client once its stalled calls have run out of time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_client_that_ends_no_call_keeps_nobody_out() {
+async fn one_client_that_ends_no_call_excludes_no_other() {
     const PLACES: usize = 64;
     let patience = Duration::from_secs(2);
     let settings = Settings {
         bounds: Bounds {
             calls: PLACES,
-            patience: Patience {
+            patience: ClientTimeouts {
                 request: patience,
                 response: patience,
             },
@@ -147,7 +147,7 @@ async fn one_client_that_ends_no_call_keeps_nobody_out() {
 /// Large requests of one client whose last piece never comes: their memory is bounded however many there are, and other
 /// clients' large requests are accepted all the while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out() {
+async fn large_unfinished_requests_take_bounded_memory_and_exclude_nobody() {
     const HELD: u64 = 8 * MIB;
     const LARGE: usize = 3 << 20;
     const CALLS: usize = 64;
@@ -190,7 +190,7 @@ async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out()
 
 /// Answers of one client that it never reads: their memory is bounded, and others are answered all the while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_that_nobody_reads_take_bounded_memory_and_keep_nobody_out() {
+async fn unread_responses_take_bounded_memory_and_exclude_nobody() {
     const HELD: usize = 8 << 20;
     const CALLS: usize = 64;
     let settings = Settings {

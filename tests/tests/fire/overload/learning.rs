@@ -12,7 +12,7 @@ use emend_proto::{
 use emend_tests::{
     faults::runs::short_or_long,
     harness::{
-        Heard, Learning, NAMESPACE, Subscriber, System, answered, refused,
+        Learning, NAMESPACE, StreamEvent, Subscriber, System, answered, refused,
         says::{alias_key, entity_value},
         system::Database,
         within,
@@ -76,7 +76,7 @@ async fn three_times_the_reads_that_can_be_answered() {
 
 /// Hundreds of subscribers that hold nothing come at once. Snapshots are cut a few at a time and shared.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good() {
+async fn a_storm_of_subscribers_takes_bounded_memory_and_is_served_in_the_end() {
     let count: u32 = short_or_long(150, 1_000);
     let database = Database::sqlite();
     let served = Served::learning(&database).await;
@@ -98,7 +98,7 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good(
                     assert!(refused < 10, "{refusal}");
                 }
                 let begun = subscriber.next().await;
-                assert!(matches!(begun, Heard::Snapshot { .. }), "{begun:?}");
+                assert!(matches!(begun, StreamEvent::Snapshot { .. }), "{begun:?}");
                 subscriber
             }
         }));
@@ -122,7 +122,7 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_imports_than_there_may_be_at_once_are_told_when_to_come_back() {
+async fn imports_above_the_limit_are_told_when_to_retry() {
     let system = System::sqlite().await;
     let learning = system.learning();
     let finish = CancellationToken::new();

@@ -36,7 +36,7 @@ const CHANGES: u32 = 10_000;
 const AT_ONCE: u32 = 1_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memory() {
+async fn a_stalled_reader_delays_no_other_and_takes_bounded_memory() {
     let mut scene = Scene::start().await;
     let healthy = scene.healthy();
     // By flow control: the connection is read, but not the stream.
@@ -138,7 +138,7 @@ async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memor
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_and_goes_leaves_nothing_behind() {
+async fn clients_that_come_and_go_leave_no_memory_behind() {
     let mut scene = Scene::start().await;
     let healthy = scene.healthy();
     let restless: Vec<Recorder> = (0..4)
@@ -192,7 +192,7 @@ async fn who_comes_and_goes_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_that_come_back_at_once_all_get_what_they_missed() {
+async fn two_hundred_returning_nodes_all_get_what_they_missed() {
     let mut scene = Scene::start().await;
     let healthy = scene.healthy();
     let crowd: Vec<Recorder> = (0..200)

@@ -224,7 +224,7 @@ fn cursors(recording: &Recording) -> Vec<Cursor> {
 }
 
 both_databases! {
-    async fn what_a_real_pair_streams_breaks_nothing(system) {
+    async fn the_streams_of_a_real_pair_keep_every_guarantee(system) {
         let left = recorded(system).await;
         for recording in [&left.wide, &left.narrow] {
             let summary = validate(recording, &left.log).unwrap();
@@ -252,7 +252,7 @@ both_databases! {
         }
     }
 
-    async fn a_cursor_that_is_not_good_gets_a_snapshot_for_the_true_reason(system) {
+    async fn an_invalid_cursor_gets_a_snapshot_with_the_correct_reason(system) {
         system.stop_learning().await;
         system.settings.max_tombstones = Some(1);
         system.settings.retention_interval = Some(std::time::Duration::from_millis(50));
@@ -335,8 +335,8 @@ async fn each_guarantee_broken_on_purpose_is_reported() {
     } in tamper::MUTATIONS
     {
         let mut recording = match of {
-            tamper::Of::Wide => left.wide.clone(),
-            tamper::Of::Narrow => left.narrow.clone(),
+            tamper::RecordingKind::Wide => left.wide.clone(),
+            tamper::RecordingKind::Narrow => left.narrow.clone(),
         };
         validate(&recording, &left.log).unwrap();
         tamper(&mut recording);
@@ -344,10 +344,10 @@ async fn each_guarantee_broken_on_purpose_is_reported() {
         let reported: BTreeSet<Guarantee> = violations.iter().map(|violation| violation.guarantee).collect();
         let allowed: BTreeSet<Guarantee> = also.iter().chain([breaks]).copied().collect();
         if !reported.contains(breaks) || !reported.is_subset(&allowed) {
-            let said: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
+            let described: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
             wrong.push(format!(
                 "{what}: breaks {breaks}, reported {reported:?}:\n  {}",
-                said.join("\n  ")
+                described.join("\n  ")
             ));
         }
         broken.insert(*breaks);

@@ -23,7 +23,7 @@ use super::find::{
 };
 
 /// The recording that is tampered with.
-pub(super) enum Of {
+pub(super) enum RecordingKind {
     /// The one of everything.
     Wide,
     /// The one of one namespace's aliases.
@@ -33,7 +33,7 @@ pub(super) enum Of {
 /// One way to break a recording.
 pub(super) struct Mutation {
     pub(super) what: &'static str,
-    pub(super) of: Of,
+    pub(super) of: RecordingKind,
     /// The guarantee that must be reported.
     pub(super) breaks: Guarantee,
     /// Guarantees that may be reported too, because they are also broken.
@@ -49,7 +49,7 @@ const fn wide(
 ) -> Mutation {
     Mutation {
         what,
-        of: Of::Wide,
+        of: RecordingKind::Wide,
         breaks,
         also,
         tamper,
@@ -63,7 +63,7 @@ const fn narrow(
     tamper: fn(&mut Recording),
 ) -> Mutation {
     Mutation {
-        of: Of::Narrow,
+        of: RecordingKind::Narrow,
         ..wide(what, breaks, also, tamper)
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn blocks(markdown: &str) -> Vec<Block> {
 }
 
 #[test]
-fn blocks_are_told_by_their_language_and_lose_the_indentation_of_their_fence() {
+fn blocks_have_a_language_and_lose_the_indentation_of_their_fence() {
     let markdown = "a\n```sh\none\n  two\n```\n```\nno\n```\n1. x\n   ```text\n   three\n   ```\n";
     let told: Vec<(String, String, String)> = blocks(markdown)
         .into_iter()

@@ -112,7 +112,7 @@ async fn the_guides_to_integration_work_as_pasted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_file_of_settings_is_understood() {
+async fn the_documented_settings_file_is_accepted() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("feedback.toml");
     let page = blocks(&text(CONFIGURATION));
@@ -131,7 +131,7 @@ async fn the_file_of_settings_is_understood() {
 }
 
 #[test]
-fn the_file_that_says_who_may_do_what_is_understood() {
+fn the_documented_access_file_is_accepted() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("auth.toml");
     let page = blocks(&text(SECURITY));
@@ -210,7 +210,7 @@ fn a_search_node_needs_one_crate_of_emend() {
 }
 
 #[test]
-fn what_the_page_on_deploying_names_is_there() {
+fn files_named_by_the_deployment_guide_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut named = 0;
     for block in blocks(&text(DEPLOY)) {
@@ -224,7 +224,7 @@ fn what_the_page_on_deploying_names_is_there() {
 }
 
 #[test]
-fn every_block_of_every_page_is_held_to_something() {
+fn every_block_of_every_page_is_tested() {
     let mut unheld = Vec::new();
     for page in pages() {
         for block in blocks(&text(&page)) {

@@ -8,7 +8,7 @@ use emend_proto::{
     feedback::v1::SubmitFeedbackRequest,
     learning::v1::{Policy, UpdatePolicyRequest},
 };
-use emend_store::audit::{Finding, Unwatched};
+use emend_store::audit::{Finding, IgnoreProgress};
 use emend_tests::{
     audit::ledger::{self, Asked},
     both_databases,
@@ -89,7 +89,7 @@ async fn one_waits(system: System) -> Frozen {
     Frozen::of(system).await
 }
 
-async fn what_waits_for_a_newer_policy_is_noticed(system: System) {
+async fn contests_not_evaluated_by_the_newest_policy_are_reported(system: System) {
     let frozen = one_waits(system).await;
     let copy = frozen.copy().await;
     assert_eq!(found(&copy, &Asked::default()).await, ["STORED_UNASKED"]);
@@ -109,7 +109,7 @@ async fn found(copy: &Copy, asked: &Asked) -> Vec<&'static str> {
     codes(&findings.iter().filter(of_asker).cloned().collect::<Vec<_>>())
 }
 
-async fn every_check_of_the_asker_notices(system: System) {
+async fn every_check_of_stored_requests_reports_its_violation(system: System) {
     let (asked, frozen) = four_acknowledged(system).await;
 
     let mut more = asked.clone();
@@ -155,31 +155,31 @@ async fn every_check_of_the_asker_notices(system: System) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_asked_is_what_is_stored_on_sqlite() {
-    every_check_of_the_asker_notices(System::sqlite().await).await;
+async fn every_check_of_stored_requests_reports_its_violation_on_sqlite() {
+    every_check_of_stored_requests_reports_its_violation(System::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_asked_is_what_is_stored_on_postgresql() {
+async fn every_check_of_stored_requests_reports_its_violation_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        every_check_of_the_asker_notices(system).await;
+        every_check_of_stored_requests_reports_its_violation(system).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_for_a_newer_policy_is_noticed_on_sqlite() {
-    what_waits_for_a_newer_policy_is_noticed(System::sqlite().await).await;
+async fn contests_not_evaluated_by_the_newest_policy_are_reported_on_sqlite() {
+    contests_not_evaluated_by_the_newest_policy_are_reported(System::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_for_a_newer_policy_is_noticed_on_postgresql() {
+async fn contests_not_evaluated_by_the_newest_policy_are_reported_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        what_waits_for_a_newer_policy_is_noticed(system).await;
+        contests_not_evaluated_by_the_newest_policy_are_reported(system).await;
     }
 }
 
 both_databases! {
-    async fn an_outbox_that_does_not_drain_is_noticed(system) {
+    async fn an_outbox_that_does_not_drain_is_reported(system) {
         system.stop_learning().await;
         system.feedback().submit(request(0)).await;
         let findings = ledger::check_within(Duration::from_millis(200), system, None, &[]).await;
@@ -201,7 +201,7 @@ both_databases! {
         let databases = system.database.databases();
         let auditing = async {
             loop {
-                let report = audit(&databases, &mut Unwatched, &mut |_| {}).await.unwrap();
+                let report = audit(&databases, &mut IgnoreProgress, &mut |_| {}).await.unwrap();
                 assert_eq!(report.findings.kept(), [], "with {} stored", report.feedback);
             }
         };

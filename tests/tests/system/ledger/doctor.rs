@@ -64,19 +64,19 @@ async fn a_doctor_tells(system: System) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_doctor_tells_what_is_wrong_on_sqlite() {
+async fn doctor_reports_what_is_wrong_on_sqlite() {
     a_doctor_tells(System::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_doctor_tells_what_is_wrong_on_postgresql() {
+async fn doctor_reports_what_is_wrong_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
         a_doctor_tells(system).await;
     }
 }
 
 #[tokio::test]
-async fn a_doctor_makes_nothing_and_keeps_out_of_what_is_in_use() {
+async fn doctor_creates_nothing_and_refuses_a_directory_in_use() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("none");
     let none = emend(&["doctor", "--data-dir", &missing.display().to_string()]).await;

@@ -8,7 +8,7 @@ use emend_tests::{
     harness::{Subscriber, System, alias, node::Node, says, system::Service, tamper::Frozen},
 };
 
-async fn every_check_of_nodes_notices(system: System) {
+async fn every_check_of_nodes_reports_its_violation(system: System) {
     let feedback = system.feedback();
     let mut behind = Subscriber::of_everything("behind");
     behind.begin(&system.learning().channel).await;
@@ -85,13 +85,13 @@ fn codes(findings: &[Finding]) -> BTreeSet<&'static str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_hold_what_is_stored_on_sqlite() {
-    every_check_of_nodes_notices(System::sqlite().await).await;
+async fn every_check_of_nodes_reports_its_violation_on_sqlite() {
+    every_check_of_nodes_reports_its_violation(System::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_hold_what_is_stored_on_postgresql() {
+async fn every_check_of_nodes_reports_its_violation_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        every_check_of_nodes_notices(system).await;
+        every_check_of_nodes_reports_its_violation(system).await;
     }
 }

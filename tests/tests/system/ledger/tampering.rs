@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use emend_audit::audit;
-use emend_store::audit::Unwatched;
+use emend_store::audit::IgnoreProgress;
 use emend_tests::{
     faults::runs::is_long,
     harness::{
@@ -452,7 +452,7 @@ const SQLITE_CASES: &[Case] = &[("ACCEPT_ORDER", Feedback, "UPDATE accept_order 
 const POSTGRES_CASES: &[Case] = &[("ACCEPT_ORDER", Feedback, "SELECT setval('accept_order', 1)")];
 
 async fn codes_found(copy: &Copy) -> BTreeSet<&'static str> {
-    let report = audit(copy.databases(), &mut Unwatched, &mut |_| {})
+    let report = audit(copy.databases(), &mut IgnoreProgress, &mut |_| {})
         .await
         .unwrap();
     report.findings.counts().keys().copied().collect()
@@ -470,7 +470,7 @@ fn cases(own: &[Case], all: bool) -> Vec<Case> {
 
 async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
     let sound = frozen.copy().await;
-    let report = audit(sound.databases(), &mut Unwatched, &mut |_| {})
+    let report = audit(sound.databases(), &mut IgnoreProgress, &mut |_| {})
         .await
         .unwrap();
     assert_eq!(report.findings.kept(), [], "nobody tampered with it");
@@ -503,13 +503,13 @@ async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_check_notices_on_sqlite() {
+async fn every_check_reports_its_violation_on_sqlite() {
     let frozen = a_bit_of_everything(System::sqlite().await).await;
     every_check_notices(&frozen, &cases(SQLITE_CASES, true)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_check_notices_on_postgresql() {
+async fn every_check_reports_its_violation_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
         let frozen = a_bit_of_everything(system).await;
         every_check_notices(&frozen, &cases(POSTGRES_CASES, is_long())).await;

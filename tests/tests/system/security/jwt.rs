@@ -27,14 +27,14 @@ use super::{OWN, messages::subscription, with_token};
 const LONG: i64 = 3_600;
 
 /// Who signs tokens.
-enum By {
+enum Signer {
     /// An issuer with a key in the JWKS file.
     Set(Box<Issuer>),
     /// The holder of a key shared with the services.
     Shared(Vec<u8>),
 }
 
-impl By {
+impl Signer {
     fn token(&self, claims: &Value) -> String {
         match self {
             Self::Set(issuer) => issuer.token(claims),
@@ -102,18 +102,18 @@ fn with(name: &str, value: Value) -> Value {
 
 /// Both services, which know four callers by their tokens' subjects. One of them is feedback-svc, as learning-svc's
 /// caller.
-struct Issued {
+struct JwtDeployment {
     deployment: Deployment,
     directory: TempDir,
-    by: By,
+    by: Signer,
 }
 
-impl Issued {
-    async fn start(by: By) -> Self {
+impl JwtDeployment {
+    async fn start(by: Signer) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let keys = match by {
-            By::Set(_) => "jwks_file = \"jwks.json\"",
-            By::Shared(_) => "shared_key_file = \"shared.key\"",
+            Signer::Set(_) => "jwks_file = \"jwks.json\"",
+            Signer::Shared(_) => "shared_key_file = \"shared.key\"",
         };
         let mut text = format!("[jwt]\naudience = \"emend\"\nissuer = \"https://login.example\"\n{keys}\n");
         for (name, role) in [
@@ -187,16 +187,16 @@ impl Issued {
     }
 
     /// What each service tells a caller with this token; both must tell the same.
-    async fn told(&self, token: &str) -> Explained {
-        let submitted = told(self.submit(token, "never learned").await.map(drop));
-        let subscribed = told(self.subscribe(token).await.map(drop));
+    async fn explained(&self, token: &str) -> Explained {
+        let submitted = explained(self.submit(token, "never learned").await.map(drop));
+        let subscribed = explained(self.subscribe(token).await.map(drop));
         assert_eq!(submitted, subscribed);
         submitted
     }
 }
 
 /// A refusal without the request id.
-fn told(answer: Result<(), Status>) -> Explained {
+fn explained(answer: Result<(), Status>) -> Explained {
     Explained {
         request_id: None,
         ..Explained::from(answer.unwrap_err())
@@ -204,7 +204,7 @@ fn told(answer: Result<(), Status>) -> Explained {
 }
 
 /// Reads until a message says this.
-async fn until_told(stream: &mut Streaming<SubscribeResponse>, what: &str) {
+async fn until_message_contains(stream: &mut Streaming<SubscribeResponse>, what: &str) {
     within("the stream tells it", async {
         loop {
             let message = stream.message().await.unwrap().expect("the stream goes on");
@@ -237,14 +237,14 @@ const NOT_ACCEPTED: (Code, &str) = (Code::Unauthenticated, "CREDENTIALS_NOT_ACCE
 const EXPIRED: (Code, &str) = (Code::Unauthenticated, "TOKEN_EXPIRED");
 
 /// What holds however tokens are signed.
-async fn check(issued: &Issued) {
+async fn check(issued: &JwtDeployment) {
     // A good token: feedback is submitted, delivered, learned and streamed, each by the name of its principal.
     let node = issued.token("node@prod");
     let mut stream = issued.subscribe(&node).await.unwrap();
     let (stored, outcome) = issued.learn("jd").await;
     assert_eq!(stored.caller, "web");
     assert!(outcome.revision > 0, "one vote is enough for a name: {outcome:?}");
-    until_told(&mut stream, "person-17").await;
+    until_message_contains(&mut stream, "person-17").await;
     let ops = issued.token("ops@prod");
     let put = PutResourceRequest {
         key: Some(emend_proto::common::v1::ResourceKey {
@@ -264,7 +264,7 @@ async fn check(issued: &Issued) {
     assert_eq!(trail.revisions[0].actor.clone().unwrap().caller, "ops");
 
     // Any other token: refused in exactly the same words as a guessed one.
-    let guessed = issued.told("guessed").await;
+    let guessed = issued.explained("guessed").await;
     assert_eq!(reason(&guessed), NOT_ACCEPTED);
     assert_eq!(guessed.message, "the credentials are not accepted");
     let good = claims("web@prod", LONG);
@@ -293,9 +293,9 @@ async fn check(issued: &Issued) {
     let token = issued.by.token(&good);
     others.push(token[..token.len() - 4].to_owned());
     for token in others {
-        assert_eq!(issued.told(&token).await, guessed, "{token}");
+        assert_eq!(issued.explained(&token).await, guessed, "{token}");
     }
-    let expired = issued.told(&issued.by.token(&over)).await;
+    let expired = issued.explained(&issued.by.token(&over)).await;
     assert_eq!(reason(&expired), EXPIRED);
     assert_eq!(expired.message, "the token has expired");
 
@@ -313,11 +313,11 @@ async fn check(issued: &Issued) {
     assert_eq!(reason(&end_of(&mut brief).await), EXPIRED);
     assert!(now() >= short["exp"].as_i64().unwrap(), "not before its time");
     issued.learn("jane d").await;
-    until_told(&mut stream, "jane d").await;
+    until_message_contains(&mut stream, "jane d").await;
 }
 
 /// Waits until both services, which must notice the new key by themselves, accept tokens signed with it.
-async fn until_taken(issued: &Issued, by: &By) {
+async fn until_taken(issued: &JwtDeployment, by: &Signer) {
     let (web, node) = (claims("web@prod", LONG), claims("node@prod", LONG));
     eventually("tokens by the new key are taken", || async {
         let submitted = issued.submit(&by.token(&web), "rotated").await.map(drop);
@@ -330,7 +330,7 @@ async fn until_taken(issued: &Issued, by: &By) {
 
 /// The key is replaced by that of `new`: tokens signed with the old one become worthless, and nothing is lost
 /// meanwhile.
-async fn replace(mut issued: Issued, new: By) {
+async fn replace(mut issued: JwtDeployment, new: Signer) {
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
     within("it begins", stream.message()).await.unwrap();
     new.write(issued.directory.path());
@@ -356,25 +356,25 @@ async fn replace(mut issued: Issued, new: By) {
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
     let token = issued.token("feedback-svc@prod");
     fs::write(issued.directory.path().join("relay.token"), token).unwrap();
-    until_told(&mut stream, "said meanwhile").await;
+    until_message_contains(&mut stream, "said meanwhile").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_by_a_key_of_a_set_are_taken_and_the_set_may_change() {
-    let by_key = |key_id| By::Set(Box::new(Issuer::new(key_id)));
+    let by_key = |key_id| Signer::Set(Box::new(Issuer::new(key_id)));
     let next = by_key("next");
-    let issued = Issued::start(by_key("current")).await;
+    let issued = JwtDeployment::start(by_key("current")).await;
     check(&issued).await;
 
     // While both keys are present, tokens signed with either are good and streams continue.
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
-    let (By::Set(first), By::Set(second)) = (&issued.by, &next) else {
+    let (Signer::Set(first), Signer::Set(second)) = (&issued.by, &next) else {
         unreachable!("said so above")
     };
     write_set(issued.directory.path(), &[first, second]);
     until_taken(&issued, &next).await;
     issued.learn("said by the old key").await;
-    until_told(&mut stream, "said by the old key").await;
+    until_message_contains(&mut stream, "said by the old key").await;
     drop(stream);
 
     replace(issued, next).await;
@@ -382,7 +382,7 @@ async fn tokens_by_a_key_of_a_set_are_taken_and_the_set_may_change() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_by_a_shared_key_are_taken_and_the_key_may_change() {
-    let issued = Issued::start(By::Shared(b"0123456789abcdef0123456789abcdef".to_vec())).await;
+    let issued = JwtDeployment::start(Signer::Shared(b"0123456789abcdef0123456789abcdef".to_vec())).await;
     check(&issued).await;
-    replace(issued, By::Shared(vec![b'x'; 48])).await;
+    replace(issued, Signer::Shared(vec![b'x'; 48])).await;
 }

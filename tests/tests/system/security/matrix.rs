@@ -107,7 +107,7 @@ fn one_of_each_role() -> Vec<Caller<'static>> {
 }
 
 /// Everything by which a stranger could tell two refusals apart.
-fn told(answer: Result<Option<Bytes>, Status>) -> (Code, String, Option<String>) {
+fn details(answer: Result<Option<Bytes>, Status>) -> (Code, String, Option<String>) {
     let refusal = Explained::from(answer.unwrap_err());
     (refusal.code, refusal.message, refusal.reason)
 }
@@ -151,7 +151,7 @@ on_both_databases! {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    async fn a_stranger_is_told_the_same_whatever_is_asked_for(guarded: [("admin", "admin", EVERYWHERE)]) {
+    async fn a_stranger_gets_the_same_answer_whatever_it_asks_for(guarded: [("admin", "admin", EVERYWHERE)]) {
         let channel_of = channels(guarded);
         let missing = (
             Code::Unauthenticated,
@@ -169,10 +169,10 @@ on_both_databases! {
             for namespace in [OWN, FOREIGN, "No Name"] {
                 for path in [&row.path, &forgotten] {
                     let sent = || message(&row.path, namespace);
-                    assert_eq!(told(call(&channel, path, sent(), None).await), missing, "{path}");
+                    assert_eq!(details(call(&channel, path, sent(), None).await), missing, "{path}");
                     for token in ["guessed", "admin-tokem", "", "admin-token admin-token"] {
                         let answer = call(&channel, path, sent(), Some(token)).await;
-                        assert_eq!(told(answer), bad, "{path} {token}");
+                        assert_eq!(details(answer), bad, "{path} {token}");
                     }
                 }
             }

@@ -77,7 +77,7 @@ async fn end_of(stream: &mut Streaming<SubscribeResponse>) -> Option<Status> {
 }
 
 /// What a caller is told when it reports for a node of this id, without the request id.
-async fn told_of_report(guarded: &Guarded, name: &str, node_id: &str) -> Result<(), Explained> {
+async fn report_status_of(guarded: &Guarded, name: &str, node_id: &str) -> Result<(), Explained> {
     let report = ReportStatusRequest {
         node_id: node_id.into(),
         ..ReportStatusRequest::default()
@@ -96,12 +96,12 @@ async fn told_of_report(guarded: &Guarded, name: &str, node_id: &str) -> Result<
 }
 
 /// An import in progress: its input and its answer.
-struct UnderWay {
+struct ImportInProgress {
     messages: mpsc::Sender<ImportResourcesRequest>,
     answer: AbortOnDropHandle<Result<Response<ImportResourcesResponse>, Status>>,
 }
 
-impl UnderWay {
+impl ImportInProgress {
     /// Sends its header and one row.
     async fn begin(guarded: &Guarded, name: &str) -> Self {
         let (messages, sent) = mpsc::channel(4);
@@ -159,7 +159,7 @@ async fn until_under_way(guarded: &Guarded, imports: u32) {
 }
 
 on_both_databases! {
-    async fn what_is_said_carries_its_caller_to_the_audit_trail_and_only_he_sees_it(guarded: [
+    async fn feedback_carries_its_caller_to_the_audit_trail_and_only_it_reads_it(guarded: [
         ("web", "reporter", IN_OWN),
         OPS,
         ("mobile", "reporter", IN_OWN),
@@ -213,7 +213,7 @@ on_both_databases! {
         assert_eq!(newest.caller, "ops");
     }
 
-    async fn what_is_one_users_own_is_decided_upon_by_who_may_act_for_users_alone(guarded: [
+    async fn only_callers_that_may_act_for_users_decide_on_users_own_values(guarded: [
         ("web", "reporter", OWN_FOR_USERS),
         ("console", "reviewer", IN_OWN),
         OPS,
@@ -296,7 +296,7 @@ on_both_databases! {
         answered(feedback.retract_feedback(with_token(retract, Some(&web))).await);
     }
 
-    async fn a_changed_file_ends_the_streams_of_who_lost_rights_and_no_other(guarded: [
+    async fn a_changed_file_ends_only_the_streams_of_callers_that_lost_rights(guarded: [
         STAYING,
         ("leaving", "subscriber", IN_OWN),
         ("demoted", "subscriber", IN_OWN),
@@ -341,16 +341,16 @@ on_both_databases! {
         drop(streams);
     }
 
-    async fn nobody_learns_which_nodes_others_have(guarded: [
+    async fn callers_do_not_learn_the_nodes_of_others(guarded: [
         ("one", "subscriber", IN_OWN),
         ("other", "subscriber", IN_OWN),
         ("ops", "operator", EVERYWHERE),
     ]) {
-        let nobodys = told_of_report(guarded, "other", "node").await.unwrap_err();
+        let nobodys = report_status_of(guarded, "other", "node").await.unwrap_err();
         assert_eq!(nobodys.reason.as_deref(), Some("NODE_NOT_SUBSCRIBED"));
         let mut first = stream_of(guarded, "one", &[]).await.unwrap();
         within("it begins", first.message()).await.unwrap();
-        assert_eq!(told_of_report(guarded, "one", "node").await, Ok(()));
+        assert_eq!(report_status_of(guarded, "one", "node").await, Ok(()));
         let stored = || async {
             let mut service = guarded.system.learning().subscriptions;
             let request = with_token(ListNodesRequest::default(), Some(&token_of("ops")));
@@ -368,14 +368,14 @@ on_both_databases! {
             holds(stored == [node_of("one")], || format!("{stored:?}"))
         })
         .await;
-        let ones = told_of_report(guarded, "other", "node").await.unwrap_err();
+        let ones = report_status_of(guarded, "other", "node").await.unwrap_err();
         assert_eq!(ones, nobodys, "the same in every word");
 
         // A caller that subscribes with another's node id is not refused, learns nothing, and disturbs nobody.
         let mut second = stream_of(guarded, "other", &[]).await.unwrap();
         within("it begins", second.message()).await.unwrap();
         for caller in ["one", "other"] {
-            assert_eq!(told_of_report(guarded, caller, "node").await, Ok(()));
+            assert_eq!(report_status_of(guarded, caller, "node").await, Ok(()));
         }
         eventually("they are two nodes", || async {
             let stored = stored().await;
@@ -392,13 +392,13 @@ on_both_databases! {
         drop(first);
     }
 
-    async fn an_import_that_is_under_way_ends_with_the_rights_of_its_caller(guarded: [
+    async fn an_import_in_progress_ends_with_the_rights_of_its_caller(guarded: [
         OPS,
         ("demoted", "operator", IN_OWN),
         ("leaving", "operator", IN_OWN),
     ]) {
-        let demoted = UnderWay::begin(guarded, "demoted").await;
-        let leaving = UnderWay::begin(guarded, "leaving").await;
+        let demoted = ImportInProgress::begin(guarded, "demoted").await;
+        let leaving = ImportInProgress::begin(guarded, "leaving").await;
         until_under_way(guarded, 2).await;
         guarded.rewrite(&[OPS, ("demoted", "reviewer", IN_OWN)]);
         // Whether rows keep arriving or all have come, nothing is written.
@@ -419,8 +419,8 @@ on_both_databases! {
         assert_eq!(trail.revisions, []);
 
         // Changed rights that still suffice let imports continue.
-        let promoted = UnderWay::begin(guarded, "ops").await;
-        let beside = UnderWay::begin(guarded, "ops").await;
+        let promoted = ImportInProgress::begin(guarded, "ops").await;
+        let beside = ImportInProgress::begin(guarded, "ops").await;
         until_under_way(guarded, 2).await;
         guarded.rewrite(&[("ops", "admin", "[\"own\", \"foreign\"]")]);
         promoted.row(2).await;

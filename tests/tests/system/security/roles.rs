@@ -30,7 +30,7 @@ fn methods() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_rpc_has_a_row_and_every_row_an_rpc() {
+fn every_rpc_has_a_row_in_the_table_and_every_row_an_rpc() {
     let rules = rules();
     let rows: BTreeSet<String> = rules.iter().map(|rule| rule.path.to_owned()).collect();
     assert_eq!(rows.len(), rules.len(), "one row each");

@@ -56,7 +56,7 @@ fn described() -> String {
 }
 
 #[test]
-fn the_reference_of_metrics_is_what_the_code_describes() {
+fn the_reference_of_metrics_matches_the_code() {
     let reference = std::fs::read_to_string(REFERENCE).unwrap();
     let (before, rest) = reference.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
@@ -65,10 +65,7 @@ fn the_reference_of_metrics_is_what_the_code_describes() {
         std::fs::write(REFERENCE, right).unwrap();
         return;
     }
-    assert_eq!(
-        reference, right,
-        "EMEND_UPDATE_DOCS=1 writes docs/metrics.md anew"
-    );
+    assert_eq!(reference, right, "EMEND_UPDATE_DOCS=1 rewrites docs/metrics.md");
 }
 
 /// The rows of the reference: name, type, label names.
@@ -123,7 +120,7 @@ fn of(service: &str, method: &str, kind: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
+async fn each_documented_metric_is_exported_and_changes() {
     let (up, address) = up().await;
     let (feedback, learning) = (Feedback::at(up.feedback), Learning::at(up.learning));
     let lifecycle = Lifecycle::new();
@@ -269,7 +266,7 @@ fn expect_shown(scraped: &Scraped, name: &str, kind: &str, labels: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_admin_port_tells_of_readiness_and_changes_what_is_logged() {
+async fn the_admin_port_shows_readiness_and_changes_the_log_level() {
     let (mut up, address) = up().await;
     let answer = ask(address, "GET", "/metrics", "").await;
     let typed = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -38,7 +38,7 @@ fn marked(number: u8) -> SubmitFeedbackRequest {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_that_people_write_is_in_a_log_a_span_or_a_metric() {
+async fn text_written_by_people_is_in_no_log_span_or_metric() {
     let Some(traced) = Traced::start().await else {
         return;
     };

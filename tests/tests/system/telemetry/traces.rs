@@ -110,7 +110,7 @@ fn expect_joined(spans: &[Seen]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_trace_leads_from_a_submission_to_the_node_that_applies_it_also_after_an_outage() {
+async fn one_trace_covers_submission_to_node_even_after_an_outage() {
     let Some(mut traced) = Traced::start().await else {
         return;
     };

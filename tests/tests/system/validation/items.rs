@@ -42,7 +42,7 @@ fn violated(refusal: &Explained) -> Vec<&str> {
 }
 
 both_databases! {
-    async fn a_bad_item_of_a_batch_of_feedback_is_told_all_that_is_wrong(system) {
+    async fn every_violation_of_a_bad_feedback_item_in_a_batch_is_named(system) {
         let feedback = system.feedback();
         let mut requests = vec![says("jane", alias("jd", "person-1"))];
         let mut expected = vec![vec![]];
@@ -67,7 +67,7 @@ both_databases! {
         assert_eq!(feedback.all_delivered(NAMESPACE).await.len(), 2);
     }
 
-    async fn a_bad_item_of_a_batch_of_reviews_is_told_all_that_is_wrong(system) {
+    async fn every_violation_of_a_bad_review_item_in_a_batch_is_named(system) {
         let learning = system.learning();
         let before = written(system).await;
         let approve = ApproveCandidateRequest {
@@ -106,7 +106,7 @@ both_databases! {
         assert_eq!(written(system).await, before);
     }
 
-    async fn a_bad_edit_is_told_all_that_is_wrong(system) {
+    async fn every_violation_of_a_bad_edit_is_named(system) {
         let learning = system.learning();
         system.feedback().learn(says("jane", verb("set up a csa", "create_csa"))).await;
         let candidate = learning.candidate_for("set up a csa", "create_csa").await;
@@ -131,7 +131,7 @@ both_databases! {
         assert_eq!(written(system).await, before);
     }
 
-    async fn a_bad_event_is_told_all_that_is_wrong(system) {
+    async fn every_violation_of_a_bad_event_is_named(system) {
         let learning = system.learning();
         let before = written(system).await;
         let bad_time = Some(Timestamp { seconds: 0, nanos: -1 });
@@ -320,7 +320,7 @@ both_databases! {
         assert_eq!(written(system).await, before);
     }
 
-    async fn a_token_of_another_list_is_refused(system) {
+    async fn a_page_token_of_another_list_is_refused(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         for name in ["one", "two", "three"] {
             feedback.learn(says("jane", alias(name, "person-1"))).await;

@@ -115,7 +115,7 @@ fn table() -> Vec<Case> {
 }
 
 #[test]
-fn every_rpc_there_is_has_its_bad_requests() {
+fn every_rpc_is_tested_with_bad_requests() {
     let descriptors = FileDescriptorSet::decode(DESCRIPTOR_SET).expect("the descriptor set");
     let mut rpcs = BTreeSet::new();
     for file in &descriptors.file {
@@ -187,7 +187,7 @@ async fn written(system: &System) -> Written {
 }
 
 both_databases! {
-    async fn every_bad_request_is_told_all_that_is_wrong_with_it_and_writes_nothing(system) {
+    async fn every_violation_of_a_bad_request_is_named_and_nothing_is_written(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         // State that a bad request could spoil.
         feedback.learn(says("jane", alias("jd", "person-17"))).await;

@@ -19,16 +19,16 @@ const NOT_BEFORE: Description = Description {
     kind: Kind::Gauge,
     unit: "seconds",
     labels: &["service", "certificate=server|client"],
-    help: "When the validity of the certificate begins whose end emend_certificate_not_after_timestamp_seconds shows, as Unix \
-           time",
+    help: "Start of the validity of the certificate whose end emend_certificate_not_after_timestamp_seconds shows, \
+           as Unix time",
 };
 const NOT_AFTER: Description = Description {
     name: "emend_certificate_not_after_timestamp_seconds",
     kind: Kind::Gauge,
     unit: "seconds",
     labels: &["service", "certificate=server|client"],
-    help: "When the certificate expires with which the service serves or calls another, or the first of its intermediates, as \
-           Unix time; a certificate that is not configured has no series",
+    help: "Expiry of the certificate with which the service serves or calls another, or of the first of its \
+           intermediates to expire, as Unix time; a certificate that is not configured has no series",
 };
 
 /// The validity of each certificate. Clones share it.

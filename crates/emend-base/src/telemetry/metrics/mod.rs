@@ -171,21 +171,21 @@ const BUILD_INFO: Description = Description {
     kind: Kind::Gauge,
     unit: "",
     labels: &["version", "service"],
-    help: "Always 1; the labels tell which version of which services runs here",
+    help: "Always 1; the labels show which version of which services runs",
 };
 const INSTALLATION_INFO: Description = Description {
     name: "emend_installation_info",
     kind: Kind::Gauge,
     unit: "",
     labels: &["service", "installation"],
-    help: "Always 1; the labels tell to which installation the database of which service belongs",
+    help: "Always 1; the labels show to which installation the database of each service belongs",
 };
 const RELOAD_FAILING: Description = Description {
     name: "emend_reload_failing",
     kind: Kind::Gauge,
     unit: "",
     labels: &["service", "files=authentication|tls"],
-    help: "1 while the current files can't be used and the previous ones stay in force; the log says why",
+    help: "1 while the current files can't be used and the previous ones stay in use; the log says why",
 };
 
 impl Metrics {

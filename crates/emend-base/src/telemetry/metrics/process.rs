@@ -16,35 +16,35 @@ const RESIDENT: Description = Description {
     kind: Kind::Gauge,
     unit: "bytes",
     labels: &[],
-    help: "Memory of this process that is in the machine's memory",
+    help: "Resident memory of this process",
 };
 const CPU: Description = Description {
     name: "process_cpu_seconds_total",
     kind: Kind::Counter,
     unit: "seconds",
     labels: &[],
-    help: "Time that this process has spent on processors, the system's work for it included",
+    help: "Processor time of this process, in user and system mode",
 };
 const OPEN_FDS: Description = Description {
     name: "process_open_fds",
     kind: Kind::Gauge,
     unit: "file descriptors",
     labels: &[],
-    help: "Files and sockets that this process has open",
+    help: "Open files and sockets of this process",
 };
 const MAX_FDS: Description = Description {
     name: "process_max_fds",
     kind: Kind::Gauge,
     unit: "file descriptors",
     labels: &[],
-    help: "Files and sockets that this process may have open",
+    help: "Maximum number of open files and sockets of this process",
 };
 const START: Description = Description {
     name: "process_start_time_seconds",
     kind: Kind::Gauge,
     unit: "seconds",
     labels: &[],
-    help: "When this process started, since 1970",
+    help: "Start of this process, as Unix time",
 };
 
 /// Registers them.
@@ -148,7 +148,7 @@ mod tests {
     use crate::clock::{Clock as _, SystemClock};
 
     #[test]
-    fn a_process_knows_its_memory_its_age_its_files_and_its_work() {
+    fn a_process_reports_its_memory_age_open_files_and_processor_time() {
         assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20));
         let now = SystemClock.now().as_second();
         let started = signed(started_at().unwrap());
@@ -157,7 +157,10 @@ mod tests {
         assert!(max_fds().is_some_and(|limit| limit > 8));
         let (before, begun) = (cpu_ticks().unwrap(), Instant::now());
         while cpu_ticks().unwrap() == before {
-            assert!(begun.elapsed() < Duration::from_mins(1), "its work is not told");
+            assert!(
+                begun.elapsed() < Duration::from_mins(1),
+                "its processor time does not increase"
+            );
         }
     }
 }

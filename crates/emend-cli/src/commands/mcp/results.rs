@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_evaluated_yet_is_recorded_and_says_so() {
+    fn feedback_not_yet_evaluated_is_reported_as_recorded() {
         let result = recorded(&Feedback::default(), Voter::Named);
         assert_eq!(result["recorded"], true);
         assert_eq!(result["evaluated"], false);

@@ -86,7 +86,7 @@ impl Session {
         tracing::error!(
             %held,
             %answering,
-            "another installation answers; this node keeps what it holds until it is told to accept that one"
+            "another installation answers; this node keeps its state until it is allowed to accept that one"
         );
         self.view
             .update_status(|status| status.other_installation = Some(answering));

@@ -37,26 +37,26 @@ fn figures(state: &ContestState) -> Vec<(CandidateId, u64, u64)> {
 proptest! {
     #[test]
     fn votes_and_counts_do_not_depend_on_delivery_order(steps in steps(), seed in any::<u64>()) {
-        let mut play = Play::new(Kind::InvocationPhrase);
+        let mut scenario = Scenario::new(Kind::InvocationPhrase);
         let mut events = Vec::new();
         for step in &steps {
             let choice = ["a", "b", "c"][usize::from(step.choice)];
-            let ballot = play.ballot(&reporter_named(&format!("r{}", step.reporter)), choice);
-            events.push((ballot, play.value(choice), step.retracted));
+            let ballot = scenario.ballot(&reporter_named(&format!("r{}", step.reporter)), choice);
+            events.push((ballot, scenario.value(choice), step.retracted));
         }
         let run = |order: &[usize]| {
-            let mut play = Play::new(Kind::InvocationPhrase);
+            let mut scenario = Scenario::new(Kind::InvocationPhrase);
             for &index in order {
                 let (ballot, value, _) = events[index].clone();
-                play.event(&Event::Recorded { ballot, value, origin: Origin::Votes, personal_data: false }).unwrap();
+                scenario.event(&Event::Recorded { ballot, value, origin: Origin::Votes, personal_data: false }).unwrap();
             }
             for &index in order {
                 let (ballot, _, retracted) = events[index].clone();
                 if retracted {
-                    play.event(&Event::Retracted { ballot }).unwrap();
+                    scenario.event(&Event::Retracted { ballot }).unwrap();
                 }
             }
-            figures(&play.state)
+            figures(&scenario.state)
         };
         let forwards: Vec<usize> = (0..events.len()).collect();
         let mut shuffled = forwards.clone();
@@ -66,40 +66,40 @@ proptest! {
 
     #[test]
     fn after_every_step_the_invariants_hold(steps in steps()) {
-        let mut play = Play::new(Kind::InvocationPhrase);
+        let mut scenario = Scenario::new(Kind::InvocationPhrase);
         for step in steps {
             let choice = ["a", "b", "c"][usize::from(step.choice)];
-            let (ballot, outcome) = play.cast(&reporter_named(&format!("r{}", step.reporter)), choice);
+            let (ballot, outcome) = scenario.cast(&reporter_named(&format!("r{}", step.reporter)), choice);
             prop_assert!(outcome.state != OutcomeState::Pending || outcome.confirmations_needed >= 1);
             if step.retracted {
-                play.event(&Event::Retracted { ballot }).unwrap();
+                scenario.event(&Event::Retracted { ballot }).unwrap();
             }
             let applied: Vec<_> =
-                play.state.candidates.iter().filter(|candidate| candidate.status == Status::Applied).collect();
+                scenario.state.candidates.iter().filter(|candidate| candidate.status == Status::Applied).collect();
             prop_assert!(applied.len() <= 1, "at most one value applies");
             prop_assert_eq!(
                 applied.first().map(|candidate| candidate.value.clone()),
-                play.state.resource.as_ref().map(|current| current.value.clone()),
+                scenario.state.resource.as_ref().map(|current| current.value.clone()),
                 "what is applied is the resource"
             );
-            let winner = play.state.candidates.iter().find(|candidate| candidate.net >= 3);
+            let winner = scenario.state.candidates.iter().find(|candidate| candidate.net >= 3);
             prop_assert!(winner.is_none_or(|winner| winner.status == Status::Applied), "who wins is applied");
         }
     }
 
     #[test]
     fn replaying_the_decisions_changes_gives_the_resource(steps in steps()) {
-        let mut play = Play::new(Kind::InvocationPhrase);
+        let mut scenario = Scenario::new(Kind::InvocationPhrase);
         let mut replayed: Option<ResourceValue> = None;
         for step in steps {
             let choice = ["a", "b", "c"][usize::from(step.choice)];
-            let ballot = play.ballot(&reporter_named(&format!("r{}", step.reporter)), choice);
-            let value = play.value(choice);
+            let ballot = scenario.ballot(&reporter_named(&format!("r{}", step.reporter)), choice);
+            let value = scenario.value(choice);
             let mut decisions = vec![
-                play.event(&Event::Recorded { ballot: ballot.clone(), value, origin: Origin::Votes, personal_data: false }).unwrap(),
+                scenario.event(&Event::Recorded { ballot: ballot.clone(), value, origin: Origin::Votes, personal_data: false }).unwrap(),
             ];
             if step.retracted {
-                decisions.push(play.event(&Event::Retracted { ballot }).unwrap());
+                decisions.push(scenario.event(&Event::Retracted { ballot }).unwrap());
             }
             for decision in decisions {
                 match decision.resource {
@@ -108,7 +108,7 @@ proptest! {
                     None => {}
                 }
             }
-            let current = play.state.resource.as_ref().map(|current| current.value.clone());
+            let current = scenario.state.resource.as_ref().map(|current| current.value.clone());
             prop_assert_eq!(&replayed, &current);
         }
     }

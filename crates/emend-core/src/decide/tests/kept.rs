@@ -66,8 +66,8 @@ fn voter(number: u8) -> Voter {
 const CHOICES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// The event of a step; `None` if it only changes the policy or the time.
-fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Event> {
-    let value = |play: &Play, choice: u8| play.value(CHOICES[usize::from(choice)]);
+fn event_of(step: &Step, scenario: &mut Scenario, live: &mut Vec<Ballot>) -> Option<Event> {
+    let value = |scenario: &Scenario, choice: u8| scenario.value(CHOICES[usize::from(choice)]);
     Some(match *step {
         Step::Vote {
             voter: number,
@@ -75,11 +75,11 @@ fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Even
             late,
             personal_data,
         } => {
-            let mut ballot = play.ballot(&voter(number), CHOICES[usize::from(choice)]);
+            let mut ballot = scenario.ballot(&voter(number), CHOICES[usize::from(choice)]);
             ballot.accept_order.0 -= late;
             live.push(ballot.clone());
             Event::Recorded {
-                value: value(play, choice),
+                value: value(scenario, choice),
                 ballot,
                 origin: Origin::Votes,
                 personal_data,
@@ -97,8 +97,8 @@ fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Even
             half_life,
             risk,
         } => {
-            play.policy = Policy {
-                version: play.policy.version + 1,
+            scenario.policy = Policy {
+                version: scenario.policy.version + 1,
                 risk: match risk {
                     0 => RiskLevel::High,
                     1 => RiskLevel::Low,
@@ -113,31 +113,31 @@ fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Even
                 half_life: half_life.map(SignedDuration::from_hours),
                 max_derived_voters: derived,
                 max_counted_feedback: counted,
-                ..play.policy
+                ..scenario.policy
             };
             Event::PolicyChanged
         }
         Step::Approve(choice) => Event::Approve {
-            candidate: value(play, choice).candidate_id(play.state.id()),
+            candidate: value(scenario, choice).candidate_id(scenario.state.id()),
             edited: None,
             reason: None,
         },
         Step::Reject(choice) => Event::Reject {
-            candidate: value(play, choice).candidate_id(play.state.id()),
+            candidate: value(scenario, choice).candidate_id(scenario.state.id()),
             reason: "no".to_owned(),
         },
         Step::Put(choice) => Event::Put {
-            value: value(play, choice),
+            value: value(scenario, choice),
             origin: Origin::Operator,
             reason: None,
         },
         Step::Delete => Event::Delete { reason: None },
         Step::Revert(choice) => Event::Revert {
-            restore: choice.map(|choice| value(play, choice)),
+            restore: choice.map(|choice| value(scenario, choice)),
             reason: "wrong".to_owned(),
         },
         Step::Wait(hours) => {
-            play.now += SignedDuration::from_hours(hours);
+            scenario.now += SignedDuration::from_hours(hours);
             return None;
         }
     })
@@ -145,28 +145,28 @@ fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Even
 
 proptest! {
     #[test]
-    fn what_is_carried_along_decides_as_what_is_counted_from_nothing(
+    fn decisions_on_kept_ballots_equal_decisions_on_a_full_count(
         steps in proptest::collection::vec(step(), 1..80)
     ) {
-        let mut play = Play::new(Kind::InvocationPhrase);
+        let mut scenario = Scenario::new(Kind::InvocationPhrase);
         let mut live = Vec::new();
         for step in steps {
             let before = live.clone();
-            let Some(event) = event_of(&step, &mut play, &mut live) else { continue };
+            let Some(event) = event_of(&step, &mut scenario, &mut live) else { continue };
             let from_nothing = ContestState {
                 ballots: Ballots::new(before, true),
-                ..play.state.clone()
+                ..scenario.state.clone()
             };
-            let expected = decide(from_nothing, &event, &play.policy, play.now);
-            let carried = decide(play.state.clone(), &event, &play.policy, play.now);
+            let expected = decide(from_nothing, &event, &scenario.policy, scenario.now);
+            let carried = decide(scenario.state.clone(), &event, &scenario.policy, scenario.now);
             prop_assert_eq!(&carried, &expected, "{:?}", step);
             if let Ok(decision) = &expected {
-                let tally = crate::ballots::Tally::count(&live, &play.policy, play.now);
+                let tally = crate::ballots::Tally::count(&live, &scenario.policy, scenario.now);
                 for candidate in &decision.after.candidates {
                     prop_assert_eq!(candidate.reporters, tally.of(candidate.id).voters, "{:?}", step);
                 }
             }
-            let _ = play.event(&event);
+            let _ = scenario.event(&event);
         }
     }
 }

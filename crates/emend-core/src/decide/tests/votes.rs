@@ -4,19 +4,19 @@ use super::*;
 
 #[test]
 fn low_risk_is_applied_with_the_first_vote() {
-    let mut play = Play::new(Kind::EntityAlias);
-    let outcome = play.vote("jane", "a");
+    let mut scenario = Scenario::new(Kind::EntityAlias);
+    let outcome = scenario.vote("jane", "a");
     assert_eq!(
         (outcome.state, outcome.auto_applied, outcome.was_new),
         (OutcomeState::Applied, true, true)
     );
-    assert_eq!((play.applied(), outcome.revision), (Some("a"), Revision(1)));
+    assert_eq!((scenario.applied(), outcome.revision), (Some("a"), Revision(1)));
 }
 
 #[test]
 fn medium_risk_is_pending_at_one_and_two_and_applied_at_three() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    let first = play.vote("r1", "a");
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    let first = scenario.vote("r1", "a");
     assert_eq!(
         (first.state, first.confirmations_needed),
         (OutcomeState::Pending, 2)
@@ -25,72 +25,72 @@ fn medium_risk_is_pending_at_one_and_two_and_applied_at_three() {
         first.message,
         "Noted: “Set up a CSA” means the verb “a”. It needs 2 more confirmations."
     );
-    let second = play.vote("r2", "a");
+    let second = scenario.vote("r2", "a");
     assert_eq!(
         (second.state, second.confirmations_needed),
         (OutcomeState::Pending, 1)
     );
     assert!(second.message.ends_with("It needs 1 more confirmation."));
-    let third = play.vote("r3", "a");
+    let third = scenario.vote("r3", "a");
     assert_eq!((third.state, third.auto_applied), (OutcomeState::Applied, true));
     assert_eq!((third.occurrences, third.reporters), (3, 3));
 }
 
 #[test]
 fn further_confirmations_raise_counts_and_write_nothing() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.votes(0..3, "a");
-    let fourth = play.vote("r9", "a");
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..3, "a");
+    let fourth = scenario.vote("r9", "a");
     assert_eq!(
         (fourth.state, fourth.auto_applied),
         (OutcomeState::Applied, false)
     );
     assert_eq!(
-        (fourth.occurrences, fourth.revision, play.revision),
+        (fourth.occurrences, fourth.revision, scenario.revision),
         (4, Revision(1), 1)
     );
 }
 
 #[test]
 fn the_same_reporter_three_times_is_one_confirmation() {
-    let mut play = Play::new(Kind::InvocationPhrase);
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
     for _ in 0..3 {
-        play.vote("jane", "a");
+        scenario.vote("jane", "a");
     }
-    let candidate = &play.state.candidates[0];
+    let candidate = &scenario.state.candidates[0];
     assert_eq!(
         (candidate.occurrences, candidate.reporters, candidate.net),
         (3, 1, 1)
     );
-    assert_eq!(play.status("a"), Status::Pending);
+    assert_eq!(scenario.status("a"), Status::Pending);
 }
 
 #[test]
-fn where_the_policy_counts_occurrences_the_same_reporter_counts_each_time() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.policy.counting = Counting::Occurrences;
+fn with_counted_occurrences_the_same_reporter_counts_each_time() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.policy.counting = Counting::Occurrences;
     for _ in 0..3 {
-        play.vote("jane", "a");
+        scenario.vote("jane", "a");
     }
-    assert_eq!(play.applied(), Some("a"));
+    assert_eq!(scenario.applied(), Some("a"));
 }
 
 #[test]
-fn where_the_policy_counts_occurrences_who_changes_his_mind_takes_all_he_said_before_along() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.policy.counting = Counting::Occurrences;
+fn with_counted_occurrences_a_changed_mind_moves_all_earlier_votes() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.policy.counting = Counting::Occurrences;
     for _ in 0..2 {
-        play.vote("jane", "a");
+        scenario.vote("jane", "a");
     }
-    play.vote("jane", "b");
+    scenario.vote("jane", "b");
     assert_eq!(
-        play.vote("joe", "a").confirmations_needed,
+        scenario.vote("joe", "a").confirmations_needed,
         3,
         "what jane said before of `a` counts no more"
     );
-    play.vote("jane", "a");
+    scenario.vote("jane", "a");
     assert_eq!(
-        play.applied(),
+        scenario.applied(),
         Some("a"),
         "who comes back supports it with all he said of it"
     );
@@ -98,31 +98,31 @@ fn where_the_policy_counts_occurrences_who_changes_his_mind_takes_all_he_said_be
 
 #[test]
 fn a_rival_with_one_vote_makes_four_necessary() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.vote("rival", "b");
-    let third = play.votes(0..3, "a");
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.vote("rival", "b");
+    let third = scenario.votes(0..3, "a");
     assert_eq!(
         (third.state, third.reason),
         (OutcomeState::Pending, Some(Reason::Rivals))
     );
     assert_eq!(third.confirmations_needed, 1);
-    assert_eq!(play.votes(3..4, "a").state, OutcomeState::Applied);
+    assert_eq!(scenario.votes(3..4, "a").state, OutcomeState::Applied);
 }
 
 #[test]
 fn the_incumbent_stays_until_beaten_by_the_threshold() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.votes(0..3, "a");
-    play.votes(10..15, "b");
-    assert_eq!(play.applied(), Some("a"), "net 2 is not enough");
-    play.votes(15..16, "b");
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..3, "a");
+    scenario.votes(10..15, "b");
+    assert_eq!(scenario.applied(), Some("a"), "net 2 is not enough");
+    scenario.votes(15..16, "b");
     assert_eq!(
-        (play.applied(), play.status("a")),
+        (scenario.applied(), scenario.status("a")),
         (Some("b"), Status::Superseded)
     );
-    play.vote("r0", "a");
+    scenario.vote("r0", "a");
     assert_eq!(
-        play.status("a"),
+        scenario.status("a"),
         Status::Pending,
         "back to pending with the next vote"
     );
@@ -130,127 +130,130 @@ fn the_incumbent_stays_until_beaten_by_the_threshold() {
 
 #[test]
 fn a_tie_changes_nothing() {
-    let mut play = Play::new(Kind::EntityAlias);
-    play.vote("jane", "a");
-    play.vote("joe", "b");
-    assert_eq!((play.applied(), play.status("b")), (Some("a"), Status::Pending));
+    let mut scenario = Scenario::new(Kind::EntityAlias);
+    scenario.vote("jane", "a");
+    scenario.vote("joe", "b");
+    assert_eq!(
+        (scenario.applied(), scenario.status("b")),
+        (Some("a"), Status::Pending)
+    );
 }
 
 #[test]
-fn a_reporter_who_changes_his_mind_moves_his_vote() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.votes(0..2, "a");
-    play.vote("r0", "b");
-    let net = |play: &Play, choice| play.state.candidate(play.id(choice)).unwrap().net;
-    assert_eq!((net(&play, "a"), net(&play, "b")), (0, 0));
+fn a_changed_mind_moves_the_vote() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..2, "a");
+    scenario.vote("r0", "b");
+    let net = |scenario: &Scenario, choice| scenario.state.candidate(scenario.id(choice)).unwrap().net;
+    assert_eq!((net(&scenario, "a"), net(&scenario, "b")), (0, 0));
 }
 
 #[test]
 fn an_older_correction_that_arrives_late_does_not_move_the_vote_back() {
-    let mut play = Play::new(Kind::InvocationPhrase);
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
     let jane = reporter_named("jane");
-    let late = play.ballot(&jane, "b");
-    play.vote("jane", "a");
+    let late = scenario.ballot(&jane, "b");
+    scenario.vote("jane", "a");
     let event = Event::Recorded {
-        value: play.value("b"),
+        value: scenario.value("b"),
         ballot: late,
         origin: Origin::Votes,
         personal_data: false,
     };
-    play.event(&event).unwrap();
-    assert_eq!(play.state.candidate(play.id("a")).unwrap().reporters, 1);
-    assert_eq!(play.state.candidate(play.id("b")).unwrap().reporters, 0);
+    scenario.event(&event).unwrap();
+    assert_eq!(scenario.state.candidate(scenario.id("a")).unwrap().reporters, 1);
+    assert_eq!(scenario.state.candidate(scenario.id("b")).unwrap().reporters, 0);
 }
 
 #[test]
 fn sessions_of_one_caller_count_together_as_one() {
-    let mut play = Play::new(Kind::InvocationPhrase);
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
     for n in 0..5 {
-        play.cast(&session("web", &n.to_string()), "a");
+        scenario.cast(&session("web", &n.to_string()), "a");
     }
-    assert_eq!(play.state.candidates[0].net, 1);
-    play.cast(&session("app", "1"), "a");
-    play.vote("jane", "a");
-    assert_eq!(play.applied(), Some("a"));
+    assert_eq!(scenario.state.candidates[0].net, 1);
+    scenario.cast(&session("app", "1"), "a");
+    scenario.vote("jane", "a");
+    assert_eq!(scenario.applied(), Some("a"));
 }
 
 #[test]
 fn high_risk_awaits_review_whatever_its_count() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.policy.risk = RiskLevel::High;
-    let outcome = play.votes(0..9, "a");
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.policy.risk = RiskLevel::High;
+    let outcome = scenario.votes(0..9, "a");
     assert_eq!(
         (outcome.state, outcome.reason),
         (OutcomeState::AwaitingReview, Some(Reason::HighRisk))
     );
-    assert_eq!(play.applied(), None);
+    assert_eq!(scenario.applied(), None);
 }
 
 #[test]
 fn a_users_own_phrase_is_low_risk() {
-    let mut play = Play::scoped(Kind::InvocationPhrase, "jane");
-    assert_eq!(play.vote("jane", "a").state, OutcomeState::Applied);
-    assert_eq!(play.state.key.user, Some(UserId::parse("jane").unwrap()));
+    let mut scenario = Scenario::scoped(Kind::InvocationPhrase, "jane");
+    assert_eq!(scenario.vote("jane", "a").state, OutcomeState::Applied);
+    assert_eq!(scenario.state.key.user, Some(UserId::parse("jane").unwrap()));
 }
 
 #[test]
 fn retraction_below_the_threshold_withdraws_and_the_next_vote_reopens() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.votes(0..2, "a");
-    let (ballot, _) = play.cast(&reporter_named("last"), "a");
-    assert_eq!(play.applied(), Some("a"));
-    let decision = play.event(&Event::Retracted { ballot }).unwrap();
-    assert_eq!((decision.cause, play.applied()), (Cause::Retraction, None));
-    assert_eq!(play.status("a"), Status::Withdrawn);
-    assert_eq!(play.vote("again", "a").state, OutcomeState::Applied);
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..2, "a");
+    let (ballot, _) = scenario.cast(&reporter_named("last"), "a");
+    assert_eq!(scenario.applied(), Some("a"));
+    let decision = scenario.event(&Event::Retracted { ballot }).unwrap();
+    assert_eq!((decision.cause, scenario.applied()), (Cause::Retraction, None));
+    assert_eq!(scenario.status("a"), Status::Withdrawn);
+    assert_eq!(scenario.vote("again", "a").state, OutcomeState::Applied);
 }
 
 #[test]
 fn retraction_above_the_threshold_and_of_a_repeated_vote_changes_nothing() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.votes(0..3, "a");
-    let (again, _) = play.cast(&reporter_named("r0"), "a");
-    play.event(&Event::Retracted { ballot: again }).unwrap();
-    assert_eq!(play.applied(), Some("a"));
-    let (fourth, _) = play.cast(&reporter_named("r9"), "a");
-    play.event(&Event::Retracted { ballot: fourth }).unwrap();
-    assert_eq!(play.applied(), Some("a"));
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..3, "a");
+    let (again, _) = scenario.cast(&reporter_named("r0"), "a");
+    scenario.event(&Event::Retracted { ballot: again }).unwrap();
+    assert_eq!(scenario.applied(), Some("a"));
+    let (fourth, _) = scenario.cast(&reporter_named("r9"), "a");
+    scenario.event(&Event::Retracted { ballot: fourth }).unwrap();
+    assert_eq!(scenario.applied(), Some("a"));
 }
 
 #[test]
 fn a_voters_earlier_choice_counts_again_when_the_later_is_retracted() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.vote("jane", "a");
-    let (ballot, _) = play.cast(&reporter_named("jane"), "b");
-    play.event(&Event::Retracted { ballot }).unwrap();
-    assert_eq!(play.state.candidate(play.id("a")).unwrap().reporters, 1);
-    assert_eq!(play.status("b"), Status::Withdrawn);
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.vote("jane", "a");
+    let (ballot, _) = scenario.cast(&reporter_named("jane"), "b");
+    scenario.event(&Event::Retracted { ballot }).unwrap();
+    assert_eq!(scenario.state.candidate(scenario.id("a")).unwrap().reporters, 1);
+    assert_eq!(scenario.status("b"), Status::Withdrawn);
 }
 
 #[test]
-fn retracting_a_rivals_vote_promotes_who_then_wins() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    let (rival, _) = play.cast(&reporter_named("rival"), "b");
-    play.votes(0..3, "a");
-    play.event(&Event::Retracted { ballot: rival }).unwrap();
-    assert_eq!(play.applied(), Some("a"));
+fn retracting_a_rivals_vote_promotes_the_new_winner() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    let (rival, _) = scenario.cast(&reporter_named("rival"), "b");
+    scenario.votes(0..3, "a");
+    scenario.event(&Event::Retracted { ballot: rival }).unwrap();
+    assert_eq!(scenario.applied(), Some("a"));
 }
 
 #[test]
 fn rivals_decay_and_a_raised_threshold_never_withdraw() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.votes(0..4, "a");
-    play.votes(10..13, "b");
-    assert_eq!(play.applied(), Some("a"));
-    play.policy.half_life = Some(SignedDuration::from_hours(1));
-    play.now += SignedDuration::from_hours(1000);
-    play.policy.threshold = 100;
-    play.event(&Event::PolicyChanged).unwrap();
-    assert_eq!(play.applied(), Some("a"));
-    let (ballot, _) = play.cast(&reporter_named("r3"), "a");
-    play.event(&Event::Retracted { ballot }).unwrap();
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..4, "a");
+    scenario.votes(10..13, "b");
+    assert_eq!(scenario.applied(), Some("a"));
+    scenario.policy.half_life = Some(SignedDuration::from_hours(1));
+    scenario.now += SignedDuration::from_hours(1000);
+    scenario.policy.threshold = 100;
+    scenario.event(&Event::PolicyChanged).unwrap();
+    assert_eq!(scenario.applied(), Some("a"));
+    let (ballot, _) = scenario.cast(&reporter_named("r3"), "a");
+    scenario.event(&Event::Retracted { ballot }).unwrap();
     assert_eq!(
-        play.applied(),
+        scenario.applied(),
         Some("a"),
         "four supporters are left, three had been enough"
     );
@@ -258,14 +261,14 @@ fn rivals_decay_and_a_raised_threshold_never_withdraw() {
 
 #[test]
 fn votes_decay_by_half_life() {
-    let mut play = Play::new(Kind::InvocationPhrase);
-    play.policy.half_life = Some(SignedDuration::from_hours(24));
-    play.votes(0..2, "a");
-    play.now += SignedDuration::from_hours(48);
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.policy.half_life = Some(SignedDuration::from_hours(24));
+    scenario.votes(0..2, "a");
+    scenario.now += SignedDuration::from_hours(48);
     assert_eq!(
-        play.votes(2..3, "a").state,
+        scenario.votes(2..3, "a").state,
         OutcomeState::Pending,
         "0.25 + 0.25 + 1 rounds to 2"
     );
-    assert_eq!(play.votes(3..4, "a").state, OutcomeState::Applied);
+    assert_eq!(scenario.votes(3..4, "a").state, OutcomeState::Applied);
 }

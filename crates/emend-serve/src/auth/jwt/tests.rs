@@ -57,13 +57,13 @@ fn by_set(keys: &[Value]) -> Verifier {
 }
 
 #[test]
-fn a_good_token_says_who_and_until_when() {
+fn a_valid_token_gives_the_caller_and_the_expiry() {
     let claims = shared_verifier().verify(&shared(&good()), 1_000).unwrap();
     assert_eq!((claims.subject.as_str(), claims.expires_at), ("shop", 2_000));
 }
 
 #[test]
-fn its_time_is_over_at_its_end_to_the_second() {
+fn a_token_expires_to_the_second() {
     let (verifier, token) = (shared_verifier(), shared(&good()));
     assert!(verifier.verify(&token, 1_999).is_ok());
     assert_eq!(verifier.verify(&token, 2_000), Err(TokenError::Expired));
@@ -71,7 +71,7 @@ fn its_time_is_over_at_its_end_to_the_second() {
 }
 
 #[test]
-fn each_claim_has_to_be_there_and_right() {
+fn each_claim_must_be_present_and_valid() {
     let verifier = shared_verifier();
     for claims in [
         with("aud", json!("other")),
@@ -95,7 +95,7 @@ fn each_claim_has_to_be_there_and_right() {
 }
 
 #[test]
-fn a_signature_counts_to_the_last_bit_and_an_expired_token_without_a_good_one_is_not_called_expired() {
+fn every_bit_of_a_signature_counts_and_only_a_signed_token_is_called_expired() {
     let verifier = shared_verifier();
     let other = by_shared_key(&[7; 32], &json!({"alg": "HS256"}), &good());
     assert_eq!(verifier.verify(&other, 3_000), Err(TokenError::Invalid));
@@ -171,7 +171,7 @@ fn a_public_key_is_no_shared_key() {
 }
 
 #[test]
-fn keys_that_can_not_be_used_are_refused_when_they_are_read() {
+fn unusable_keys_are_refused_when_read() {
     let refused = |keys: Result<Keys, String>| keys.err().unwrap();
     assert!(refused(Keys::shared(b"short")).contains("32 bytes"));
     assert!(refused(Keys::jwks(b"{}")).contains("JSON Web Key Set"));
@@ -192,7 +192,7 @@ fn keys_that_can_not_be_used_are_refused_when_they_are_read() {
 }
 
 #[test]
-fn keys_of_a_set_that_are_of_another_kind_or_for_something_else_stand_in_nobodys_way() {
+fn keys_of_another_type_or_use_in_a_set_are_ignored() {
     let issuer = Issuer::new("ec-1");
     let mut for_encryption = Issuer::new("ec-2").jwk();
     for_encryption["key_ops"] = json!(["deriveKey"]);
@@ -223,7 +223,7 @@ fn keys_of_a_set_that_are_of_another_kind_or_for_something_else_stand_in_nobodys
 }
 
 #[test]
-fn two_keys_of_one_id_both_count_while_they_are_there() {
+fn two_keys_with_the_same_id_are_both_valid() {
     let (old, new) = (Issuer::new("current"), Issuer::new("current"));
     let both = by_set(&[old.jwk(), new.jwk()]);
     for issuer in [&old, &new] {
@@ -234,7 +234,7 @@ fn two_keys_of_one_id_both_count_while_they_are_there() {
 }
 
 #[test]
-fn a_header_chooses_a_key_of_the_set_and_does_nothing_else() {
+fn a_header_only_selects_a_key_of_the_set() {
     let (issuer, stranger) = (Issuer::new("ec-1"), Issuer::new("ec-1"));
     let verifier = by_set(&[issuer.jwk()]);
     // Keys that a token carries, or points to, do not count.
@@ -274,7 +274,7 @@ fn a_header_chooses_a_key_of_the_set_and_does_nothing_else() {
 }
 
 #[test]
-fn what_is_said_twice_or_in_another_form_is_not_said() {
+fn duplicate_and_malformed_claims_are_refused() {
     let issuer = Issuer::new("ec-1");
     let verifier = by_set(&[issuer.jwk()]);
     let header = r#"{"alg":"ES256"}"#;
@@ -331,7 +331,7 @@ fn what_is_said_twice_or_in_another_form_is_not_said() {
 }
 
 #[test]
-fn an_issuer_is_one_text() {
+fn an_issuer_must_be_a_single_string() {
     let verifier = shared_verifier();
     for issuer in [
         json!(["https://issuer"]),
@@ -348,7 +348,7 @@ fn an_issuer_is_one_text() {
 }
 
 #[test]
-fn times_may_have_fractions_and_count_to_the_safe_side() {
+fn fractional_times_are_rounded_to_the_safe_side() {
     let verifier = shared_verifier();
     let at = |name: &str, time: Value, now| verifier.verify(&shared(&with(name, time)), now);
     assert_eq!(at("exp", json!(2_000.9), 1_999).unwrap().expires_at, 2_000);

@@ -157,7 +157,7 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_ended_counts_by_its_last_code() {
+async fn a_stream_ended_by_the_layer_counts_with_its_final_code() {
     let known = Known::new("node", "subscriber", "\"*\"");
     let metrics = Metrics::new();
     let calls = ServerMetrics::of(&metrics)
@@ -198,8 +198,8 @@ async fn a_long_call_can_check_its_callers_current_rights() {
             .as_of_now()
             .and_then(|now| now.admit::<Messages, _>(&Header))
     };
-    let told = || now().err().map(|refused| refused.reason());
-    assert_eq!(told(), None);
+    let refusal_reason = || now().err().map(|refused| refused.reason());
+    assert_eq!(refusal_reason(), None);
     for (name, role, namespaces, expected) in [
         ("ops", "reviewer", "\"*\"", Some("ROLE_MISSING")),
         ("ops", "admin", "[\"help\"]", Some("NAMESPACE_DENIED")),
@@ -208,14 +208,14 @@ async fn a_long_call_can_check_its_callers_current_rights() {
         ("ops", "admin", "[\"shop\"]", None),
     ] {
         known.rewrite(name, role, namespaces);
-        assert_eq!(told(), expected, "{name} {role} {namespaces}");
+        assert_eq!(refusal_reason(), expected, "{name} {role} {namespaces}");
     }
     assert!(
         access.admit::<Messages, _>(&Header).is_ok(),
         "what was so when it began"
     );
     known.clock.advance(SignedDuration::from_secs(59));
-    assert_eq!(told(), None);
+    assert_eq!(refusal_reason(), None);
     known.clock.advance(SignedDuration::from_secs(1));
-    assert_eq!(told(), Some("TOKEN_EXPIRED"));
+    assert_eq!(refusal_reason(), Some("TOKEN_EXPIRED"));
 }

@@ -97,7 +97,7 @@ async fn is_served(pool: &BoundedPool) {
 }
 
 /// Waits until the one connection is free, with the acquire timeout that services use.
-async fn is_served_at_last(pool: &BoundedPool) {
+async fn is_served_eventually(pool: &BoundedPool) {
     let until = Instant::now() + SOON;
     while let Err(error) = pool.acquire().await {
         assert!(Instant::now() < until, "{error}");
@@ -106,7 +106,7 @@ async fn is_served_at_last(pool: &BoundedPool) {
 }
 
 #[tokio::test]
-async fn a_statement_that_nobody_answers_fails_and_its_connection_makes_room() {
+async fn an_unanswered_statement_fails_and_frees_its_connection() {
     let Some((database, road, pool)) = one().await else {
         return;
     };
@@ -136,7 +136,7 @@ fn drop_ok<T>(result: Result<T, sqlx::Error>) -> Result<(), sqlx::Error> {
 }
 
 #[tokio::test]
-async fn a_transaction_whose_statement_was_given_up_and_then_failed_is_rolled_back() {
+async fn a_transaction_with_an_abandoned_statement_is_rolled_back() {
     let Some((database, _road, pool)) = one().await else {
         return;
     };
@@ -147,13 +147,13 @@ async fn a_transaction_whose_statement_was_given_up_and_then_failed_is_rolled_ba
     let sleeping = sqlx::query("SELECT pg_sleep(30)").execute(&mut *transaction);
     assert!(timeout(Duration::from_millis(20), sleeping).await.is_err());
     drop(transaction);
-    is_served_at_last(&pool).await;
+    is_served_eventually(&pool).await;
     pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
-async fn a_connection_that_lay_idle_is_replaced_while_its_taker_waits() {
+async fn a_dead_idle_connection_is_replaced_while_its_caller_waits() {
     let Some((database, road, pool)) = one().await else {
         return;
     };
@@ -173,7 +173,7 @@ async fn a_connection_that_lay_idle_is_replaced_while_its_taker_waits() {
 }
 
 #[tokio::test]
-async fn what_its_callers_left_in_the_middle_makes_room_in_time() {
+async fn abandoned_connections_are_freed_in_time() {
     let Some((database, road, pool)) = one().await else {
         return;
     };
@@ -186,24 +186,24 @@ async fn what_its_callers_left_in_the_middle_makes_room_in_time() {
     );
     assert!(left.await.is_err());
     drop(connection);
-    is_served_at_last(&pool).await;
+    is_served_eventually(&pool).await;
 
     let transaction = pool.begin("BEGIN").await.unwrap();
     road.falls_silent();
     drop(transaction);
-    is_served_at_last(&pool).await;
+    is_served_eventually(&pool).await;
 
     // Between the last answer and the return to the pool.
     let connection = pool.acquire().await.unwrap();
     road.falls_silent();
     drop(connection);
-    is_served_at_last(&pool).await;
+    is_served_eventually(&pool).await;
     pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
-async fn a_commit_that_nobody_answers_fails() {
+async fn an_unanswered_commit_fails() {
     let Some((database, road, pool)) = one().await else {
         return;
     };
@@ -217,7 +217,7 @@ async fn a_commit_that_nobody_answers_fails() {
 }
 
 #[tokio::test]
-async fn what_is_committed_stays_and_what_is_dropped_or_rolled_back_does_not() {
+async fn only_committed_transactions_are_stored() {
     let Some((database, _road, pool)) = one().await else {
         return;
     };
@@ -251,7 +251,7 @@ async fn what_is_committed_stays_and_what_is_dropped_or_rolled_back_does_not() {
 }
 
 #[tokio::test]
-async fn who_listens_finds_out_that_nobody_speaks_any_more() {
+async fn a_listener_reconnects_when_its_connection_falls_silent() {
     let Some((database, road, pool)) = one().await else {
         return;
     };
@@ -274,7 +274,7 @@ async fn who_listens_finds_out_that_nobody_speaks_any_more() {
 }
 
 #[tokio::test]
-async fn who_browses_leaves_half_of_the_connections_to_others_also_when_he_has_gone() {
+async fn scans_take_at_most_half_of_the_connections_even_when_abandoned() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };

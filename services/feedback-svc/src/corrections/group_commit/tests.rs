@@ -16,14 +16,14 @@ use crate::{
     testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
 };
 
-struct Bench {
+struct Fixture {
     database: TestStore,
     delivery_queue: DeliveryQueue,
     committer: Committer,
     worker: CommitWorker,
 }
 
-impl Bench {
+impl Fixture {
     async fn new(config: CommitConfig) -> Self {
         Self::on(TestStore::sqlite().await, config)
     }

@@ -1,6 +1,4 @@
 //! The gRPC handlers: each parses a request, calls one use case and renders its result.
-//!
-//! It must know nothing of storage or delivery.
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;

@@ -240,7 +240,7 @@ fn dead_letter_position(hash: QueryHash, token: &str) -> Result<Option<DeadLette
     let (time, id) = bytes
         .split_first_chunk::<8>()
         .and_then(|(time, id)| Some((*time, <[u8; 16]>::try_from(id).ok()?)))
-        .ok_or_else(|| Invalid::new("is not a token of this list"))?;
+        .ok_or_else(|| Invalid::new("is not a page token of this list"))?;
     Ok(Some(DeadLetterPosition {
         dead_at: i64::from_le_bytes(time),
         event_id: EventId(Uuid::from_bytes(id)),

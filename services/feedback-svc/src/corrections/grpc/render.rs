@@ -188,7 +188,7 @@ mod tests {
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 
     #[test]
-    fn a_page_of_large_feedback_ends_where_a_client_can_still_read_it() {
+    fn a_page_of_large_feedback_holds_no_more_than_a_client_can_decode() {
         let new = testing::feedback("a");
         let large = |order| Feedback {
             id: new.id,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_large_batch_is_abridged_until_a_client_can_read_it() {
+    fn the_response_to_a_large_batch_is_abridged_until_a_client_can_decode_it() {
         let small = batch_of(30_000, 300);
         assert!(small.results.iter().all(|result| !result.abridged));
         let large = batch_of(42_000, 300);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_large_dead_letters_ends_where_a_client_can_still_read_it() {
+    fn a_page_of_large_dead_letters_holds_no_more_than_a_client_can_decode() {
         let large = |number: u128| DeadLetter {
             event_id: EventId(Uuid::from_u128(number)),
             feedback_id: FeedbackId(Uuid::from_u128(number)),

@@ -1,7 +1,7 @@
 //! The portable SQL of feedback itself: the ledger, its personal parts, its status and request ids. Written once,
 //! compiled for each database: `super::Db` says which.
 //!
-//! It must know nothing of connections, locks or transactions; callers bring them.
+//! Connections, locks and transactions are the callers'.
 
 use std::time::Duration;
 

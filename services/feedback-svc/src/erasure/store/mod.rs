@@ -74,6 +74,6 @@ pub(crate) struct Outdated {
     pub(crate) namespace: Namespace,
     /// The feedback.
     pub(crate) id: FeedbackId,
-    /// Where it stands in the order of all feedback.
+    /// Its position in the order of all feedback.
     pub(crate) order: AcceptOrder,
 }

@@ -106,7 +106,7 @@ async fn strip_events(
         let message = emend_proto::learning::v1::Event::decode(payload.as_slice())
             .map_err(|error| CorruptRow::new("outbox", "payload", order, error))?;
         let stripped = event::without_personal_parts(message, voter, identified);
-        // Replicas hold what they lease in memory, as it was: without its lease it is not sent, but claimed anew. A refusal
+        // Replicas hold what they lease in memory, as it was: without its lease it is not sent, but claimed again. A refusal
         // may quote what was said.
         sqlx::query(
             "UPDATE outbox SET payload = $2, lease_token = NULL, due_at = (SELECT now FROM database_clock), error = ''

@@ -6,7 +6,7 @@ use emend_store::StoreError;
 
 /// What a database that was begun knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct InstallationState {
     /// The installation of learning-svc to which events are delivered; none before it answered for the first time.
     pub(crate) delivers_to: Option<InstallationId>,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Begun {
 #[async_trait]
 pub(crate) trait InstallationStore {
     /// What the database knows; none if it is empty: no service has started on it yet.
-    async fn installation(&self) -> Result<Option<Begun>, StoreError>;
+    async fn installation(&self) -> Result<Option<InstallationState>, StoreError>;
 
     /// Begins an empty database; one that was begun stays as it is.
     async fn begin(&self) -> Result<(), StoreError>;

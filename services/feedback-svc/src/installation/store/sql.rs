@@ -6,7 +6,7 @@ use emend_store::CorruptRow;
 use uuid::Uuid;
 
 use super::{super::StoreError, Backend};
-use crate::installation::store::{Begun, InstallationStore};
+use crate::installation::store::{InstallationState, InstallationStore};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -18,7 +18,7 @@ fn parsed(bytes: &[u8]) -> Result<InstallationId> {
 
 #[async_trait]
 impl InstallationStore for Backend {
-    async fn installation(&self) -> Result<Option<Begun>> {
+    async fn installation(&self) -> Result<Option<InstallationState>> {
         let found: Option<(Option<Vec<u8>>,)> =
             sqlx::query_as("SELECT delivers_to FROM installation WHERE one = 1")
                 .fetch_optional(&mut *self.reader().await?)
@@ -26,7 +26,7 @@ impl InstallationStore for Backend {
         let Some((delivers_to,)) = found else {
             return Ok(None);
         };
-        Ok(Some(Begun {
+        Ok(Some(InstallationState {
             delivers_to: delivers_to.as_deref().map(parsed).transpose()?,
         }))
     }

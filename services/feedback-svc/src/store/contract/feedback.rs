@@ -23,9 +23,9 @@ use crate::{
 };
 
 contract! {
-    what_is_stored_comes_back_as_it_was
+    stored_feedback_is_read_back_unchanged
     accept_orders_grow_in_the_order_of_a_group_and_across_replicas
-    accept_orders_are_never_behind_now_nor_behind_what_was_given
+    accept_orders_are_never_below_the_clock_or_earlier_ones
     accept_orders_keep_up_with_the_clock_between_starts
     a_repeated_request_is_the_same_feedback_and_another_one_is_refused
     a_repeat_that_cannot_be_answered_fails_alone
@@ -40,7 +40,7 @@ contract! {
     a_corrupt_row_is_named
 }
 
-async fn what_is_stored_comes_back_as_it_was(database: &TestStore) {
+async fn stored_feedback_is_read_back_unchanged(database: &TestStore) {
     let full = with_request_id("Set up a CSA", "request-1");
     let bare = of(
         Submission {
@@ -104,7 +104,7 @@ async fn accept_orders_grow_in_the_order_of_a_group_and_across_replicas(database
     other.close().await;
 }
 
-async fn accept_orders_are_never_behind_now_nor_behind_what_was_given(database: &TestStore) {
+async fn accept_orders_are_never_below_the_clock_or_earlier_ones(database: &TestStore) {
     let first = stored(&*database.store, &feedback("a"), None).await;
     let received = database.store.list(&query()).await.unwrap()[0]
         .accepted

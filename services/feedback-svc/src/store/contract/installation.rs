@@ -3,19 +3,19 @@
 use emend_core::InstallationId;
 use uuid::Uuid;
 
-use crate::{installation::store::Begun, testing::TestStore};
+use crate::{installation::store::InstallationState, testing::TestStore};
 
 contract! {
-    a_database_is_empty_until_it_is_begun
+    a_database_is_empty_until_it_is_initialised
     the_first_installation_is_remembered_until_another_is_accepted
 }
 
-async fn a_database_is_empty_until_it_is_begun(database: &TestStore) {
+async fn a_database_is_empty_until_it_is_initialised(database: &TestStore) {
     assert_eq!(database.store.installation().await.unwrap(), None);
     for _ in 0..2 {
         database.store.begin().await.unwrap();
         let begun = database.store.installation().await.unwrap();
-        assert_eq!(begun, Some(Begun { delivers_to: None }));
+        assert_eq!(begun, Some(InstallationState { delivers_to: None }));
     }
 }
 
@@ -28,7 +28,7 @@ async fn the_first_installation_is_remembered_until_another_is_accepted(database
     }
     // Starting again changes nothing.
     database.store.begin().await.unwrap();
-    let known = |delivers_to| Some(Begun { delivers_to });
+    let known = |delivers_to| Some(InstallationState { delivers_to });
     assert_eq!(database.store.installation().await.unwrap(), known(Some(first)));
 
     replica.accept(other).await.unwrap();

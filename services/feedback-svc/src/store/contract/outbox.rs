@@ -21,16 +21,16 @@ use crate::{
 
 contract! {
     leased_events_are_claimed_when_the_lease_has_expired
-    a_clock_that_goes_back_holds_no_event_back
-    claims_come_in_accept_order_and_two_replicas_share_nothing
+    a_clock_set_back_delays_no_event
+    claims_are_in_accept_order_and_disjoint_between_replicas
     a_failure_counts_only_under_its_own_lease
     a_delivery_counts_whoever_holds_the_lease
-    what_is_still_leased_is_pending_and_under_the_same_token
+    only_pending_events_under_the_same_token_are_still_leased
     dead_letters_are_listed_oldest_first_and_made_due_again
     the_outcome_of_a_retraction_is_not_replaced_by_an_older_one
     both_events_of_a_feedback_are_settled_at_once
     large_groups_are_stored_and_settled_whole
-    the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead
+    the_backlog_counts_pending_events_their_age_and_dead_letters
 }
 
 async fn leased_events_are_claimed_when_the_lease_has_expired(database: &TestStore) {
@@ -51,7 +51,7 @@ async fn leased_events_are_claimed_when_the_lease_has_expired(database: &TestSto
     assert_eq!(ids(claim_all(database).await), []);
 }
 
-async fn a_clock_that_goes_back_holds_no_event_back(database: &TestStore) {
+async fn a_clock_set_back_delays_no_event(database: &TestStore) {
     let leased = feedback("a");
     stored(&*database.store, &leased, Some(lease())).await;
     database.advance(-60).await;
@@ -63,7 +63,7 @@ async fn a_clock_that_goes_back_holds_no_event_back(database: &TestStore) {
     assert_eq!(claim_all(database).await, [], "a new lease is one");
 }
 
-async fn claims_come_in_accept_order_and_two_replicas_share_nothing(database: &TestStore) {
+async fn claims_are_in_accept_order_and_disjoint_between_replicas(database: &TestStore) {
     let group: Vec<_> = (0..100)
         .map(|number| feedback(&format!("phrase {number}")))
         .collect();
@@ -353,7 +353,7 @@ async fn dead_letters(database: &TestStore, after: Option<DeadLetterPosition>) -
     letters.into_iter().map(|letter| letter.event_id).collect()
 }
 
-async fn the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead(database: &TestStore) {
+async fn the_backlog_counts_pending_events_their_age_and_dead_letters(database: &TestStore) {
     let backlog = || async { database.store.backlog().await.unwrap() };
     assert_eq!(backlog().await, Backlog::default());
 
@@ -388,7 +388,7 @@ async fn the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead(d
     );
 }
 
-async fn what_is_still_leased_is_pending_and_under_the_same_token(database: &TestStore) {
+async fn only_pending_events_under_the_same_token_are_still_leased(database: &TestStore) {
     let names = ["held", "delivered", "dead", "claimed", "unknown"];
     let [held, gone, dead_one, claimed, unknown] = names.map(feedback);
     let own = lease();

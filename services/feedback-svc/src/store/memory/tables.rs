@@ -18,7 +18,7 @@ use crate::{
     corrections::feedback::{
         Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
     },
-    installation::store::Begun,
+    installation::store::InstallationState,
     outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
 };
 
@@ -40,7 +40,7 @@ pub(crate) struct Tables {
     orders: BTreeMap<FeedbackId, i64>,
     request_ids: BTreeMap<(Namespace, Caller, RequestId), UsedId>,
     pub(super) outbox: BTreeMap<EventId, Entry>,
-    pub(super) installation: Option<Begun>,
+    pub(super) installation: Option<InstallationState>,
     /// Look-ups of request ids that are in use fail as corrupt.
     pub(crate) request_ids_corrupt: bool,
     pub(crate) defect: Option<Defect>,

@@ -232,6 +232,6 @@ impl MemoryStore {
     /// A store whose clock stands still until advanced, and which nothing disturbs.
     pub(crate) fn new() -> Self {
         let clock = emend_base::ManualClock::default().shared();
-        Self::on(clock, Arc::new(emend_store::simulation::Undisturbed))
+        Self::on(clock, Arc::new(emend_store::simulation::NoInterference))
     }
 }

@@ -3,14 +3,14 @@
 use crate::corrections::group_commit::tests::*;
 
 #[tokio::test]
-async fn what_waits_together_is_stored_together_and_handed_over() {
-    let mut bench = Bench::new(CommitConfig::default()).await;
+async fn waiting_batches_are_stored_as_one_group_and_queued_for_delivery() {
+    let mut fixture = Fixture::new(CommitConfig::default()).await;
     let waiting: Vec<_> = (0..50)
-        .map(|n| bench.begin(vec![feedback(&n.to_string())]))
+        .map(|n| fixture.begin(vec![feedback(&n.to_string())]))
         .collect();
-    assert!(bench.worker.run_once().await);
-    assert_eq!(bench.stored().await, 50);
-    assert_eq!(bench.delivery_queue.len(), 50);
+    assert!(fixture.worker.run_once().await);
+    assert_eq!(fixture.stored().await, 50);
+    assert_eq!(fixture.delivery_queue.len(), 50);
     for answer in join_all(waiting).await {
         assert!(matches!(answer.unwrap()[..], [Ok((_, Inserted::Stored(_)))]));
     }
@@ -18,54 +18,54 @@ async fn what_waits_together_is_stored_together_and_handed_over() {
 
 #[tokio::test]
 async fn a_group_is_bounded_in_items_and_bytes_and_larger_batches_are_stored_alone() {
-    let mut bench = Bench::new(CommitConfig {
+    let mut fixture = Fixture::new(CommitConfig {
         group_items: 4,
         ..CommitConfig::default()
     })
     .await;
     let waiting =
-        [3, 2, 10, 1].map(|count| bench.begin((0..count).map(|n| feedback(&n.to_string())).collect()));
+        [3, 2, 10, 1].map(|count| fixture.begin((0..count).map(|n| feedback(&n.to_string())).collect()));
     let mut sizes = Vec::new();
     for _ in 0..4 {
-        let before = bench.stored().await;
-        assert!(bench.worker.run_once().await);
-        sizes.push(bench.stored().await - before);
+        let before = fixture.stored().await;
+        assert!(fixture.worker.run_once().await);
+        sizes.push(fixture.stored().await - before);
     }
     assert_eq!(sizes, [3, 2, 10, 1]);
     drop(waiting);
 
-    let mut bench = Bench::new(CommitConfig {
+    let mut fixture = Fixture::new(CommitConfig {
         group_bytes: 1,
         ..CommitConfig::default()
     })
     .await;
-    let _waiting = ["a", "b"].map(|phrase| bench.begin(vec![feedback(phrase)]));
-    assert!(bench.worker.run_once().await);
-    assert_eq!(bench.stored().await, 1);
+    let _waiting = ["a", "b"].map(|phrase| fixture.begin(vec![feedback(phrase)]));
+    assert!(fixture.worker.run_once().await);
+    assert_eq!(fixture.stored().await, 1);
 }
 
 #[tokio::test]
-async fn only_the_culprit_sees_its_error() {
+async fn an_error_reaches_only_the_batch_that_caused_it() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         if let Some(database) = TestStore::open(backend).await {
-            let bench = Bench::on(database, CommitConfig::default());
-            expect_an_error_for_the_culprit_alone(bench).await;
+            let fixture = Fixture::on(database, CommitConfig::default());
+            expect_an_error_for_the_culprit_alone(fixture).await;
         }
     }
 }
 
-async fn expect_an_error_for_the_culprit_alone(mut bench: Bench) {
+async fn expect_an_error_for_the_culprit_alone(mut fixture: Fixture) {
     let culprit = feedback("there already");
-    stored(&*bench.database.store, &culprit, None).await;
+    stored(&*fixture.database.store, &culprit, None).await;
     let waiting: Vec<_> = [
         vec![feedback("a"), feedback("b")],
         vec![feedback("c"), culprit, feedback("d")],
         vec![feedback("e")],
     ]
     .into_iter()
-    .map(|items| bench.begin(items))
+    .map(|items| fixture.begin(items))
     .collect();
-    assert!(bench.worker.run_once().await);
+    assert!(fixture.worker.run_once().await);
     let answers: Vec<Vec<_>> = join_all(waiting)
         .await
         .into_iter()
@@ -85,46 +85,46 @@ async fn expect_an_error_for_the_culprit_alone(mut bench: Bench) {
             vec![Ok(())]
         ]
     );
-    assert_eq!(bench.stored().await, 6);
-    assert_eq!(bench.delivery_queue.len(), 5);
-    bench.database.close().await;
+    assert_eq!(fixture.stored().await, 6);
+    assert_eq!(fixture.delivery_queue.len(), 5);
+    fixture.database.close().await;
 }
 
 #[tokio::test]
-async fn what_is_stored_is_handed_over_although_a_repeat_beside_it_fails() {
+async fn a_failed_repeat_does_not_keep_its_group_from_delivery() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         if let Some(database) = TestStore::open(backend).await {
-            let bench = Bench::on(database, CommitConfig::default());
-            expect_an_error_for_the_repeat_alone(bench).await;
+            let fixture = Fixture::on(database, CommitConfig::default());
+            expect_an_error_for_the_repeat_alone(fixture).await;
         }
     }
 }
 
-async fn expect_an_error_for_the_repeat_alone(mut bench: Bench) {
-    stored(&*bench.database.store, &with_request_id("a", "r"), None).await;
-    bench.database.corrupt_request_ids().await;
+async fn expect_an_error_for_the_repeat_alone(mut fixture: Fixture) {
+    stored(&*fixture.database.store, &with_request_id("a", "r"), None).await;
+    fixture.database.corrupt_request_ids().await;
     let waiting = [
-        bench.begin(vec![with_request_id("a", "r")]),
-        bench.begin(vec![feedback("b")]),
+        fixture.begin(vec![with_request_id("a", "r")]),
+        fixture.begin(vec![feedback("b")]),
     ];
-    assert!(bench.worker.run_once().await);
+    assert!(fixture.worker.run_once().await);
     let answers = join_all(waiting).await;
     assert!(matches!(answers[0].as_deref().unwrap(), [Err(_)]), "{answers:?}");
     assert!(
         matches!(answers[1].as_deref().unwrap(), [Ok((_, Inserted::Stored(_)))]),
         "{answers:?}"
     );
-    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (2, 1));
-    bench.database.close().await;
+    assert_eq!((fixture.stored().await, fixture.delivery_queue.len()), (2, 1));
+    fixture.database.close().await;
 }
 
 #[tokio::test]
-async fn repeated_requests_are_not_handed_over_again() {
-    let mut bench = Bench::new(CommitConfig::default()).await;
+async fn repeated_requests_are_not_delivered_again() {
+    let mut fixture = Fixture::new(CommitConfig::default()).await;
     let waiting: Vec<_> = (0..3)
-        .map(|_| bench.begin(vec![with_request_id("a", "r")]))
+        .map(|_| fixture.begin(vec![with_request_id("a", "r")]))
         .collect();
-    assert!(bench.worker.run_once().await);
+    assert!(fixture.worker.run_once().await);
     join_all(waiting).await;
-    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (1, 1));
+    assert_eq!((fixture.stored().await, fixture.delivery_queue.len()), (1, 1));
 }

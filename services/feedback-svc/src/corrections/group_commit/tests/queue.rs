@@ -5,38 +5,38 @@ use emend_core::Caller;
 use crate::corrections::group_commit::tests::*;
 
 #[tokio::test]
-async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
-    let mut bench = Bench::new(CommitConfig {
+async fn a_batch_whose_caller_left_the_queue_is_not_stored() {
+    let mut fixture = Fixture::new(CommitConfig {
         group_items: 2,
         queue_bytes: 3 * MIN_COST,
         ..CommitConfig::default()
     })
     .await;
-    let gone = ["a", "b", "c"].map(|phrase| bench.begin(vec![feedback(phrase)]));
-    assert!(bench.begin(vec![feedback("no room")]).await.is_err());
+    let gone = ["a", "b", "c"].map(|phrase| fixture.begin(vec![feedback(phrase)]));
+    assert!(fixture.begin(vec![feedback("no room")]).await.is_err());
     drop(gone);
     // They still hold their permits, and release them without a group of their own.
-    let idle = bench.worker.run_once().now_or_never();
+    let idle = fixture.worker.run_once().now_or_never();
     assert_eq!(idle, None, "there is nothing to store");
     let staying = [
-        bench.begin(vec![feedback("here")]),
-        bench.begin(vec![feedback("here too")]),
+        fixture.begin(vec![feedback("here")]),
+        fixture.begin(vec![feedback("here too")]),
     ];
-    assert!(bench.worker.run_once().await);
+    assert!(fixture.worker.run_once().await);
     for answer in join_all(staying).await {
         assert!(answer.is_ok());
     }
-    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (2, 2));
+    assert_eq!((fixture.stored().await, fixture.delivery_queue.len()), (2, 2));
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
-    let Bench {
+async fn a_batch_in_progress_is_stored_although_its_caller_left() {
+    let Fixture {
         database,
         delivery_queue,
         committer,
         mut worker,
-    } = Bench::new(CommitConfig::default()).await;
+    } = Fixture::new(CommitConfig::default()).await;
     let mut leaving = Box::pin(committer.store(ClientKey::Unknown, vec![feedback("a")]));
     assert!((&mut leaving).now_or_never().is_none());
     let mut step = Box::pin(worker.run_once());
@@ -48,14 +48,14 @@ async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
 }
 
 #[tokio::test]
-async fn a_store_that_owes_an_answer_for_long_is_found_out_until_it_gives_it() {
-    let mut bench = Bench::new(CommitConfig::default()).await;
-    let waiting = bench.begin(vec![feedback("a")]);
-    let storing = bench.worker.storing().clone();
+async fn a_store_that_does_not_answer_is_reported_as_stuck_until_it_does() {
+    let mut fixture = Fixture::new(CommitConfig::default()).await;
+    let waiting = fixture.begin(vec![feedback("a")]);
+    let storing = fixture.worker.storing().clone();
     tokio::time::pause();
     tokio::time::advance(STALL).await;
     assert!(!storing.is_stuck(), "nothing is asked of it yet");
-    let mut step = Box::pin(bench.worker.run_once());
+    let mut step = Box::pin(fixture.worker.run_once());
     assert!((&mut step).now_or_never().is_none(), "it is being stored");
     tokio::time::advance(STALL.checked_sub(Duration::from_millis(1)).unwrap()).await;
     assert!(!storing.is_stuck());
@@ -68,10 +68,10 @@ async fn a_store_that_owes_an_answer_for_long_is_found_out_until_it_gives_it() {
 }
 
 #[tokio::test]
-async fn what_waits_too_long_is_refused_and_not_begun() {
-    let mut bench = Bench::new(CommitConfig::default()).await;
+async fn a_batch_that_waits_too_long_is_refused_and_not_stored() {
+    let mut fixture = Fixture::new(CommitConfig::default()).await;
     tokio::time::pause();
-    let late = bench.begin(vec![feedback("late")]);
+    let late = fixture.begin(vec![feedback("late")]);
     tokio::time::advance(CommitConfig::default().queue_time + Duration::from_millis(1)).await;
     let refused = late.now_or_never().expect("it is refused").unwrap_err();
     assert!(
@@ -85,21 +85,24 @@ async fn what_waits_too_long_is_refused_and_not_begun() {
         "{refused}"
     );
     tokio::time::resume();
-    let next = bench.begin(vec![feedback("next")]);
-    assert!(bench.worker.run_once().await);
+    let next = fixture.begin(vec![feedback("next")]);
+    assert!(fixture.worker.run_once().await);
     assert!(next.await.is_ok());
-    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (1, 1));
+    assert_eq!((fixture.stored().await, fixture.delivery_queue.len()), (1, 1));
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
-    let mut bench = Bench::new(CommitConfig {
+async fn a_full_queue_refuses_at_once_and_accepts_again_later() {
+    let mut fixture = Fixture::new(CommitConfig {
         queue_bytes: 8 * 1024,
         ..CommitConfig::default()
     })
     .await;
-    let waiting = [bench.begin(vec![feedback("a")]), bench.begin(vec![feedback("b")])];
-    let refused = bench.begin(vec![feedback("c")]).await.unwrap_err();
+    let waiting = [
+        fixture.begin(vec![feedback("a")]),
+        fixture.begin(vec![feedback("b")]),
+    ];
+    let refused = fixture.begin(vec![feedback("c")]).await.unwrap_err();
     assert!(
         matches!(
             refused,
@@ -110,10 +113,10 @@ async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
         ),
         "{refused}"
     );
-    assert!(bench.worker.run_once().await);
+    assert!(fixture.worker.run_once().await);
     join_all(waiting).await;
-    let later = bench.begin(vec![feedback("d")]);
-    assert!(bench.worker.run_once().await);
+    let later = fixture.begin(vec![feedback("d")]);
+    assert!(fixture.worker.run_once().await);
     assert!(later.await.is_ok());
 }
 
@@ -123,44 +126,44 @@ fn called(name: &str) -> ClientKey {
 }
 
 #[tokio::test]
-async fn who_fills_the_queue_leaves_a_quarter_of_it_to_others() {
+async fn one_caller_can_fill_only_three_quarters_of_the_queue() {
     // Twelve messages of the largest size.
     let queue_bytes = 12 * LEAST_SHARE;
-    let bench = Bench::new(CommitConfig {
+    let fixture = Fixture::new(CommitConfig {
         queue_bytes,
         ..CommitConfig::default()
     })
     .await;
     let (greedy, modest) = (called("greedy"), called("modest"));
-    let filled = bench
+    let filled = fixture
         .committer
         .permits
         .try_acquire_many(greedy.clone(), 9 * LEAST_SHARE / 1024);
     assert!(filled.is_some(), "three quarters");
-    let refused = bench.begin_for(greedy, vec![feedback("a")]).await.unwrap_err();
+    let refused = fixture.begin_for(greedy, vec![feedback("a")]).await.unwrap_err();
     assert_eq!(refused.reason(), "TOO_MANY_SUBMISSIONS");
-    let taken = bench.begin_for(modest, vec![feedback("b")]);
+    let taken = fixture.begin_for(modest, vec![feedback("b")]);
     assert!(taken.now_or_never().is_none(), "it waits");
 }
 
 #[tokio::test]
-async fn who_submits_much_is_not_stored_before_all_others() {
-    let mut bench = Bench::new(CommitConfig {
+async fn callers_with_many_batches_take_turns_with_others() {
+    let mut fixture = Fixture::new(CommitConfig {
         group_items: 2,
         ..CommitConfig::default()
     })
     .await;
     let (greedy, modest) = (called("greedy"), called("modest"));
     let mut many: Vec<_> = ["a", "b", "c", "d"]
-        .map(|phrase| Box::pin(bench.begin_for(greedy.clone(), vec![feedback(phrase)])))
+        .map(|phrase| Box::pin(fixture.begin_for(greedy.clone(), vec![feedback(phrase)])))
         .into();
-    let one = bench.begin_for(modest, vec![feedback("e")]);
-    assert!(bench.worker.run_once().await);
+    let one = fixture.begin_for(modest, vec![feedback("e")]);
+    assert!(fixture.worker.run_once().await);
     assert!(one.await.is_ok(), "it is in the first group of two");
     assert!(many.remove(0).await.is_ok());
     assert!(many[0].as_mut().now_or_never().is_none(), "it waits for the next");
-    while bench.stored().await < 5 {
-        assert!(bench.worker.run_once().await);
+    while fixture.stored().await < 5 {
+        assert!(fixture.worker.run_once().await);
     }
     for answer in join_all(many).await {
         assert!(answer.is_ok());
@@ -168,23 +171,23 @@ async fn who_submits_much_is_not_stored_before_all_others() {
 }
 
 #[tokio::test]
-async fn what_a_caller_gave_up_costs_it_no_turn() {
-    let mut bench = Bench::new(CommitConfig {
+async fn abandoned_batches_cost_a_caller_no_turn() {
+    let mut fixture = Fixture::new(CommitConfig {
         group_items: 2,
         ..CommitConfig::default()
     })
     .await;
     let (leaving, busy) = (called("leaving"), called("busy"));
     let gone: Vec<_> = ["a", "b", "c"]
-        .map(|phrase| Box::pin(bench.begin_for(leaving.clone(), vec![feedback(phrase)])))
+        .map(|phrase| Box::pin(fixture.begin_for(leaving.clone(), vec![feedback(phrase)])))
         .into();
-    let staying = bench.begin_for(leaving, vec![feedback("d")]);
-    let many = ["e", "f", "g"].map(|phrase| bench.begin_for(busy.clone(), vec![feedback(phrase)]));
+    let staying = fixture.begin_for(leaving, vec![feedback("d")]);
+    let many = ["e", "f", "g"].map(|phrase| fixture.begin_for(busy.clone(), vec![feedback(phrase)]));
     drop(gone);
-    assert!(bench.worker.run_once().await);
+    assert!(fixture.worker.run_once().await);
     assert!(staying.await.is_ok(), "it is in the first group of two");
-    while bench.stored().await < 4 {
-        assert!(bench.worker.run_once().await);
+    while fixture.stored().await < 4 {
+        assert!(fixture.worker.run_once().await);
     }
     for answer in join_all(many).await {
         assert!(answer.is_ok());
@@ -192,15 +195,15 @@ async fn what_a_caller_gave_up_costs_it_no_turn() {
 }
 
 #[tokio::test]
-async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
-    let bench = Bench::new(CommitConfig::default()).await;
-    let asked = bench.begin(vec![feedback("a")]);
-    let Bench {
+async fn the_worker_stores_the_queue_and_ends_once_all_committers_are_dropped() {
+    let fixture = Fixture::new(CommitConfig::default()).await;
+    let asked = fixture.begin(vec![feedback("a")]);
+    let Fixture {
         database,
         committer,
         mut worker,
         ..
-    } = bench;
+    } = fixture;
     drop(committer);
     assert!(worker.run_once().await);
     assert!(asked.await.is_ok());
