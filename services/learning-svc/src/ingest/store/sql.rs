@@ -48,9 +48,12 @@ impl InboxRepository for Work {
                  FROM ballots AS b JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
             );
             push_list(&mut query, feedback.iter().map(|id| id.0));
+            // The order in which they are locked.
+            query.push(" ORDER BY c.contest_id");
             for row in self.rows::<KnownBallotRow>(query).await? {
                 let known = row.parse()?;
-                seen.ballots.insert(known.ballot.feedback_id, known);
+                let of_feedback = seen.ballots.entry(known.ballot.feedback_id).or_default();
+                of_feedback.push(known);
             }
         }
         Ok(seen)

@@ -201,15 +201,14 @@ impl InboxRepository for Work {
                 if tables.redaction_marks.contains_key(id) {
                     seen.redacted.push(*id);
                 }
-                if let Some(new) = tables.ballots.get(id).filter(|_| !forgets_inbox)
-                    && let Some(row) = tables.contests.get(&new.contest)
-                {
-                    let known = KnownBallot {
-                        key: row.key.clone(),
-                        ballot: new.ballot.clone(),
-                        retracted: new.retracted,
-                    };
-                    seen.ballots.insert(*id, known);
+                for new in tables.ballots_of(*id).filter(|_| !forgets_inbox) {
+                    if let Some(row) = tables.contests.get(&new.contest) {
+                        seen.ballots.entry(*id).or_default().push(KnownBallot {
+                            key: row.key.clone(),
+                            ballot: new.ballot.clone(),
+                            retracted: new.retracted,
+                        });
+                    }
                 }
             }
             Ok(seen)
