@@ -25,7 +25,11 @@ impl InboxRepository for Work {
 
     async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen> {
         let mut seen = Seen::default();
-        for (events, feedback) in pair_up(events, feedback) {
+        // Asked for twice, a feedback would be answered once for each batch that it is in.
+        let mut feedback = feedback.to_vec();
+        feedback.sort_unstable();
+        feedback.dedup();
+        for (events, feedback) in pair_up(events, &feedback) {
             let mut query =
                 QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
             push_list(&mut query, events.iter().map(|id| id.0));

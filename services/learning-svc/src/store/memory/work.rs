@@ -1,6 +1,9 @@
 //! The unit of work in memory: keeps its writes to itself until it commits, and holds its locks until it ends.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use emend_core::{Ballot, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision};
@@ -194,7 +197,7 @@ impl InboxRepository for Work {
                     seen.outcomes.insert(*id, entry.outcome.clone());
                 }
             }
-            for id in feedback {
+            for id in feedback.iter().collect::<BTreeSet<_>>() {
                 if tables.retraction_marks.contains_key(id) && !forgets_marks {
                     seen.retracted.push(*id);
                 }
