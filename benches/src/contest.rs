@@ -73,7 +73,8 @@ fn per_event(began: Instant, events: u32) -> f64 {
 fn proposal() -> Result<Proposal> {
     let correction =
         Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_csa").context("a correction")?;
-    Ok(correction.proposal(&Namespace::parse("bench").context("a namespace")?, None))
+    let mut effects = correction.effects(&Namespace::parse("bench").context("a namespace")?, None);
+    effects.pop().context("an effect")
 }
 
 /// A ballot of a reporter that has no other ballot.
@@ -235,7 +236,7 @@ fn event(number: u32) -> Result<IngestEvent> {
             query_id: String::new(),
             reason: String::new(),
             context: std::collections::BTreeMap::new(),
-            proposal,
+            effects: vec![proposal],
             received_at: SystemClock::shared().now(),
             erased: None,
         })),

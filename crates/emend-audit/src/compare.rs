@@ -2,7 +2,7 @@
 //!
 //! Each comparison checks only one direction, since the two were read at different moments.
 
-use emend_core::{ContestId, Proposal, Scope, correction::scope_user};
+use emend_core::{Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
 use feedback_svc::audit::{Delivery, Entry as Stored};
 use learning_svc::audit::{CastBallot, Entry as Taken};
@@ -30,9 +30,14 @@ pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findin
     }
     // With an erased user goes what was learned for that user alone.
     let erased = stored.scope() == Scope::User && taken.is_some_and(|taken| taken.redaction.is_some());
-    let has_ballot = erased || taken.is_some_and(|taken| taken.ballot.is_some() || taken.was_refused());
-    if stored.is_delivered(RECORDED) && !has_ballot {
-        findings.add(BALLOT_MISSING, &id, "it was delivered, but cast no ballot");
+    let effects = effects(stored).map_or(0, |effects| effects.len());
+    let cast = taken.map_or(0, |taken| taken.ballots.len() + taken.refused());
+    if stored.is_delivered(RECORDED) && !erased && cast < effects {
+        findings.add(
+            BALLOT_MISSING,
+            &id,
+            format_args!("it was delivered and has {effects} effects, but cast {cast} ballots"),
+        );
     }
     let marked = taken.is_some_and(|taken| taken.retraction.is_some());
     if stored.is_retracted() && stored.is_delivered(RETRACTED) && !marked {
@@ -99,44 +104,47 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
             "it is marked as retracted, but nobody retracted it",
         );
     }
-    if let Some(ballot) = &taken.ballot
-        && let Some(difference) = difference(stored, ballot)
-    {
-        findings.add(
-            BALLOT_DIFFERS,
-            &id,
-            format_args!("the {difference} of its ballot differs from that of the feedback"),
-        );
+    for ballot in &taken.ballots {
+        if let Some(difference) = difference(stored, ballot) {
+            findings.add(
+                BALLOT_DIFFERS,
+                &id,
+                format_args!("the {difference} of its ballot differs from that of the feedback"),
+            );
+        }
     }
 }
 
-/// The first property in which a ballot differs from the one that the rules derive from its feedback.
-fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
+/// What the rules derive from a feedback. `None` where its scope does not fit its reporter.
+fn effects(stored: &Stored) -> Option<Vec<Proposal>> {
     let scope = if stored.is_redacted() {
         Scope::Global
     } else {
         stored.scope()
     };
-    let proposal = match scope_user(scope, stored.reporter().id.as_ref()) {
-        Ok(user) => stored.correction().proposal(stored.namespace(), user),
-        Err(_) => return Some("scope"),
+    let user = scope_user(scope, stored.reporter().id.as_ref()).ok()?;
+    Some(stored.correction().effects(stored.namespace(), user))
+}
+
+/// The first property in which a ballot differs from the one that the rules derive from its feedback.
+fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
+    let Some(effects) = effects(stored) else {
+        return Some("scope");
     };
-    let Proposal {
-        key,
-        value,
-        system_choice,
-        personal_data: _,
-    } = proposal;
-    let contest: ContestId = key.contest_id();
-    let (voter, identified) = stored.voter();
     // Of whom a correction of scope USER was is erased with its reporter.
     let is_nameless = stored.is_redacted() && stored.scope() == Scope::User;
+    let of_contest = effects
+        .iter()
+        .find(|effect| effect.key.contest_id() == ballot.contest);
+    let Some(effect) = of_contest.or(effects.first().filter(|_| is_nameless)) else {
+        return Some("contest");
+    };
+    let (voter, identified) = stored.voter();
     let cast = &ballot.ballot;
     let same = [
-        ("contest", is_nameless || ballot.contest == contest),
         (
             "candidate",
-            is_nameless || cast.candidate == value.candidate_id(contest),
+            is_nameless || cast.candidate == effect.value.candidate_id(ballot.contest),
         ),
         ("accept order", cast.accept_order == stored.accept_order()),
         ("voter", cast.voter == voter),
@@ -145,7 +153,7 @@ fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
         ("time", cast.received_at == stored.received_at()),
         (
             "system choice",
-            ballot.system_choice == system_choice.unwrap_or_default(),
+            ballot.system_choice == effect.system_choice.as_deref().unwrap_or_default(),
         ),
         ("trace context", ballot.traceparent == stored.traceparent()),
     ];

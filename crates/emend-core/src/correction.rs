@@ -67,7 +67,7 @@ pub struct Correction {
     pub choice: String,
 }
 
-/// What a correction proposes: one value in one contest.
+/// What a correction does to one contest: it proposes a value there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The contest.
@@ -118,11 +118,11 @@ impl Correction {
         violations.finish(parsed)
     }
 
-    /// What it proposes in `namespace`, for everybody or for one user.
-    pub fn proposal(&self, namespace: &Namespace, user: Option<UserId>) -> Proposal {
+    /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own.
+    pub fn effects(&self, namespace: &Namespace, user: Option<UserId>) -> Vec<Proposal> {
         let kind = self.form.kind();
         let for_everybody = user.is_none();
-        Proposal {
+        vec![Proposal {
             key: ResourceKey {
                 namespace: namespace.clone(),
                 kind,
@@ -138,7 +138,7 @@ impl Correction {
             system_choice: self.system_choice.clone(),
             personal_data: for_everybody
                 && (personal_data::found_in(&self.input) || personal_data::found_in(&self.choice)),
-        }
+        }]
     }
 }
 
@@ -163,12 +163,9 @@ mod tests {
         let namespace = Namespace::parse("fund-admin").unwrap();
         let verb = Correction::parse(Form::Verb, " Set up a CSA", "create_csa", "create_isda").unwrap();
         let mapping = Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_isda").unwrap();
-        let (verb, mapping) = (
-            verb.proposal(&namespace, None),
-            mapping.proposal(&namespace, None),
-        );
-        assert_eq!(verb.key, mapping.key);
-        assert_eq!(verb.value.learned, mapping.value.learned);
+        let (verb, mapping) = (verb.effects(&namespace, None), mapping.effects(&namespace, None));
+        assert_eq!(verb[0].key, mapping[0].key);
+        assert_eq!(verb[0].value.learned, mapping[0].value.learned);
     }
 
     #[test]
@@ -187,11 +184,8 @@ mod tests {
         let namespace = Namespace::parse("fund-admin").unwrap();
         let correction =
             Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail").unwrap();
-        assert!(correction.proposal(&namespace, None).personal_data);
-        assert!(
-            !correction
-                .proposal(&namespace, Some(UserId::parse("jane").unwrap()))
-                .personal_data
-        );
+        assert!(correction.effects(&namespace, None)[0].personal_data);
+        let jane = Some(UserId::parse("jane").unwrap());
+        assert!(!correction.effects(&namespace, jane)[0].personal_data);
     }
 }

@@ -29,6 +29,20 @@ pub enum OutcomeState {
     Refused,
 }
 
+impl OutcomeState {
+    /// How far a correction in this state has come towards what it wants; more is further.
+    fn advancement(self) -> u8 {
+        match self {
+            Self::Refused => 0,
+            Self::Rejected => 1,
+            Self::NoEffect => 2,
+            Self::Pending => 3,
+            Self::AwaitingReview => 4,
+            Self::Applied => 5,
+        }
+    }
+}
+
 /// The reason for the state of a candidate or correction, with a stable machine-readable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
@@ -149,9 +163,39 @@ pub struct Outcome {
     pub evaluated_at: Timestamp,
     /// The revision that this evaluation wrote; else that of the contest's current resource; 0 if there is none.
     pub revision: Revision,
+    /// The outcome of each effect of a correction that has several; empty for all others.
+    pub effects: Vec<Self>,
 }
 
 impl Outcome {
+    /// The outcome of a correction with these effects: that of the least advanced one, with the newest revision, and each
+    /// of them if there are several. `None` without any.
+    pub fn of_effects(mut effects: Vec<Self>) -> Option<Self> {
+        if effects.len() <= 1 {
+            return effects.pop();
+        }
+        let least = effects.iter().min_by_key(|effect| effect.state.advancement());
+        let mut outcome = least.cloned()?;
+        let applied = effects
+            .iter()
+            .filter(|effect| effect.state == OutcomeState::Applied);
+        outcome.message = format!(
+            "{} of {} apply. {}",
+            applied.count(),
+            effects.len(),
+            outcome.message
+        );
+        outcome.revision = effects
+            .iter()
+            .map(|effect| effect.revision)
+            .max()
+            .unwrap_or_default();
+        outcome.was_new = effects.iter().any(|effect| effect.was_new);
+        outcome.auto_applied = effects.iter().any(|effect| effect.auto_applied);
+        outcome.effects = effects;
+        Some(outcome)
+    }
+
     /// The outcome of a correction that supports `candidate`, after evaluation. If a revision is written, it is filled
     /// in later.
     pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
@@ -183,6 +227,7 @@ impl Outcome {
             message: String::new(),
             evaluated_at: now,
             revision: candidate.applied_revision,
+            effects: Vec::new(),
         };
         outcome.message = outcome.sentence(candidate.decision_reason.as_deref());
         outcome
@@ -223,6 +268,7 @@ impl Outcome {
             message: String::new(),
             evaluated_at: now,
             revision: Revision::default(),
+            effects: Vec::new(),
         };
         outcome.message = outcome.sentence(None);
         outcome

@@ -135,6 +135,7 @@ pub fn outcome(outcome: &Outcome) -> pb::Outcome {
         message: outcome.message.clone(),
         evaluated_at: Some(timestamp(outcome.evaluated_at)),
         revision: outcome.revision.0,
+        effects: outcome.effects.iter().map(self::outcome).collect(),
     }
 }
 

@@ -108,16 +108,17 @@ fn applied_once(world: &World, store: &MemoryStore, kept: &[StoredFeedback]) {
     if applied != events {
         world.violation(format!("{events} events were sent, {applied} applied"));
     }
-    let mut cast: BTreeMap<FeedbackId, (Ballot, bool)> = store
+    let mut cast: BTreeMap<(FeedbackId, ContestId), (Ballot, bool)> = store
         .cast()
         .into_iter()
-        .map(|new| (new.ballot.feedback_id, (new.ballot, new.retracted)))
+        .map(|new| ((new.ballot.feedback_id, new.contest), (new.ballot, new.retracted)))
         .collect();
     for kept in kept {
-        let (_, ballot) = ballot(kept);
-        match cast.remove(&kept.id) {
-            Some((found, retracted)) if found == ballot && retracted == kept.retracted => {}
-            found => world.violation(format!("the ballot of {kept:?} is {found:?}")),
+        for (contest, ballot) in ballots(kept) {
+            match cast.remove(&(kept.id, contest)) {
+                Some((found, retracted)) if found == ballot && retracted == kept.retracted => {}
+                found => world.violation(format!("the ballot of {kept:?} in {contest} is {found:?}")),
+            }
         }
     }
     if !cast.is_empty() {
@@ -125,30 +126,33 @@ fn applied_once(world: &World, store: &MemoryStore, kept: &[StoredFeedback]) {
     }
 }
 
-/// The ballot that a piece of feedback casts, and its contest.
-fn ballot(kept: &StoredFeedback) -> (ContestId, Ballot) {
+/// The ballots that a piece of feedback casts, and their contests.
+fn ballots(kept: &StoredFeedback) -> impl Iterator<Item = (ContestId, Ballot)> {
     let user = scope_user(kept.scope, kept.reporter.id.as_ref()).expect("it was accepted");
-    let proposal = kept.correction.proposal(&kept.namespace, user);
-    let contest = proposal.key.contest_id();
+    let effects = kept.correction.effects(&kept.namespace, user);
     let voter = kept.reporter.voter(&kept.caller);
-    let ballot = Ballot {
-        feedback_id: kept.id,
-        accept_order: kept.accept_order,
-        voter: voter.key(&kept.namespace),
-        identified: voter.is_identified(),
-        caller: kept.caller.clone(),
-        candidate: proposal.value.candidate_id(contest),
-        received_at: kept.received_at,
-    };
-    (contest, ballot)
+    effects.into_iter().map(move |effect| {
+        let contest = effect.key.contest_id();
+        let ballot = Ballot {
+            feedback_id: kept.id,
+            accept_order: kept.accept_order,
+            voter: voter.key(&kept.namespace),
+            identified: voter.is_identified(),
+            caller: kept.caller.clone(),
+            candidate: effect.value.candidate_id(contest),
+            received_at: kept.received_at,
+        };
+        (contest, ballot)
+    })
 }
 
 /// Checks that the feedback, recounted by the rules alone and in any order, gives the candidates' figures.
 fn votes(world: &World, store: &MemoryStore, kept: &[StoredFeedback]) {
     let mut contests: BTreeMap<ContestId, Vec<Ballot>> = BTreeMap::new();
     for kept in kept.iter().filter(|kept| !kept.retracted) {
-        let (contest, ballot) = ballot(kept);
-        contests.entry(contest).or_default().push(ballot);
+        for (contest, ballot) in ballots(kept) {
+            contests.entry(contest).or_default().push(ballot);
+        }
     }
     let mut proposed: BTreeMap<ContestId, Vec<emend_core::Candidate>> = BTreeMap::new();
     let mut policies: BTreeMap<ContestId, Policy> = BTreeMap::new();

@@ -269,7 +269,10 @@ impl OperatorAction {
         };
         let namespace = Namespace::parse(NAMESPACES[dice.below(2)]).expect("a namespace");
         let correction = Correction::parse(form, PHRASES[dice.below(3)], "", CHOICES[dice.below(3)]);
-        let proposal = correction.expect("a correction").proposal(&namespace, None);
+        let proposal = correction
+            .expect("a correction")
+            .effects(&namespace, None)
+            .remove(0);
         let actor = Actor::caller(Caller::parse("console").expect("a caller"));
         let proposed = world.learning_database.proposed();
         match dice.below(10) {

@@ -512,8 +512,10 @@ impl ::prost::Name for WhatWasLearned {
         "/emend.common.v1.WhatWasLearned".into()
     }
 }
-/// The result of evaluating one correction against the state at that time.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+/// The result of evaluating one correction against the state at that time. A correction with several effects has one outcome
+/// for each in `effects`; the other fields are then those of the least advanced effect (REFUSED, REJECTED, NO_EFFECT, PENDING,
+/// AWAITING_REVIEW, APPLIED), but for `was_new`, `auto_applied` (of any), `revision` (the newest) and `message`.
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Outcome {
     /// The state of the correction.
     #[prost(enumeration = "OutcomeState", tag = "1")]
@@ -561,6 +563,9 @@ pub struct Outcome {
     /// The revision that this evaluation wrote; else that of the contest's current resource; 0 if there is none.
     #[prost(int64, tag = "15")]
     pub revision: i64,
+    /// One per effect, in the correction's order, if it has several; empty for all others. Effects have no effects of their own.
+    #[prost(message, repeated, tag = "16")]
+    pub effects: ::prost::alloc::vec::Vec<Outcome>,
 }
 impl ::prost::Name for Outcome {
     const NAME: &'static str = "Outcome";

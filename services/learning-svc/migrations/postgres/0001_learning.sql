@@ -124,11 +124,11 @@ CREATE INDEX candidates_by_contest ON candidates (contest);
 -- each kind and status is counted here, not on the table with its values. A vote that changes no status does not touch it.
 CREATE INDEX candidates_listed ON candidates (namespace, kind, status, created_at, candidate_id);
 
--- One correction's support of a candidate. Of a voter's ballots in a contest that were not retracted the newest by accept
+-- One correction's support of a candidate; one ballot for each of its effects. Of a voter's ballots in a contest that were not retracted the newest by accept
 -- order is the live vote. A ballot names its candidate by id, because one whose retraction came first has a candidate that
 -- need not exist. Feedback ids are UUIDv7: new rows go to the end.
 CREATE TABLE ballots (
-    feedback_id   BYTEA PRIMARY KEY,
+    feedback_id   BYTEA NOT NULL,
     contest       BIGINT NOT NULL,
     candidate_id  BYTEA NOT NULL,
     accept_order  BIGINT NOT NULL,
@@ -140,7 +140,8 @@ CREATE TABLE ballots (
     received_at   BIGINT NOT NULL,
     retracted     INTEGER NOT NULL,
     system_choice TEXT NOT NULL,
-    traceparent   TEXT NOT NULL
+    traceparent   TEXT NOT NULL,
+    PRIMARY KEY (feedback_id, contest)
 );
 -- The newest ballots of a contest, for decisions; those of one candidate are picked from them.
 CREATE INDEX ballots_by_contest ON ballots (contest, accept_order);

@@ -38,8 +38,8 @@ pub struct Entry {
     pub feedback: FeedbackId,
     /// Its applied events.
     pub events: Vec<AppliedEvent>,
-    /// The ballot it cast.
-    pub ballot: Option<CastBallot>,
+    /// The ballots it cast, one for each effect that was not refused.
+    pub ballots: Vec<CastBallot>,
     /// The event that retracted it.
     pub retraction: Option<EventId>,
     /// The event that erased its personal parts.
@@ -49,17 +49,24 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether one of its events was refused for good, for size or a limit: then it left nothing.
-    pub fn was_refused(&self) -> bool {
-        self.events
+    /// How many effects of its events were refused for good, for size or a limit: those left nothing.
+    pub fn refused(&self) -> usize {
+        let outcomes = self
+            .events
             .iter()
-            .any(|event| event.outcome.state() == OutcomeState::Refused)
+            .flat_map(|event| match &*event.outcome.effects {
+                [] => std::slice::from_ref(&event.outcome),
+                effects => effects,
+            });
+        outcomes
+            .filter(|outcome| outcome.state() == OutcomeState::Refused)
+            .count()
     }
 
     /// Whether it is a vote cast by an import: its id says so, and no event brought it. feedback-svc does not know it.
     pub fn is_imported(&self) -> bool {
         self.events.is_empty()
-            && self.ballot.as_ref().is_some_and(|ballot| {
+            && matches!(&*self.ballots, [ballot] if {
                 let cast = &ballot.ballot;
                 self.feedback == vote_id_of(&cast.caller, ballot.contest, cast.candidate)
             })
@@ -68,7 +75,7 @@ impl Entry {
     /// Checks that its parts agree.
     pub fn check(&self, findings: &mut Findings) {
         let id = format!("feedback {}", self.feedback);
-        if let Some(ballot) = &self.ballot {
+        for ballot in &self.ballots {
             if ballot.retracted != self.retraction.is_some() {
                 let message = if ballot.retracted {
                     "its ballot does not count, but it is not marked as retracted"
@@ -77,6 +84,8 @@ impl Entry {
                 };
                 findings.add(BALLOT_RETRACTED, &id, message);
             }
+        }
+        if !self.ballots.is_empty() {
             if self.details == self.redaction.is_some() {
                 let message = if self.details {
                     "its personal parts were to be erased, but still exist"
@@ -97,10 +106,10 @@ impl Entry {
                 &id,
                 "the event of its retraction or redaction is not in the inbox",
             );
-        } else if self.ballot.is_some() && self.events.len() <= marks && !self.is_imported() {
+        } else if !self.ballots.is_empty() && self.events.len() <= marks && !self.is_imported() {
             findings.add(EFFECT_INBOX, &id, "the event of its ballot is not in the inbox");
         }
-        if !self.events.is_empty() && self.ballot.is_none() && marks == 0 && !self.was_refused() {
+        if !self.events.is_empty() && self.ballots.is_empty() && marks == 0 && self.refused() == 0 {
             findings.add(
                 INBOX_EFFECT,
                 &id,

@@ -61,7 +61,7 @@ pub struct Attribution {
 pub enum RevisionChoice {
     /// One of its own.
     Own,
-    /// The one shared by all `Shared` changes of this unit of work; at most 1,000 of them.
+    /// The one shared by all `Shared` changes since [`OpenContests::end_shared_revision`]; at most 1,000 of them.
     Shared,
 }
 
@@ -407,6 +407,11 @@ impl OpenContests {
         })
     }
 
+    /// Lets the next `Shared` change begin another revision.
+    pub fn end_shared_revision(&mut self) {
+        self.shared = None;
+    }
+
     /// Records the outcome of an event, to be stored with it. Returns its index in [`Written::outcomes`].
     pub fn answer(&mut self, event: EventId, feedback: FeedbackId, outcome: pb::Outcome) -> usize {
         self.answers.push((event, feedback, outcome));
@@ -497,7 +502,10 @@ impl OpenContests {
             }
         }
         for (event, feedback, mut outcome) in self.answers.drain(..) {
-            outcome.revision = written.settle(Revision(outcome.revision)).0;
+            let effects = outcome.effects.iter_mut().map(|effect| &mut effect.revision);
+            for revision in effects.chain([&mut outcome.revision]) {
+                *revision = written.settle(Revision(*revision)).0;
+            }
             writes.applied.push(InboxWrite {
                 event,
                 feedback,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
-    Proposal, Reason, Reporter, ReporterId, contest::VoterKey,
+    Proposal, Reason, Reporter, ReporterId, ResourceKey, contest::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::{CorruptRow, StoreError, retry_conflicts};
@@ -95,8 +95,8 @@ pub struct Recorded {
     pub reason: String,
     /// Context for the reviewer.
     pub context: BTreeMap<String, String>,
-    /// The value it proposes.
-    pub proposal: Proposal,
+    /// What it proposes, each in a contest of its own; at least one.
+    pub effects: Vec<Proposal>,
     /// Under which pseudonym its vote counts, if its personal parts were erased before it came.
     pub erased: Option<ErasedVoter>,
     /// When it was received.
@@ -197,13 +197,18 @@ impl App {
             return Ok((told.collect::<Result<_, Failure>>()?, false));
         }
         let of_erased = of_erased_users(&mut *tx, events).await?;
-        let keys = events.iter().filter_map(|event| match &event.what {
-            FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => None,
-            FeedbackChange::Recorded(recorded) => Some(recorded.proposal.key.clone()),
-            FeedbackChange::Retracted { .. } => {
-                seen.ballots.get(&event.feedback).map(|known| known.key.clone())
+        let keys = events.iter().flat_map(|event| -> Vec<ResourceKey> {
+            match &event.what {
+                FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => Vec::new(),
+                FeedbackChange::Recorded(recorded) => {
+                    recorded.effects.iter().map(|effect| effect.key.clone()).collect()
+                }
+                FeedbackChange::Retracted { .. } => {
+                    let known = seen.ballots.get(&event.feedback).into_iter().flatten();
+                    known.map(|known| known.key.clone()).collect()
+                }
+                FeedbackChange::Redacted { .. } | FeedbackChange::ReporterErased { .. } => Vec::new(),
             }
-            FeedbackChange::Redacted { .. } | FeedbackChange::ReporterErased { .. } => None,
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let unit = OpenContests::open(&mut *tx, &self.hot, now, keys, leaving).await?;
@@ -264,7 +269,7 @@ struct Group {
     /// What was said for a user alone before that user was erased.
     of_erased: HashSet<FeedbackId>,
     /// Ballots of this group, and stored ones it changed.
-    ballots: HashMap<FeedbackId, KnownBallot>,
+    ballots: HashMap<FeedbackId, Vec<KnownBallot>>,
     answered: HashMap<EventId, usize>,
     /// Whether something was erased.
     erases: bool,
@@ -279,17 +284,14 @@ impl Group {
             return Ok(Answer::Now(place));
         }
         let known = self.known(event.feedback);
-        if known
-            .as_ref()
-            .is_some_and(|known| known.key.namespace != event.namespace)
-        {
+        if known.iter().any(|known| known.key.namespace != event.namespace) {
             return Ok(Answer::Refused(Error::invalid(
                 "namespace",
                 "is not the namespace of this feedback",
             )));
         }
         let outcome = match &event.what {
-            FeedbackChange::Recorded(recorded) if known.is_none() => self.record(event, recorded)?,
+            FeedbackChange::Recorded(recorded) if known.is_empty() => self.record(event, recorded)?,
             FeedbackChange::Recorded(_) => {
                 return Ok(Answer::Refused(Error::AlreadyExists {
                     reason: "FEEDBACK_RECORDED",
@@ -297,7 +299,7 @@ impl Group {
                 }));
             }
             FeedbackChange::Retracted { caller, at } => self.retract(event, known, caller, *at)?,
-            FeedbackChange::Redacted { caller, at } => self.redact(event, known.as_ref(), caller, *at),
+            FeedbackChange::Redacted { caller, at } => self.redact(event, known.first(), caller, *at),
             FeedbackChange::ReporterErased { .. } => {
                 return Ok(Answer::Refused(Error::internal(
                     "an erasure is not applied in a group",
@@ -309,49 +311,74 @@ impl Group {
         Ok(Answer::Now(place))
     }
 
-    /// The current ballot of a feedback.
-    fn known(&self, feedback: FeedbackId) -> Option<KnownBallot> {
+    /// The current ballots of a feedback.
+    fn known(&self, feedback: FeedbackId) -> Vec<KnownBallot> {
         self.ballots
             .get(&feedback)
             .or_else(|| self.seen.ballots.get(&feedback))
             .cloned()
+            .unwrap_or_default()
     }
 
     fn record(&mut self, event: &IngestEvent, recorded: &Recorded) -> Result<pb::Outcome, Failure> {
-        let Recorded { proposal, caller, .. } = recorded;
-        let contest = proposal.key.contest_id();
-        let policy = self.unit.policy(&proposal.key);
-        let candidate = proposal.value.candidate_id(contest);
+        let choice = self.revision_for(recorded.effects.len());
+        let mut outcomes = Vec::with_capacity(recorded.effects.len());
+        for effect in &recorded.effects {
+            outcomes.push(self.record_effect(event, recorded, effect, choice)?);
+        }
+        // Personal parts are stored unless their erasure was requested before they arrived, or nothing else is.
+        if self.ballots.contains_key(&event.feedback) && !self.redacted.contains(&event.feedback) {
+            self.unit.votes.details.push(BallotDetails {
+                feedback: event.feedback,
+                reporter: recorded.reporter.clone(),
+                query_id: recorded.query_id.clone(),
+                reason: recorded.reason.clone(),
+                context: recorded.context.clone(),
+            });
+        }
+        of_effects(outcomes, event)
+    }
+
+    /// All that one event changes becomes visible together.
+    fn revision_for(&mut self, effects: usize) -> RevisionChoice {
+        if effects > 1 {
+            self.unit.end_shared_revision();
+            RevisionChoice::Shared
+        } else {
+            RevisionChoice::Own
+        }
+    }
+
+    fn record_effect(
+        &mut self,
+        event: &IngestEvent,
+        recorded: &Recorded,
+        effect: &Proposal,
+        choice: RevisionChoice,
+    ) -> Result<Outcome, Failure> {
+        let contest = effect.key.contest_id();
+        let policy = self.unit.policy(&effect.key);
+        let candidate = effect.value.candidate_id(contest);
         let without_effect = |state, reason| {
-            let risk = policy.risk_for(proposal.key.user.is_some());
+            let risk = policy.risk_for(effect.key.user.is_some());
             let threshold = policy.threshold_for(risk);
-            Outcome::without_effect(
-                state,
-                reason,
-                candidate,
-                &proposal.value,
-                risk,
-                threshold,
-                self.now,
-            )
+            Outcome::without_effect(state, reason, candidate, &effect.value, risk, threshold, self.now)
         };
         if self.of_erased.contains(&event.feedback) {
-            let outcome = without_effect(OutcomeState::Refused, Reason::Erased);
-            return Ok(render::outcome(&outcome));
+            return Ok(without_effect(OutcomeState::Refused, Reason::Erased));
         }
-        if self.unit.check_size(&proposal.key, &proposal.value).is_err()
-            || !self.unit.check_candidates(contest, &proposal.value)
+        if self.unit.check_size(&effect.key, &effect.value).is_err()
+            || !self.unit.check_candidates(contest, &effect.value)
         {
-            let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);
-            return Ok(render::outcome(&outcome));
+            return Ok(without_effect(OutcomeState::Refused, Reason::ResourceLimit));
         }
-        let voter = recorded.voter(&proposal.key.namespace);
+        let voter = recorded.voter(&event.namespace);
         let ballot = Ballot {
             feedback_id: event.feedback,
             accept_order: event.accept_order,
             voter: voter.key,
             identified: voter.identified,
-            caller: caller.clone(),
+            caller: recorded.caller.clone(),
             candidate,
             received_at: recorded.received_at,
         };
@@ -362,81 +389,67 @@ impl Group {
         } else {
             let happened = Event::Recorded {
                 ballot: ballot.clone(),
-                value: proposal.value.clone(),
+                value: effect.value.clone(),
                 origin: Origin::Votes,
-                personal_data: proposal.personal_data,
+                personal_data: effect.personal_data,
             };
-            let attribution = attribution(event, caller, recorded.received_at);
-            let made = self
-                .unit
-                .decide(contest, &happened, &attribution, RevisionChoice::Own);
+            let attribution = attribution(event, &recorded.caller, recorded.received_at);
+            let made = self.unit.decide(contest, &happened, &attribution, choice);
             outcome_of(made, event)?
         };
-        self.keep(event, recorded, ballot, retracted);
-        Ok(render::outcome(&outcome))
+        self.keep(event, effect, ballot, retracted);
+        Ok(outcome)
     }
 
-    /// Stores the ballot, and its personal parts unless their erasure was requested before they arrived.
-    fn keep(&mut self, event: &IngestEvent, recorded: &Recorded, ballot: Ballot, retracted: bool) {
-        let key = recorded.proposal.key.clone();
+    /// Stores the ballot of an effect.
+    fn keep(&mut self, event: &IngestEvent, effect: &Proposal, ballot: Ballot, retracted: bool) {
         self.unit.votes.ballots.push(NewBallot {
-            contest: key.contest_id(),
+            contest: effect.key.contest_id(),
             ballot: ballot.clone(),
             retracted,
-            system_choice: recorded.proposal.system_choice.clone().unwrap_or_default(),
+            system_choice: effect.system_choice.clone().unwrap_or_default(),
             traceparent: event.traceparent.clone(),
         });
-        if !self.redacted.contains(&event.feedback) {
-            self.unit.votes.details.push(BallotDetails {
-                feedback: event.feedback,
-                reporter: recorded.reporter.clone(),
-                query_id: recorded.query_id.clone(),
-                reason: recorded.reason.clone(),
-                context: recorded.context.clone(),
-            });
-        }
-        let known = KnownBallot {
-            key,
+        self.ballots.entry(event.feedback).or_default().push(KnownBallot {
+            key: effect.key.clone(),
             ballot,
             retracted,
-        };
-        self.ballots.insert(event.feedback, known);
+        });
     }
 
     fn retract(
         &mut self,
         event: &IngestEvent,
-        known: Option<KnownBallot>,
+        mut known: Vec<KnownBallot>,
         caller: &Caller,
         at: Timestamp,
     ) -> Result<pb::Outcome, Failure> {
         if self.retracted.insert(event.feedback) {
             self.unit.marks.retractions.push(mark(event, caller, at));
         }
-        match known {
-            Some(known) if !known.retracted => {
-                let contest = known.key.contest_id();
-                let happened = Event::Retracted {
-                    ballot: known.ballot.clone(),
-                };
-                let attribution = attribution(event, caller, at);
-                let made = self
-                    .unit
-                    .decide(contest, &happened, &attribution, RevisionChoice::Own);
-                self.unit.votes.retracted.push(event.feedback);
-                let retracted = KnownBallot {
-                    retracted: true,
-                    ..known
-                };
-                self.ballots.insert(event.feedback, retracted);
-                Ok(render::outcome(&outcome_of(made, event)?))
-            }
-            known => Ok(self.nothing_more(
-                known.as_ref(),
+        if known.iter().all(|known| known.retracted) {
+            return Ok(self.nothing_more(
+                known.first(),
                 Reason::Retracted.name(),
                 "Taken back: it does not count.",
-            )),
+            ));
         }
+        let choice = self.revision_for(known.len());
+        let attribution = attribution(event, caller, at);
+        let mut outcomes = Vec::with_capacity(known.len());
+        for known in &mut known {
+            let happened = Event::Retracted {
+                ballot: known.ballot.clone(),
+            };
+            let made = self
+                .unit
+                .decide(known.key.contest_id(), &happened, &attribution, choice);
+            outcomes.push(outcome_of(made, event)?);
+            known.retracted = true;
+        }
+        self.unit.votes.retracted.push(event.feedback);
+        self.ballots.insert(event.feedback, known);
+        of_effects(outcomes, event)
     }
 
     fn redact(
@@ -501,7 +514,11 @@ impl IngestEvent {
 
 impl Recorded {
     fn is_own(&self) -> bool {
-        self.proposal.key.user.is_some() || self.erased.is_some_and(|voter| voter.own)
+        self.is_for_a_user() || self.erased.is_some_and(|voter| voter.own)
+    }
+
+    fn is_for_a_user(&self) -> bool {
+        self.effects.iter().any(|effect| effect.key.user.is_some())
     }
 
     /// The voter, by its pseudonym.
@@ -511,7 +528,7 @@ impl Recorded {
             ErasedVoter {
                 key: voter.key(namespace),
                 identified: voter.is_identified(),
-                own: self.proposal.key.user.is_some(),
+                own: self.is_for_a_user(),
             }
         })
     }
@@ -570,6 +587,13 @@ fn outcome_of(made: Result<Decided, emend_core::Refusal>, event: &IngestEvent) -
     let made = made.map_err(|refusal| refused(&refusal, &event.feedback.to_string()))?;
     made.outcome
         .ok_or_else(|| Error::internal(format!("feedback {} has no outcome", event.feedback)).into())
+}
+
+/// The outcome of an event from those of its effects.
+fn of_effects(outcomes: Vec<Outcome>, event: &IngestEvent) -> Result<pb::Outcome, Failure> {
+    let outcome = Outcome::of_effects(outcomes)
+        .ok_or_else(|| Error::internal(format!("feedback {} has no effect", event.feedback)))?;
+    Ok(render::outcome(&outcome))
 }
 
 pub(crate) fn told_before(seen: &Seen, event: EventId) -> Result<pb::Outcome, Failure> {

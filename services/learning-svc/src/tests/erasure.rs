@@ -121,7 +121,7 @@ async fn a_vote_whose_reporter_was_erased_before_it_came_counts_under_the_pseudo
             unreachable!("it was recorded")
         };
         let voter = recorded.reporter.voter(&recorded.caller).key(&namespace());
-        let own = recorded.proposal.key.user.take().is_some();
+        let own = recorded.effects[0].key.user.take().is_some();
         recorded.reporter = emend_core::Reporter::default();
         recorded.erased = Some(ErasedVoter {
             key: voter,

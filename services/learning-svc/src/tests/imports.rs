@@ -45,7 +45,7 @@ fn row(line: usize, phrase: &str, verb: &str) -> Row {
     let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
     Row {
         line: i64::try_from(line).unwrap(),
-        proposal: correction.proposal(&namespace(), None),
+        proposal: correction.effects(&namespace(), None).remove(0),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rules of learning as the use cases keep them, on both databases.
 
 mod concurrency;
+mod effects;
 mod erasure;
 mod events;
 mod hot;

@@ -211,7 +211,8 @@ fn rows(verb: &str, phrases: &[&str]) -> Vec<Row> {
         line: i64::try_from(line).unwrap() + 1,
         proposal: Correction::parse(Form::PhraseMapping, phrase, "", verb)
             .unwrap()
-            .proposal(&namespace(), None),
+            .effects(&namespace(), None)
+            .remove(0),
     };
     phrases.iter().enumerate().map(row).collect()
 }

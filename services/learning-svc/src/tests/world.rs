@@ -126,7 +126,7 @@ impl World {
                 query_id: "q-1".to_owned(),
                 reason: "because".to_owned(),
                 context: BTreeMap::from([("topic".to_owned(), "funds".to_owned())]),
-                proposal: correction.proposal(&namespace(), user),
+                effects: correction.effects(&namespace(), user),
                 received_at: self.clock.now(),
                 erased: None,
             })),
@@ -136,6 +136,22 @@ impl World {
     /// A feedback that maps a phrase to a verb.
     pub(crate) fn phrase(&self, reporter: &str, phrase: &str, verb: &str) -> IngestEvent {
         self.feedback(reporter, Form::PhraseMapping, phrase, verb)
+    }
+
+    /// A feedback with an effect for each phrase: it maps to that verb.
+    pub(crate) fn several(&self, reporter: &str, phrases: &[&str], verb: &str) -> IngestEvent {
+        let mut event = self.phrase(reporter, phrases[0], verb);
+        let FeedbackChange::Recorded(recorded) = &mut event.what else {
+            unreachable!("it was recorded")
+        };
+        recorded.effects = phrases
+            .iter()
+            .flat_map(|phrase| {
+                let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+                correction.effects(&namespace(), None)
+            })
+            .collect();
+        event
     }
 
     pub(crate) fn retraction(&self, of: &IngestEvent) -> IngestEvent {
@@ -211,13 +227,13 @@ pub(crate) async fn verb(app: &App, phrase: &str) -> Option<String> {
 
 pub(crate) fn key(form: Form, input: &str, choice: &str) -> ResourceKey {
     let correction = Correction::parse(form, input, "", choice).unwrap();
-    correction.proposal(&namespace(), None).key
+    correction.effects(&namespace(), None).remove(0).key
 }
 
 /// The candidate that maps a phrase to a verb.
 pub(crate) fn candidate_id(phrase: &str, verb: &str) -> CandidateId {
     let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
-    let proposal = correction.proposal(&namespace(), None);
+    let proposal = correction.effects(&namespace(), None).remove(0);
     proposal.value.candidate_id(proposal.key.contest_id())
 }
 
@@ -276,7 +292,7 @@ pub(crate) fn rejection() -> Verdict {
 /// A person sets the verb of a phrase.
 pub(crate) fn put(phrase: &str, verb: &str) -> Put {
     let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
-    let proposal = correction.proposal(&namespace(), None);
+    let proposal = correction.effects(&namespace(), None).remove(0);
     Put {
         key: proposal.key,
         value: proposal.value,

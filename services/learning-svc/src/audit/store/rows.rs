@@ -239,6 +239,14 @@ impl EntryRow {
                 .map(|event| at.uuid("event_id", event).map(EventId))
                 .transpose()
         };
+        let mut ballots: Vec<CastBallot> = Vec::new();
+        for row in rows {
+            if let Some(ballot) = row.ballot()?
+                && !ballots.iter().any(|known| known.contest == ballot.contest)
+            {
+                ballots.push(ballot);
+            }
+        }
         let first = &rows[0];
         Ok(Entry {
             feedback,
@@ -246,7 +254,7 @@ impl EntryRow {
             retraction: mark("retraction_marks", &first.retraction)?,
             redaction: mark("redaction_marks", &first.redaction)?,
             details: first.details != 0,
-            ballot: first.ballot()?,
+            ballots,
         })
     }
 

@@ -59,7 +59,7 @@ fn correction(phrase: &str) -> Correction {
 }
 
 fn key(phrase: &str) -> ResourceKey {
-    correction(phrase).proposal(&namespace(), None).key
+    correction(phrase).effects(&namespace(), None).remove(0).key
 }
 
 async fn create(tx: &mut dyn UnitOfWork, keys: &[&ResourceKey]) {
@@ -219,7 +219,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
             query_id: String::new(),
             reason: String::new(),
             context: std::collections::BTreeMap::new(),
-            proposal: correction(phrase).proposal(&namespace(), None),
+            effects: correction(phrase).effects(&namespace(), None),
             received_at: NOW,
             erased: None,
         })),
@@ -298,7 +298,7 @@ async fn candidates_are_counted_by_kind_and_status() {
         let mut event = event(order, phrase);
         if let FeedbackChange::Recorded(recorded) = &mut event.what {
             let said = Correction::parse(form, phrase, "", "choice").unwrap();
-            recorded.proposal = said.proposal(&namespace(), None);
+            recorded.effects = said.effects(&namespace(), None);
         }
         event
     };
@@ -347,7 +347,10 @@ async fn only_so_many_kinds_in_namespaces_hold_resources() {
     let app = app(&store);
     let put_in = |namespace: &str| Put {
         key: key_of(namespace),
-        value: correction("phrase").proposal(&self::namespace(), None).value,
+        value: correction("phrase")
+            .effects(&self::namespace(), None)
+            .remove(0)
+            .value,
         etag: None,
         reason: None,
         actor: Actor::caller(emend_core::Caller::system()),

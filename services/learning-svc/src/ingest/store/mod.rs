@@ -23,8 +23,8 @@ pub struct Seen {
     pub retracted: Vec<FeedbackId>,
     /// Feedbacks with a redaction mark.
     pub redacted: Vec<FeedbackId>,
-    /// Feedbacks that have a ballot.
-    pub ballots: HashMap<FeedbackId, KnownBallot>,
+    /// The ballots of feedbacks that have any.
+    pub ballots: HashMap<FeedbackId, Vec<KnownBallot>>,
 }
 
 /// A retraction or redaction, kept for feedback that arrives late.

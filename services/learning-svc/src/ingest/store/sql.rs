@@ -25,7 +25,11 @@ impl InboxRepository for Work {
 
     async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen> {
         let mut seen = Seen::default();
-        for (events, feedback) in pair_up(events, feedback) {
+        // Asked for twice, a feedback would be answered once for each batch that it is in.
+        let mut feedback = feedback.to_vec();
+        feedback.sort_unstable();
+        feedback.dedup();
+        for (events, feedback) in pair_up(events, &feedback) {
             let mut query =
                 QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
             push_list(&mut query, events.iter().map(|id| id.0));
@@ -48,9 +52,12 @@ impl InboxRepository for Work {
                  FROM ballots AS b JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
             );
             push_list(&mut query, feedback.iter().map(|id| id.0));
+            // The order in which they are locked.
+            query.push(" ORDER BY c.contest_id");
             for row in self.rows::<KnownBallotRow>(query).await? {
                 let known = row.parse()?;
-                seen.ballots.insert(known.ballot.feedback_id, known);
+                let of_feedback = seen.ballots.entry(known.ballot.feedback_id).or_default();
+                of_feedback.push(known);
             }
         }
         Ok(seen)

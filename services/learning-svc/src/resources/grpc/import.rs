@@ -289,7 +289,7 @@ impl Upload {
         let parsed = (|| {
             Some(Row {
                 line: row.line,
-                proposal: correction?.proposal(&self.namespace, user?),
+                proposal: correction?.effects(&self.namespace, user?).remove(0),
             })
         })();
         violations.finish(parsed)

@@ -38,7 +38,7 @@ pub(super) struct Tables {
     /// The candidates of each contest.
     pub(super) proposed: OrdMap<ContestId, OrdSet<CandidateId>>,
     pub(super) candidates: OrdMap<CandidateId, CandidateWrite>,
-    pub(super) ballots: OrdMap<FeedbackId, NewBallot>,
+    pub(super) ballots: OrdMap<(FeedbackId, ContestId), NewBallot>,
     pub(super) details: OrdMap<FeedbackId, BallotDetails>,
     pub(super) transitions: OrdMap<(CandidateId, i64), TransitionWrite>,
     pub(super) resources: OrdMap<ContestId, (ResourceWrite, i64)>,
@@ -154,7 +154,9 @@ impl Tables {
             self.contests.insert(contest.key.contest_id(), row);
         }
         for new in &writes.ballots {
-            let before = self.ballots.insert(new.ballot.feedback_id, new.clone());
+            let before = self
+                .ballots
+                .insert((new.ballot.feedback_id, new.contest), new.clone());
             if before.is_some() && !forgetful {
                 return Err(unique_violation("ballots"));
             }
@@ -163,8 +165,16 @@ impl Tables {
             self.details.insert(details.feedback, details.clone());
         }
         for retracted in &writes.retracted {
-            if let Some(ballot) = self.ballots.get_mut(retracted) {
-                ballot.retracted = true;
+            let cast: Vec<_> = self.ballots_of(*retracted).cloned().collect();
+            for new in cast {
+                let key = (*retracted, new.contest);
+                self.ballots.insert(
+                    key,
+                    NewBallot {
+                        retracted: true,
+                        ..new
+                    },
+                );
             }
         }
         for erased in &writes.erased {
@@ -289,6 +299,13 @@ impl Tables {
             .flatten()
             .filter_map(|id| self.candidates.get(id))
             .collect()
+    }
+
+    /// The ballots of a feedback, in the order of their contests' ids.
+    pub(super) fn ballots_of(&self, feedback: FeedbackId) -> impl Iterator<Item = &NewBallot> {
+        let first = (feedback, ContestId(uuid::Uuid::nil()));
+        let last = (feedback, ContestId(uuid::Uuid::max()));
+        self.ballots.range(first..=last).map(|(_, new)| new)
     }
 
     pub(super) fn newest_ballots(&self, contest: ContestId, limit: u32) -> Vec<Ballot> {

@@ -1,6 +1,9 @@
 //! The unit of work in memory: keeps its writes to itself until it commits, and holds its locks until it ends.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use emend_core::{Ballot, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision};
@@ -194,22 +197,21 @@ impl InboxRepository for Work {
                     seen.outcomes.insert(*id, entry.outcome.clone());
                 }
             }
-            for id in feedback {
+            for id in feedback.iter().collect::<BTreeSet<_>>() {
                 if tables.retraction_marks.contains_key(id) && !forgets_marks {
                     seen.retracted.push(*id);
                 }
                 if tables.redaction_marks.contains_key(id) {
                     seen.redacted.push(*id);
                 }
-                if let Some(new) = tables.ballots.get(id).filter(|_| !forgets_inbox)
-                    && let Some(row) = tables.contests.get(&new.contest)
-                {
-                    let known = KnownBallot {
-                        key: row.key.clone(),
-                        ballot: new.ballot.clone(),
-                        retracted: new.retracted,
-                    };
-                    seen.ballots.insert(*id, known);
+                for new in tables.ballots_of(*id).filter(|_| !forgets_inbox) {
+                    if let Some(row) = tables.contests.get(&new.contest) {
+                        seen.ballots.entry(*id).or_default().push(KnownBallot {
+                            key: row.key.clone(),
+                            ballot: new.ballot.clone(),
+                            retracted: new.retracted,
+                        });
+                    }
                 }
             }
             Ok(seen)
