@@ -1,5 +1,5 @@
-//! `cargo xtask test`, in two tiers: what everybody runs before a commit, and everything that CI runs. Provides PostgreSQL and third-party clients to the tests, and makes sure
-//! that skipped tests are neither overlooked nor, in CI, accepted.
+//! `cargo xtask test`, in two tiers: what everybody runs before a commit, and everything that CI runs. Provides PostgreSQL
+//! and third-party clients to the tests, and makes sure that skipped tests are neither overlooked nor, in CI, accepted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

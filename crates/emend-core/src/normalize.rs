@@ -92,8 +92,16 @@ fn fold_white_space(text: &str) -> String {
     folded
 }
 
+/// Normalization Form C: one encoding for texts that are equal to a reader (Unicode Standard Annex #15).
+pub fn compose(raw: &str) -> Cow<'_, str> {
+    if raw.is_ascii() {
+        return Cow::Borrowed(raw);
+    }
+    ComposingNormalizer::new_nfc().normalize(raw)
+}
+
 /// `Default_Ignorable_Code_Point` (Unicode `DerivedCoreProperties`): invisible, so it must not distinguish two phrases.
-fn is_default_ignorable(c: char) -> bool {
+pub(crate) fn is_default_ignorable(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
         | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'

@@ -27,18 +27,21 @@ pub enum OutcomeState {
     NoEffect,
     /// Cannot be learned.
     Refused,
+    /// A retraction withdrew the value: it applies no longer.
+    Withdrawn,
 }
 
 impl OutcomeState {
     /// How far a correction in this state has come towards what it wants; more is further.
     fn advancement(self) -> u8 {
         match self {
-            Self::Refused => 0,
-            Self::Rejected => 1,
-            Self::NoEffect => 2,
-            Self::Pending => 3,
-            Self::AwaitingReview => 4,
-            Self::Applied => 5,
+            Self::Withdrawn => 0,
+            Self::Refused => 1,
+            Self::Rejected => 2,
+            Self::NoEffect => 3,
+            Self::Pending => 4,
+            Self::AwaitingReview => 5,
+            Self::Applied => 6,
         }
     }
 }
@@ -112,7 +115,7 @@ impl Reason {
         match self {
             Self::BelowThreshold => "it has too few confirmations",
             Self::Rivals => "other answers have too many supporters",
-            Self::Pinned => "a person set the current value",
+            Self::Pinned => "a person decided what applies",
             Self::HighRisk => "its risk is high",
             Self::Reverted => "it was reverted before",
             Self::Deleted => "it was deleted before",
@@ -233,9 +236,13 @@ impl Outcome {
         outcome
     }
 
-    /// The same figures, for a reporter who retracted a correction.
-    pub(crate) fn of_a_retraction(mut self) -> Self {
-        self.state = OutcomeState::NoEffect;
+    /// The same figures, for a reporter who retracted a correction, which `withdrew` the value or did not.
+    pub(crate) fn of_a_retraction(mut self, withdrew: bool) -> Self {
+        self.state = if withdrew {
+            OutcomeState::Withdrawn
+        } else {
+            OutcomeState::NoEffect
+        };
         self.reason = Some(Reason::Retracted);
         self.confirmations_needed = 0;
         self.message = self.sentence(None);
@@ -298,6 +305,7 @@ impl Outcome {
             }
             OutcomeState::NoEffect => format!("Without effect: {what}; {}.", why()),
             OutcomeState::Refused => format!("Not learned: {what}; {}.", why()),
+            OutcomeState::Withdrawn => format!("Withdrawn: {what}. It applies no longer: {}.", why()),
         }
     }
 }

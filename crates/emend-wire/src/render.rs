@@ -113,6 +113,7 @@ pub fn outcome(outcome: &Outcome) -> pb::Outcome {
             OutcomeState::Rejected => pb::OutcomeState::Rejected,
             OutcomeState::NoEffect => pb::OutcomeState::NoEffect,
             OutcomeState::Refused => pb::OutcomeState::Refused,
+            OutcomeState::Withdrawn => pb::OutcomeState::Withdrawn,
         } as i32,
         reason: outcome
             .reason

@@ -157,7 +157,8 @@ both_databases! {
         let retracted = feedback.retract(&last).await;
         assert!(retracted.retracted_at.is_some());
         let outcome = retracted.outcome.unwrap();
-        assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+        assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::Withdrawn, "RETRACTED"));
+        assert_eq!(outcome.revision, learning.head().await);
         assert_eq!(learning.verb_for(PHRASE).await, "");
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         assert_eq!(candidate.status(), CandidateStatus::Withdrawn);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use emend_core::{
     NormalizedKey, Revision, Scope,
     lookup::{self, Match},
+    normalize::compose,
 };
 
 /// The score of every learned answer.
@@ -47,7 +48,8 @@ impl<'a> Lookup<'a> {
 
     /// Whether this choice must never be offered for this phrase.
     pub fn is_prohibited(&self, choice: &str) -> bool {
-        contains(self.user_prohibited, choice) || contains(self.global_prohibited, choice)
+        let choice = compose(choice);
+        contains(self.user_prohibited, &choice) || contains(self.global_prohibited, &choice)
     }
 
     /// Whether the backend should ask its user: nothing was learned, and of its candidates that are not prohibited

@@ -471,7 +471,8 @@ impl<'a> Evaluation<'a> {
             let promoted = matches!(&resource, Some(ResourceChange::Put { candidate, .. }) if *candidate == reported.candidate);
             let mut outcome = Outcome::of(candidate, reported.was_new, promoted && !reported.retracted, self.now);
             if reported.retracted {
-                outcome = outcome.of_a_retraction();
+                let applied = self.applied_before == Some(reported.candidate);
+                outcome = outcome.of_a_retraction(applied && candidate.status != Status::Applied);
             }
             Some(outcome)
         });

@@ -7,6 +7,7 @@ mod prohibition;
 use std::fmt;
 
 use crate::{
+    normalize::{compose, is_default_ignorable},
     policy::RiskLevel,
     violation::{Invalid, bounded_text},
 };
@@ -83,14 +84,42 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A verb or entity id: 1 to 256 characters, trimmed only, never normalised.
+/// A verb or entity id: 1 to 256 characters, trimmed and in NFC, without invisible characters, so that what looks alike is
+/// one choice. Case and width are kept.
 pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
-    bounded_text(raw, 1, 256)
+    let text = bounded_text(&compose(raw), 1, 256)?;
+    match text.chars().find(|&c| is_default_ignorable(c)) {
+        None => Ok(text),
+        Some(invisible) => Err(Invalid::new(format!(
+            "must not contain invisible characters, has U+{:04X}",
+            invisible as u32
+        ))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn choices_that_look_alike_are_one() {
+        assert_eq!(parse_choice(" cafe\u{301} "), parse_choice("caf\u{e9}"));
+        assert_ne!(parse_choice("Caf\u{e9}"), parse_choice("caf\u{e9}"));
+    }
+
+    #[test]
+    fn invisible_characters_in_choices_are_refused_by_number() {
+        for invisible in [
+            '\u{200B}', '\u{200D}', '\u{FEFF}', '\u{202E}', '\u{AD}', '\u{FE0F}',
+        ] {
+            let refused = parse_choice(&format!("create{invisible}csa")).unwrap_err();
+            let expected = format!(
+                "must not contain invisible characters, has U+{:04X}",
+                invisible as u32
+            );
+            assert_eq!(refused.0, expected);
+        }
+    }
 
     #[test]
     fn names_and_numbers_of_kinds_are_unique() {

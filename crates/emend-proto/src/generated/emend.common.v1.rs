@@ -366,7 +366,8 @@ impl ::prost::Name for Reporter {
         "/emend.common.v1.Reporter".into()
     }
 }
-/// What a reporter says is wrong and, where known, what is right.
+/// What a reporter says is wrong and, where known, what is right. Verbs, entity ids and forbidden choices are trimmed and
+/// brought into Normalization Form C; one with an invisible character (U+200B, U+202E …) is INVALID_ARGUMENT.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
@@ -513,8 +514,8 @@ impl ::prost::Name for WhatWasLearned {
     }
 }
 /// The result of evaluating one correction against the state at that time. A correction with several effects has one outcome
-/// for each in `effects`; the other fields are then those of the least advanced effect (REFUSED, REJECTED, NO_EFFECT, PENDING,
-/// AWAITING_REVIEW, APPLIED), but for `was_new`, `auto_applied` (of any), `revision` (the newest) and `message`.
+/// for each in `effects`; the other fields are then those of the least advanced effect (WITHDRAWN, REFUSED, REJECTED,
+/// NO_EFFECT, PENDING, AWAITING_REVIEW, APPLIED), but for `was_new`, `auto_applied` (of any), `revision` (the newest) and `message`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Outcome {
     /// The state of the correction.
@@ -618,6 +619,8 @@ pub enum OutcomeState {
     NoEffect = 5,
     /// Cannot be learned; `reason` says why.
     Refused = 6,
+    /// A retraction left the value with too few supporters: from `revision` on, nodes no longer answer with it.
+    Withdrawn = 7,
 }
 impl OutcomeState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -633,6 +636,7 @@ impl OutcomeState {
             Self::Rejected => "OUTCOME_STATE_REJECTED",
             Self::NoEffect => "OUTCOME_STATE_NO_EFFECT",
             Self::Refused => "OUTCOME_STATE_REFUSED",
+            Self::Withdrawn => "OUTCOME_STATE_WITHDRAWN",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -645,6 +649,7 @@ impl OutcomeState {
             "OUTCOME_STATE_REJECTED" => Some(Self::Rejected),
             "OUTCOME_STATE_NO_EFFECT" => Some(Self::NoEffect),
             "OUTCOME_STATE_REFUSED" => Some(Self::Refused),
+            "OUTCOME_STATE_WITHDRAWN" => Some(Self::Withdrawn),
             _ => None,
         }
     }

@@ -330,7 +330,7 @@ pub(crate) fn token(query: QueryHash, position: CandidatePosition) -> String {
 }
 
 fn position(bytes: &[u8]) -> Result<CandidatePosition, emend_core::Invalid> {
-    let bad = || emend_core::Invalid::new("is not a token of this list");
+    let bad = || emend_core::Invalid::new("is not a page token of this list");
     let (created_at, id) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
     Ok(CandidatePosition {
         created_at: i64::from_le_bytes(*created_at),

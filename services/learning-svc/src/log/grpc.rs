@@ -41,7 +41,7 @@ impl Place {
                     skipped: usize::try_from(skipped).ok()?,
                 })
             })
-            .ok_or_else(|| Invalid::new("is not a token of this list"))
+            .ok_or_else(|| Invalid::new("is not a page token of this list"))
     }
 
     /// The token that names this place; empty at the newest revision of all.

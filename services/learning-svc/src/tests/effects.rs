@@ -71,8 +71,8 @@ async fn a_retraction_takes_back_every_effect_in_one_revision(world: &World) {
     let app = world.instance().await;
     let events = three_votes(world, &app).await;
     let outcome = one(&app, &world.retraction(&events[1])).await;
-    assert_eq!(effects(&outcome), [OutcomeState::NoEffect; 3]);
-    assert_eq!(outcome.revision, 2);
+    assert_eq!(effects(&outcome), [OutcomeState::Withdrawn; 3]);
+    assert_eq!((state(&outcome), outcome.revision), (OutcomeState::Withdrawn, 2));
     assert_eq!(head(&app).await, 2);
     for phrase in PHRASES {
         assert_eq!(verb(&app, phrase).await, None);

@@ -37,7 +37,7 @@ async fn retraction_below_the_threshold_withdraws(world: &World) {
     let outcome = one(&app, &world.retraction(&events[1])).await;
     assert_eq!(
         (state(&outcome), outcome.reason.as_str()),
-        (OutcomeState::NoEffect, "RETRACTED")
+        (OutcomeState::Withdrawn, "RETRACTED")
     );
     assert_eq!(outcome.revision, 2);
     assert_eq!(verb(&app, "p").await, None);

@@ -151,7 +151,7 @@ fn position(hash: QueryHash, token: &str) -> Result<Option<common::ResourceKey>,
     };
     common::ResourceKey::decode(position.as_slice())
         .map(Some)
-        .map_err(|_| Invalid::new("is not a token of this list"))
+        .map_err(|_| Invalid::new("is not a page token of this list"))
 }
 
 fn token(hash: QueryHash, last: &common::Resource) -> String {

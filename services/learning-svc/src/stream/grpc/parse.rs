@@ -327,5 +327,5 @@ fn node_position(hash: QueryHash, token: &str) -> Result<Option<(String, String)
             Some((node_id.to_owned(), caller.to_owned()))
         })
         .map(Some)
-        .ok_or_else(|| Invalid::new("is not a token of this list"))
+        .ok_or_else(|| Invalid::new("is not a page token of this list"))
 }
