@@ -158,6 +158,23 @@ fn a_prohibited_choice_is_never_returned_and_the_answer_says_so() {
 }
 
 #[test]
+fn a_backends_choice_is_prohibited_in_either_encoding() {
+    let (mut publisher, view) = view();
+    publisher.apply(
+        [fact("coffee", Kind::Prohibition, "", "caf\u{e9}", 1)],
+        Revision(1),
+    );
+    for cafe in ["caf\u{e9}", "cafe\u{301}"] {
+        let candidates = [(cafe, 0.5), ("tea", 0.5)];
+        let found = view.resolve(&namespace(), Kind::InvocationPhrase, "coffee", None, candidates);
+        assert!(
+            !found.unwrap().feedback_hint,
+            "one choice is left, so there is no doubt"
+        );
+    }
+}
+
+#[test]
 fn the_user_is_asked_when_nothing_was_learned_and_the_backend_is_unsure() {
     let (_publisher, view) = view();
     let found = resolved(&view, "not learned", None);
