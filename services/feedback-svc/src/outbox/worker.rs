@@ -21,7 +21,7 @@ use emend_base::{
     span::{self, Item, Kind, Span},
     status::code_name,
 };
-use emend_core::EventId;
+use emend_core::{EventId, InstallationId};
 use emend_proto::learning::v1::{Event, EventResult, event_result};
 use prost::Message as _;
 use tokio::{
@@ -325,6 +325,17 @@ impl Relay {
     }
 
     async fn send(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        if batch.is_empty() {
+            return Ok(Step::Idle);
+        }
+        // Read before the batch is confirmed: the database may take as long as a failover to answer.
+        let meant = match self.target.known().await {
+            Ok(known) => known,
+            Err(error) => {
+                self.delivery_queue.put_back(batch);
+                return Err(error);
+            }
+        };
         let batch = self.confirm(batch).await?;
         if batch.is_empty() {
             return Ok(Step::Idle);
@@ -332,7 +343,7 @@ impl Relay {
         fail_points::BATCH_TAKEN.pass();
         let answered = {
             let _under_way = self.under_way.read().await;
-            self.deliver(&batch).await
+            self.deliver(&batch, meant).await
         };
         match answered {
             Ok(results) => {
@@ -350,7 +361,7 @@ impl Relay {
                     events = batch.len(),
                     "a batch was refused: sending its events one by one"
                 );
-                self.send_alone(batch).await
+                self.send_alone(batch, meant).await
             }
             Err(away) => {
                 self.delivery_queue.put_back(batch);
@@ -361,13 +372,17 @@ impl Relay {
 
     /// Sends events one by one with nothing else in flight, so that a refusal that names no event can only mean this
     /// one.
-    async fn send_alone(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+    async fn send_alone(
+        &self,
+        batch: Vec<Leased>,
+        meant: Option<InstallationId>,
+    ) -> Result<Step, StoreError> {
         let _alone = self.under_way.write().await;
         let mut answered = Vec::with_capacity(batch.len());
         let mut away = None;
         let mut rest = batch.into_iter();
         while let Some(leased) = rest.next() {
-            match self.deliver(std::slice::from_ref(&leased)).await {
+            match self.deliver(std::slice::from_ref(&leased), meant).await {
                 Ok(results) => {
                     answered.extend(
                         results
@@ -390,11 +405,14 @@ impl Relay {
         Ok(away.map_or(step, Step::Away))
     }
 
-    /// Sends a batch: one result per event, or none at all.
-    async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
+    /// Sends a batch to the installation that it is meant for: one result per event, or none at all.
+    async fn deliver(
+        &self,
+        batch: &[Leased],
+        meant: Option<InstallationId>,
+    ) -> Result<Vec<EventResult>, DeliveryError> {
         let failed = |error: StoreError| DeliveryError::Database(error.to_string());
         let began = span::now();
-        let meant = self.target.known().await.map_err(failed)?;
         let events = batch.iter().map(|leased| leased.event.clone()).collect();
         let Delivered { results, by } = match self.delivery.deliver(events, meant).await {
             Ok(delivered) => delivered,
