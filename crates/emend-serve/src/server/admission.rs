@@ -4,10 +4,10 @@
 //! ([`fair_semaphore`](crate::fair_semaphore)).
 //!
 //! A call counts until its response has been handed to the connection, so also while its client does not read; but a
-//! client may go no longer than [`ClientTimeouts::response`](crate::server::bounds::Patience::response) without reading anything. A
-//! call that answers with a long-lived stream counts until the stream has begun; streams bound themselves. Health
-//! checks are counted apart from calls, and so are health watches and reflection, which count for as long as they last:
-//! health is reported however many calls there are.
+//! client may go no longer than [`ClientTimeouts::response`](crate::server::bounds::ClientTimeouts::response) without
+//! reading anything. A call that answers with a long-lived stream counts until the stream has begun; streams bound
+//! themselves. Health checks are counted apart from calls, and so are health watches and reflection, which count for as
+//! long as they last: health is reported however many calls there are.
 
 use std::{
     convert::Infallible,
@@ -61,7 +61,8 @@ pub struct AdmissionLayer {
 
 impl AdmissionLayer {
     /// Admits as many calls, holding as many bytes, as the bounds say. A call that answers with a single message is
-    /// abandoned if its client reads nothing of it for [`ClientTimeouts::response`](crate::server::bounds::Patience::response).
+    /// abandoned if its client reads nothing of it for
+    /// [`ClientTimeouts::response`](crate::server::bounds::ClientTimeouts::response).
     pub(crate) fn new(bounds: &Bounds, methods: Methods) -> Self {
         Self {
             calls: FairSemaphore::of(bounds.calls),
