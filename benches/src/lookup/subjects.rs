@@ -1,6 +1,7 @@
 //! The subjects of the measurement: a node's view, and the obvious alternatives.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, Mutex, RwLock},
 };
@@ -10,7 +11,7 @@ use emend_client::{
     LearnedView, LookupKey, Reading,
     view::{Fact, Publisher},
 };
-use emend_core::{Kind, Namespace, NormalizedKey, Revision};
+use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision};
 
 /// The only search application.
 pub(super) const NAMESPACE: &str = "fund-admin";
@@ -133,6 +134,9 @@ pub(super) fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a
         qualifier: "",
         user_id: "",
         revision: Revision(revision),
-        value: Some(verb.into()),
+        value: Some(Cow::Owned(ResourceValue::new(
+            phrase,
+            Learned::Verb(verb.to_owned()),
+        ))),
     }
 }

@@ -123,7 +123,7 @@ fn effects(stored: &Stored) -> Option<Vec<Proposal>> {
         stored.scope()
     };
     let user = scope_user(scope, stored.reporter().id.as_ref()).ok()?;
-    Some(stored.correction().effects(stored.namespace(), user))
+    Some(stored.correction().effects(stored.namespace(), user.as_ref()))
 }
 
 /// The first property in which a ballot differs from the one that the rules derive from its feedback.

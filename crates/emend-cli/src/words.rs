@@ -2,51 +2,67 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::{ValueEnum, builder::PossibleValue};
 use emend_proto::{
     common::v1::{self as common, ResourceKind, RiskLevel, Scope},
     feedback::v1::{DeliveryState, Wait},
     learning::v1::{CandidateStatus, Counting, ImportAs, ImportMode},
 };
 
-/// A kind of resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// A phrase and the verb it invokes
-    #[value(name = "invocation_phrase", aliases = ["phrase", "verb", "invocation-phrase"])]
-    InvocationPhrase,
-    /// A name people use and the entity it means
-    #[value(name = "entity_alias", aliases = ["entity", "alias", "entity-alias"])]
-    EntityAlias,
-    /// A choice that must never be offered for a phrase
-    #[value(name = "prohibition", alias = "prohibit")]
-    Prohibition,
-}
+/// A kind of resource, by any of the names in its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind(pub emend_core::Kind);
 
-impl From<Kind> for ResourceKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::InvocationPhrase => Self::InvocationPhrase,
-            Kind::EntityAlias => Self::EntityAlias,
-            Kind::Prohibition => Self::Prohibition,
-        }
+impl ValueEnum for Kind {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [Kind; emend_core::Kind::ALL.len()] = {
+            let mut all = [Kind(emend_core::Kind::ALL[0]); emend_core::Kind::ALL.len()];
+            let mut at = 0;
+            while at < all.len() {
+                all[at] = Kind(emend_core::Kind::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let aliases = self.0.names().filter(|name| *name != self.0.name());
+        Some(
+            PossibleValue::new(self.0.name())
+                .aliases(aliases)
+                .help(self.0.rules().summary),
+        )
     }
 }
 
 impl Kind {
-    /// The kind with this number, if this version knows it.
-    pub fn from_number(number: i32) -> Option<Self> {
-        match ResourceKind::try_from(number).ok()? {
-            ResourceKind::Unspecified => None,
-            ResourceKind::InvocationPhrase => Some(Self::InvocationPhrase),
-            ResourceKind::EntityAlias => Some(Self::EntityAlias),
-            ResourceKind::Prohibition => Some(Self::Prohibition),
-        }
-    }
-
     /// The number on the wire.
     pub fn number(self) -> i32 {
-        ResourceKind::from(self) as i32
+        self.0.number()
+    }
+}
+
+/// How a term is related to the one that it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Relation {
+    /// Each finds what the other finds
+    Equivalent,
+    /// Who searches for the term also finds the representative, but not the other way round
+    #[value(name = "one_way", alias = "one-way")]
+    OneWay,
+    /// The term is a misspelling
+    Typo,
+}
+
+impl From<Relation> for emend_core::Relation {
+    fn from(relation: Relation) -> Self {
+        match relation {
+            Relation::Equivalent => Self::Equivalent,
+            Relation::OneWay => Self::OneWay,
+            Relation::Typo => Self::Typo,
+        }
     }
 }
 

@@ -79,7 +79,8 @@ pub use emend_base::{
 };
 pub use emend_core::{
     Digest, FeedbackId, FieldViolation, InstallationId, Invalid, Kind, Learned, Namespace, NodeId,
-    NormalizedKey, RequestId, ResourceValue, Revision, Scope, UserId, Violations, lookup::Match,
+    NormalizedKey, Relation, RequestId, ResourceValue, Revision, Scope, Synonym, UserId, Violations,
+    lookup::Match,
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, ResourceKey},
@@ -98,8 +99,8 @@ pub use tonic::{
     transport::Endpoint,
 };
 pub use view::{
-    LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution,
-    Source, Staleness,
+    Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader, Reading,
+    Resolution, Source, Staleness, StandsFor,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

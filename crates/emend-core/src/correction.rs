@@ -2,10 +2,10 @@
 
 use crate::{
     ids::{Namespace, UserId},
-    kinds::{Kind, parse_choice},
+    kinds::{Kind, Learned, Relation, Synonym, parse_choice},
     normalize::NormalizedKey,
     personal_data,
-    resource::{Learned, ResourceKey, ResourceValue},
+    resource::{ResourceKey, ResourceValue},
     violation::{Invalid, Violations},
 };
 
@@ -30,41 +30,74 @@ pub enum Form {
     Entity,
     /// A choice must never be offered.
     Prohibition,
+    /// Other terms stand for this one.
+    Term,
 }
 
 impl Form {
+    /// All forms, in the order of their numbers on the wire.
+    pub const ALL: [Self; 5] = [
+        Self::Verb,
+        Self::PhraseMapping,
+        Self::Entity,
+        Self::Prohibition,
+        Self::Term,
+    ];
+
     /// The kind of resource it teaches.
-    pub fn kind(self) -> Kind {
+    pub const fn kind(self) -> Kind {
         match self {
             Self::Verb | Self::PhraseMapping => Kind::InvocationPhrase,
             Self::Entity => Kind::EntityAlias,
             Self::Prohibition => Kind::Prohibition,
+            Self::Term => Kind::Synonym,
+        }
+    }
+
+    /// The name of its field on the wire, also the label of metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Verb => "verb",
+            Self::PhraseMapping => "phrase_mapping",
+            Self::Entity => "entity",
+            Self::Prohibition => "prohibition",
+            Self::Term => "term",
         }
     }
 
     /// The wire contract's field names for the input and the right choice, used in violations.
-    fn fields(self) -> (&'static str, &'static str) {
+    const fn fields(self) -> (&'static str, &'static str) {
         match self {
             Self::Verb | Self::Entity => ("original_input", "correct_choice"),
             Self::PhraseMapping => ("phrase", "verb"),
             Self::Prohibition => ("phrase", "forbidden_choice"),
+            Self::Term => ("equivalents", "term"),
         }
     }
 }
 
+/// The most equivalents in one correction of a term.
+pub const MAX_EQUIVALENTS: usize = 32;
+
 /// A valid correction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Correction {
-    /// The form it has.
-    pub form: Form,
-    /// What the user said, as written: the key before normalisation.
+    form: Form,
+    assertions: Vec<Assertion>,
+    system_choice: Option<String>,
+}
+
+/// One thing that a correction asserts: what an input means.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Assertion {
+    /// What the user says, as written: the key before normalisation.
     pub input: String,
     /// `input` in normal form.
     pub key: NormalizedKey,
-    /// What the system chose, if known.
-    pub system_choice: Option<String>,
-    /// What the input maps to; for a prohibition the forbidden choice.
-    pub choice: String,
+    /// The qualifier of the key, in its form; empty if the kind has none.
+    pub qualifier: String,
+    /// What it maps to.
+    pub learned: Learned,
 }
 
 /// What a correction does to one contest: it proposes a value there.
@@ -81,15 +114,11 @@ pub struct Proposal {
 }
 
 impl Correction {
-    /// Parses the fields of a correction. An empty `system_choice` means none.
+    /// Parses the fields of a correction that maps one input to one choice. An empty `system_choice` means none.
     pub fn parse(form: Form, input: &str, system_choice: &str, choice: &str) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let (input_field, choice_field) = form.fields();
-        let display = violations.check(input_field, ResourceValue::parse_display(input));
-        let key = display
-            .is_some()
-            .then(|| violations.check(input_field, NormalizedKey::parse(input)))
-            .flatten();
+        let written = written(&mut violations, input_field, input);
         let parsed_choice = violations.check(choice_field, parse_choice(choice));
         let system_choice = if system_choice.trim().is_empty() {
             Some(None)
@@ -106,40 +135,116 @@ impl Correction {
                 "must differ from system_choice: there is nothing to correct",
             );
         }
+        let learned = parsed_choice.map(|choice| Learned::of(form.kind(), choice));
+        let qualifier = learned
+            .as_ref()
+            .and_then(|learned| violations.check(choice_field, learned.qualifier_of_key()));
         let parsed = (|| {
+            let (input, key) = written?;
             Some(Self {
                 form,
-                input: display?,
-                key: key?,
+                assertions: vec![Assertion {
+                    input,
+                    key,
+                    qualifier: qualifier?,
+                    learned: learned?,
+                }],
                 system_choice: system_choice?,
-                choice: parsed_choice?,
             })
         })();
         violations.finish(parsed)
     }
 
-    /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own.
-    pub fn effects(&self, namespace: &Namespace, user: Option<UserId>) -> Vec<Proposal> {
-        let kind = self.form.kind();
-        let for_everybody = user.is_none();
-        vec![Proposal {
-            key: ResourceKey {
-                namespace: namespace.clone(),
-                kind,
-                key: self.key.clone(),
-                qualifier: if kind.rules().qualifier.is_some() {
-                    self.choice.clone()
-                } else {
-                    String::new()
-                },
-                user,
-            },
-            value: ResourceValue::new(&*self.input, Learned::of(kind, self.choice.clone())),
-            system_choice: self.system_choice.clone(),
-            personal_data: for_everybody
-                && (personal_data::found_in(&self.input) || personal_data::found_in(&self.choice)),
-        }]
+    /// Parses the fields of a correction of a term: what else stands for it, and how. One assertion for each equivalent.
+    pub fn parse_term<'a>(
+        term: &str,
+        equivalents: impl ExactSizeIterator<Item = &'a str>,
+        relation: Relation,
+    ) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let term = written(&mut violations, "term", term);
+        let count = equivalents.len();
+        if !(1..=MAX_EQUIVALENTS).contains(&count) {
+            violations.add(
+                "equivalents",
+                format!("must have 1 to {MAX_EQUIVALENTS} entries, has {count}"),
+            );
+        }
+        let mut assertions: Vec<Assertion> = Vec::new();
+        for (index, equivalent) in equivalents.take(MAX_EQUIVALENTS).enumerate() {
+            let field = format!("equivalents[{index}]");
+            let Some((input, key)) = written(&mut violations, &field, equivalent) else {
+                continue;
+            };
+            let Some((representative, qualifier)) = &term else {
+                continue;
+            };
+            if key == *qualifier {
+                violations.add(field, "must differ from term: there is nothing to learn");
+            } else if assertions.iter().any(|other| other.key == key) {
+                violations.add(field, "is there twice, perhaps in another spelling");
+            } else {
+                assertions.push(Assertion {
+                    input,
+                    key,
+                    qualifier: qualifier.as_str().to_owned(),
+                    learned: Learned::Synonym(Synonym {
+                        relation,
+                        representative: representative.clone(),
+                    }),
+                });
+            }
+        }
+        violations.finish(Some(Self {
+            form: Form::Term,
+            assertions,
+            system_choice: None,
+        }))
     }
+
+    /// The form it has.
+    pub const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What it asserts, at least one thing; all of one kind, each about a key of its own.
+    pub fn assertions(&self) -> &[Assertion] {
+        &self.assertions
+    }
+
+    /// What the system chose, if known.
+    pub fn system_choice(&self) -> Option<&str> {
+        self.system_choice.as_deref()
+    }
+
+    /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own.
+    pub fn effects(&self, namespace: &Namespace, user: Option<&UserId>) -> Vec<Proposal> {
+        let kind = self.form.kind();
+        self.assertions
+            .iter()
+            .map(|assertion| Proposal {
+                key: ResourceKey {
+                    namespace: namespace.clone(),
+                    kind,
+                    key: assertion.key.clone(),
+                    qualifier: assertion.qualifier.clone(),
+                    user: user.cloned(),
+                },
+                value: ResourceValue::new(&*assertion.input, assertion.learned.clone()),
+                system_choice: self.system_choice.clone(),
+                personal_data: user.is_none()
+                    && (personal_data::found_in(&assertion.input)
+                        || personal_data::found_in(assertion.learned.maps_to())),
+            })
+            .collect()
+    }
+}
+
+/// A text as people write it, and in normal form.
+fn written(violations: &mut Violations, field: &str, raw: &str) -> Option<(String, NormalizedKey)> {
+    let display = violations.check(field, ResourceValue::parse_display(raw))?;
+    let key = violations.check(field, NormalizedKey::parse(raw))?;
+    Some((display, key))
 }
 
 /// The user a correction with that scope is learned for. USER scope without a reporter id is invalid.
@@ -186,6 +291,42 @@ mod tests {
             Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail").unwrap();
         assert!(correction.effects(&namespace, None)[0].personal_data);
         let jane = Some(UserId::parse("jane").unwrap());
-        assert!(!correction.effects(&namespace, jane)[0].personal_data);
+        assert!(!correction.effects(&namespace, jane.as_ref())[0].personal_data);
+    }
+
+    #[test]
+    fn each_equivalent_of_a_term_has_an_effect_of_its_own() {
+        let namespace = Namespace::parse("cards").unwrap();
+        let correction =
+            Correction::parse_term("フィールド", ["盤面", "Board"].into_iter(), Relation::OneWay).unwrap();
+        let effects = correction.effects(&namespace, None);
+        let keys: Vec<_> = effects.iter().map(|effect| effect.key.key.as_str()).collect();
+        assert_eq!(keys, ["盤面", "board"]);
+        for effect in &effects {
+            assert_eq!(
+                effect.value.learned.qualifier_of_key().unwrap(),
+                effect.key.qualifier
+            );
+            assert_eq!(effect.value.learned.maps_to(), "フィールド");
+        }
+    }
+
+    #[test]
+    fn equivalents_that_teach_nothing_are_named() {
+        let violations = |term: &str, equivalents: &[&str]| -> Vec<String> {
+            let parsed = Correction::parse_term(term, equivalents.iter().copied(), Relation::default());
+            let violations = parsed.unwrap_err().into_vec();
+            violations.into_iter().map(|violation| violation.field).collect()
+        };
+        assert_eq!(violations("board", &[]), ["equivalents"]);
+        assert_eq!(
+            violations("board", &["a"; 33])[..2],
+            ["equivalents", "equivalents[1]"]
+        );
+        assert_eq!(
+            violations("board", &["BOARD ", "field", "Field", " "]),
+            ["equivalents[0]", "equivalents[2]", "equivalents[3]"]
+        );
+        assert_eq!(violations("", &["a", "b"]), ["term"]);
     }
 }

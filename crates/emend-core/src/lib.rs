@@ -38,10 +38,10 @@ pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
     NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
-pub use kinds::Kind;
+pub use kinds::{Kind, Learned, Relation, Synonym};
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};
 pub use policy::{Counting, Policy, RiskLevel};
 pub use reporter::Reporter;
-pub use resource::{Learned, ResourceKey, ResourceValue};
+pub use resource::{ResourceKey, ResourceValue};
 pub use violation::{FieldViolation, Invalid, Violations};

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::{
     contest::{Candidate, Status},
     ids::{CandidateId, Revision},
+    kinds::Learned,
     policy::RiskLevel,
-    resource::Learned,
     violation::Invalid,
 };
 
@@ -282,8 +282,7 @@ impl Outcome {
     }
 
     fn sentence(&self, decision_reason: Option<&str>) -> String {
-        let rules = self.learned.kind().rules();
-        let what = (rules.describe)(&self.input, self.learned.maps_to());
+        let what = self.learned.describe(&self.input);
         let why = || self.reason.map_or("", Reason::explanation);
         match self.state {
             OutcomeState::Applied => format!("Learned: {what}. It applies."),

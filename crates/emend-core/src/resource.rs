@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::{
     ids::{CandidateId, ContestId, Namespace, UserId},
-    kinds::{Kind, parse_choice},
+    kinds::{Kind, Learned, Qualifier},
     normalize::{MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
@@ -44,9 +44,10 @@ impl ResourceKey {
         }
         let key = violations.check("key", NormalizedKey::parse(key));
         let qualifier = match kind.and_then(|kind| kind.rules().qualifier) {
-            Some(meaning) => violations.check(
+            Some(Qualifier { form, meaning, .. }) => violations.check(
                 "qualifier",
-                parse_choice(qualifier).map_err(|Invalid(why)| Invalid(format!("{why} ({meaning})"))),
+                form.parse(qualifier)
+                    .map_err(|Invalid(why)| Invalid(format!("{why} ({meaning})"))),
             ),
             None if qualifier.is_empty() => Some(String::new()),
             None => {
@@ -101,44 +102,6 @@ pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// What a key maps to, by kind.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Learned {
-    /// The verb that the phrase invokes.
-    Verb(String),
-    /// The entity that the alias means.
-    Entity(String),
-    /// The choice that must never be offered.
-    Forbidden(String),
-}
-
-impl Learned {
-    /// The kind that this belongs to.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Verb(_) => Kind::InvocationPhrase,
-            Self::Entity(_) => Kind::EntityAlias,
-            Self::Forbidden(_) => Kind::Prohibition,
-        }
-    }
-
-    /// What the key maps to, as text.
-    pub fn maps_to(&self) -> &str {
-        match self {
-            Self::Verb(choice) | Self::Entity(choice) | Self::Forbidden(choice) => choice,
-        }
-    }
-
-    /// The meaning of `choice` for that kind.
-    pub fn of(kind: Kind, choice: String) -> Self {
-        match kind {
-            Kind::InvocationPhrase => Self::Verb(choice),
-            Kind::EntityAlias => Self::Entity(choice),
-            Kind::Prohibition => Self::Forbidden(choice),
-        }
-    }
-}
-
 /// The value of a resource or candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResourceValue {
@@ -165,11 +128,10 @@ impl ResourceValue {
         bounded_prose(raw, 1, MAX_KEY_CHARS)
     }
 
-    /// The candidate that proposes this value in a contest. The display text does not distinguish candidates.
+    /// The candidate that proposes this value in a contest. How the key or qualifier is written does not distinguish
+    /// candidates.
     pub fn candidate_id(&self, contest: ContestId) -> CandidateId {
-        let kind = self.learned.kind().number().to_le_bytes();
-        let bytes = length_prefixed(&[&kind, self.learned.maps_to().as_bytes()]);
-        CandidateId(Uuid::new_v5(&contest.0, &bytes))
+        CandidateId(Uuid::new_v5(&contest.0, &self.learned.canonical()))
     }
 }
 
@@ -206,6 +168,37 @@ mod tests {
             .unwrap()
             .contest_id();
         assert_eq!(id.to_string(), "80da4c11-386b-5fd4-b272-f7b5e8239eb8");
+    }
+
+    #[test]
+    fn candidate_ids_never_change() {
+        for (kind, phrase, choice, id) in [
+            (
+                Kind::InvocationPhrase,
+                "set up a csa",
+                "create_csa",
+                "871e8e79-c0d7-524f-bfbb-df2ccb5565e1",
+            ),
+            (
+                Kind::EntityAlias,
+                "j. smith",
+                "person:jane",
+                "6a9d261d-476e-5843-b5cd-174a4b006f32",
+            ),
+            (
+                Kind::Prohibition,
+                "wind down",
+                "delete_fund",
+                "5d6260ca-dcc9-59d9-b741-cdf6321a9048",
+            ),
+        ] {
+            let learned = Learned::of(kind, choice.to_owned());
+            let contest = key(kind, phrase, &learned.qualifier_of_key().unwrap(), "")
+                .unwrap()
+                .contest_id();
+            let value = ResourceValue::new(phrase, learned);
+            assert_eq!(value.candidate_id(contest).to_string(), id, "{kind}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Converts between the wire contract and the rules: [`parse`] turns messages into values that exist only if they are
-//! valid, naming every violation at once; [`render`] turns values into messages; [`value`] is the stored form of
-//! learned values; [`page`] makes page tokens.
+//! valid, naming every violation at once; [`render`] turns values into messages; [`kinds`] does both for the messages of
+//! each kind; [`value`] is the stored form of learned values; [`page`] makes page tokens.
 //!
 //! Both services and the client use it, so each message is read and written in one place. It must know nothing of
 //! storage or of serving.
 
+pub mod kinds;
 pub mod page;
 pub mod parse;
 pub mod render;

@@ -7,8 +7,10 @@ use emend_core::{
     Correction, FieldViolation, Invalid, Kind, Learned, Reporter, ResourceKey, ResourceValue, RiskLevel,
     Scope, Violations, correction::Form, normalize::NORMALIZATION_VERSION, violation::bounded_prose,
 };
-use emend_proto::common::v1::{self as pb, correction, resource_value};
+use emend_proto::common::v1::{self as pb, resource_value};
 use jiff::{SignedDuration, Timestamp};
+
+use crate::kinds;
 
 /// The kind with this number.
 pub fn kind(number: i32) -> Result<Kind, Invalid> {
@@ -71,51 +73,16 @@ pub fn reporter(message: Option<&pb::Reporter>) -> Result<Reporter, Violations> 
 
 /// A correction. If it is absent or its oneof is empty, the violation has no path; the caller nests it under its field.
 pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violations> {
-    use correction::Correction as Oneof;
-    let nested = |path: &str, parsed: Result<Correction, Violations>| {
-        parsed.map_err(|part| {
-            let mut violations = Violations::new();
-            violations.nest(path, part);
-            violations
-        })
-    };
-    match message.and_then(|message| message.correction.as_ref()) {
+    let mut violations = Violations::new();
+    let parsed = match message.and_then(|message| message.correction.as_ref()) {
         None => {
-            let mut violations = Violations::new();
-            violations.add(
-                "",
-                "is required: one of verb, phrase_mapping, entity, prohibition",
-            );
-            Err(violations)
+            let names: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
+            violations.add("", format!("is required: one of {}", names.join(", ")));
+            None
         }
-        Some(Oneof::Verb(pb::VerbCorrection {
-            original_input,
-            system_choice,
-            correct_choice,
-        })) => nested(
-            "verb",
-            Correction::parse(Form::Verb, original_input, system_choice, correct_choice),
-        ),
-        Some(Oneof::PhraseMapping(pb::PhraseMapping { phrase, verb })) => nested(
-            "phrase_mapping",
-            Correction::parse(Form::PhraseMapping, phrase, "", verb),
-        ),
-        Some(Oneof::Entity(pb::EntityCorrection {
-            original_input,
-            system_choice,
-            correct_choice,
-        })) => nested(
-            "entity",
-            Correction::parse(Form::Entity, original_input, system_choice, correct_choice),
-        ),
-        Some(Oneof::Prohibition(pb::Prohibition {
-            phrase,
-            forbidden_choice,
-        })) => nested(
-            "prohibition",
-            Correction::parse(Form::Prohibition, phrase, "", forbidden_choice),
-        ),
-    }
+        Some(form) => violations.part(kinds::form_of(form).name(), kinds::correction(form)),
+    };
+    violations.finish(parsed)
 }
 
 /// A resource key. If it is absent, every required part is a violation.
@@ -141,14 +108,13 @@ pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Vi
     Err(better)
 }
 
-/// A value of the key's kind. `key_as_sent` replaces an empty display; a prohibition's choice must equal the key's
-/// qualifier. Without a (valid) key, only the other violations of the value are reported.
+/// A value of the key's kind. `key_as_sent` replaces an empty display; the field that says the key's qualifier must
+/// agree with it. Without a (valid) key, only the other violations of the value are reported.
 pub fn resource_value(
     message: Option<&pb::ResourceValue>,
     key: Option<&ResourceKey>,
     key_as_sent: &str,
 ) -> Result<ResourceValue, Violations> {
-    use resource_value::Value;
     let mut violations = Violations::new();
     let display = message.map_or("", |message| message.display.as_str());
     let display = if display.trim().is_empty() {
@@ -166,30 +132,7 @@ pub fn resource_value(
             violations.add("value", "is required: the value of the key's kind");
             None
         }
-        Some(value) => {
-            let (field, raw, kind) = match value {
-                Value::InvocationPhrase(value) => {
-                    ("invocation_phrase.verb", &value.verb, Kind::InvocationPhrase)
-                }
-                Value::EntityAlias(value) => ("entity_alias.entity_id", &value.entity_id, Kind::EntityAlias),
-                Value::Prohibition(value) => (
-                    "prohibition.forbidden_choice",
-                    &value.forbidden_choice,
-                    Kind::Prohibition,
-                ),
-            };
-            let choice = violations.check(field, emend_core::kinds::parse_choice(raw));
-            if let Some(key) = key {
-                if kind != key.kind {
-                    violations.add("value", format!("must be of the key's kind, {}", key.kind));
-                } else if !key.qualifier.is_empty()
-                    && choice.as_ref().is_some_and(|choice| *choice != key.qualifier)
-                {
-                    violations.add(field, "must equal the key's qualifier");
-                }
-            }
-            choice.map(|choice| Learned::of(kind, choice))
-        }
+        Some(value) => learned(value, key, &mut violations),
     };
     let parsed = (|| {
         Some(ResourceValue {
@@ -199,6 +142,29 @@ pub fn resource_value(
         })
     })();
     violations.finish(parsed)
+}
+
+fn learned(
+    value: &resource_value::Value,
+    key: Option<&ResourceKey>,
+    violations: &mut Violations,
+) -> Option<Learned> {
+    let kind = kinds::kind_of(value);
+    let learned = violations.part(kind.name(), kinds::learned(value));
+    let key = key?;
+    if kind != key.kind {
+        violations.add("value", format!("must be of the key's kind, {}", key.kind));
+        return None;
+    }
+    let learned = learned?;
+    if let Some(qualifier) = learned.qualifier() {
+        let field = format!("{kind}.{}", qualifier.name);
+        let of_value = violations.check(&field, learned.qualifier_of_key())?;
+        if of_value != key.qualifier {
+            violations.add(field, "must equal the key's qualifier");
+        }
+    }
+    Some(learned)
 }
 
 /// Maximum length of a reason in characters.
@@ -316,7 +282,7 @@ mod tests {
         }
         let verb = pb::VerbCorrection::default();
         let wrong = correction(Some(&pb::Correction {
-            correction: Some(correction::Correction::Verb(verb)),
+            correction: Some(pb::correction::Correction::Verb(verb)),
         }));
         let fields: Vec<_> = wrong
             .unwrap_err()

@@ -2,10 +2,12 @@
 
 use emend_core::{
     Correction, Kind, Outcome, OutcomeState, Reporter, ResourceKey, ResourceValue, RiskLevel, Scope,
-    correction::Form, decide::Cause,
+    decide::Cause,
 };
-use emend_proto::common::v1::{self as pb, correction, resource_value};
+use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
+
+use crate::kinds;
 
 /// The kind's number on the wire.
 pub fn kind(kind: Kind) -> i32 {
@@ -46,31 +48,8 @@ pub fn reporter(reporter: &Reporter) -> pb::Reporter {
 
 /// A correction, in the form in which it was sent.
 pub fn correction(correction: &Correction) -> pb::Correction {
-    use correction::Correction as Oneof;
-    let (input, choice) = (correction.input.clone(), correction.choice.clone());
-    let system_choice = correction.system_choice.clone().unwrap_or_default();
-    let oneof = match correction.form {
-        Form::Verb => Oneof::Verb(pb::VerbCorrection {
-            original_input: input,
-            system_choice,
-            correct_choice: choice,
-        }),
-        Form::PhraseMapping => Oneof::PhraseMapping(pb::PhraseMapping {
-            phrase: input,
-            verb: choice,
-        }),
-        Form::Entity => Oneof::Entity(pb::EntityCorrection {
-            original_input: input,
-            system_choice,
-            correct_choice: choice,
-        }),
-        Form::Prohibition => Oneof::Prohibition(pb::Prohibition {
-            phrase: input,
-            forbidden_choice: choice,
-        }),
-    };
     pb::Correction {
-        correction: Some(oneof),
+        correction: Some(kinds::form(correction)),
     }
 }
 
@@ -87,18 +66,10 @@ pub fn resource_key(key: &ResourceKey) -> pb::ResourceKey {
 
 /// A value.
 pub fn resource_value(value: &ResourceValue) -> pb::ResourceValue {
-    use emend_core::Learned;
-    use resource_value::Value;
     pb::ResourceValue {
         display: value.display.clone(),
         normalization_version: i32::try_from(value.normalization_version).unwrap_or(i32::MAX),
-        value: Some(match value.learned.clone() {
-            Learned::Verb(verb) => Value::InvocationPhrase(pb::InvocationPhraseValue { verb }),
-            Learned::Entity(entity_id) => Value::EntityAlias(pb::EntityAliasValue { entity_id }),
-            Learned::Forbidden(forbidden_choice) => {
-                Value::Prohibition(pb::ProhibitionValue { forbidden_choice })
-            }
-        }),
+        value: Some(kinds::value(&value.learned)),
     }
 }
 
@@ -176,16 +147,6 @@ mod tests {
     use crate::parse;
 
     proptest! {
-        #[test]
-        fn corrections_survive_a_round_trip(
-            form in 0usize..4, input in "[a-z]{1,20}", system in "[a-m]{0,5}", choice in "[n-z]{1,5}",
-        ) {
-            let form = [Form::Verb, Form::PhraseMapping, Form::Entity, Form::Prohibition][form];
-            let system = if matches!(form, Form::Verb | Form::Entity) { system } else { String::new() };
-            let original = Correction::parse(form, &input, &system, &choice).unwrap();
-            prop_assert_eq!(parse::correction(Some(&correction(&original))).unwrap(), original);
-        }
-
         #[test]
         fn timestamps_survive_a_round_trip(micros in -1_000_000_000_000i64..4_000_000_000_000_000) {
             let at = Timestamp::from_microsecond(micros).unwrap();

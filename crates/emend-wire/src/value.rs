@@ -1,11 +1,11 @@
 //! The stored form of learned values: the encoded `ResourceValue`. Checksums cover exactly these bytes.
 
 use bytes::Bytes;
-use emend_core::{Invalid, Kind, ResourceValue};
-use emend_proto::common::v1::{self as pb, resource_value::Value};
+use emend_core::{Invalid, ResourceValue};
+use emend_proto::common::v1 as pb;
 use prost::Message as _;
 
-use crate::render;
+use crate::{kinds, render};
 
 /// Encodes a value. Deterministic: fields in numeric order, no maps.
 pub fn encode(value: &ResourceValue) -> Bytes {
@@ -16,12 +16,10 @@ pub fn encode(value: &ResourceValue) -> Bytes {
 pub fn decode(bytes: &[u8]) -> Result<ResourceValue, Invalid> {
     let message =
         pb::ResourceValue::decode(bytes).map_err(|error| Invalid::new(format!("is not a value: {error}")))?;
-    let (kind, choice) = match message.value {
-        None => return Err(Invalid::new("has no value that this version knows")),
-        Some(Value::InvocationPhrase(value)) => (Kind::InvocationPhrase, value.verb),
-        Some(Value::EntityAlias(value)) => (Kind::EntityAlias, value.entity_id),
-        Some(Value::Prohibition(value)) => (Kind::Prohibition, value.forbidden_choice),
+    let Some(value) = message.value else {
+        return Err(Invalid::new("has no value that this version knows"));
     };
+    let learned = kinds::learned(&value).map_err(|violations| Invalid::new(violations.to_string()))?;
     let normalization_version = u32::try_from(message.normalization_version).map_err(|_| {
         Invalid::new(format!(
             "has a bad normalisation version {}",
@@ -31,20 +29,20 @@ pub fn decode(bytes: &[u8]) -> Result<ResourceValue, Invalid> {
     Ok(ResourceValue {
         display: message.display,
         normalization_version,
-        learned: emend_core::Learned::of(kind, emend_core::kinds::parse_choice(&choice)?),
+        learned,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use emend_core::Learned;
+    use emend_core::{Kind, Learned};
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn values_survive_a_round_trip(display in "\\PC{1,20}", choice in "[a-z]{1,10}", kind in 0usize..3) {
+        fn values_survive_a_round_trip(display in "\\PC{1,20}", choice in "[a-z]{1,10}", kind in 0..Kind::ALL.len()) {
             let value = ResourceValue::new(display, Learned::of(Kind::ALL[kind], choice));
             prop_assert_eq!(decode(&encode(&value)).unwrap(), value);
         }

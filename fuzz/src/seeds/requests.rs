@@ -3,8 +3,8 @@
 use emend_base::Error;
 use emend_proto::{
     common::v1::{
-        self as common, Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, VerbCorrection,
-        correction::Correction as Oneof,
+        self as common, Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, SynonymRelation,
+        TermCorrection, VerbCorrection, correction::Correction as Oneof,
     },
     feedback::v1 as feedback,
     learning::v1::{self as learning, event, import_resources_request},
@@ -56,6 +56,11 @@ fn corrections() -> Vec<Option<Correction>> {
         Oneof::Prohibition(Prohibition {
             phrase: "wind down the fund".into(),
             forbidden_choice: "delete_fund".into(),
+        }),
+        Oneof::Term(TermCorrection {
+            term: "フィールド".into(),
+            equivalents: vec!["盤面".into(), "Board".into()],
+            relation: SynonymRelation::OneWay.into(),
         }),
     ];
     oneofs

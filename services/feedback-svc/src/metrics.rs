@@ -85,13 +85,7 @@ impl Stored {
     }
 
     fn of(&self, form: Form) -> Counter {
-        let name = match form {
-            Form::Verb => "verb",
-            Form::PhraseMapping => "phrase_mapping",
-            Form::Entity => "entity",
-            Form::Prohibition => "prohibition",
-        };
-        self.0.get_or_create_owned(&[("correction", name)])
+        self.0.get_or_create_owned(&[("correction", form.name())])
     }
 }
 
@@ -113,7 +107,7 @@ impl FeedbackMetrics {
     /// Registers them among the metrics of the process.
     pub(crate) fn register(metrics: &Metrics) -> Self {
         let own = Self::default();
-        for form in [Form::Verb, Form::PhraseMapping, Form::Entity, Form::Prohibition] {
+        for form in Form::ALL {
             own.stored.of(form);
         }
         metrics.name_service(SERVICE, env!("CARGO_PKG_VERSION"));

@@ -3,8 +3,8 @@
 use emend_proto::{
     common::v1::{
         Correction, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
-        ProhibitionValue, Reporter, ResourceKey, ResourceKind, ResourceValue, VerbCorrection,
-        correction::Correction as Form, resource_value::Value,
+        ProhibitionValue, Reporter, ResourceKey, ResourceKind, ResourceValue, SynonymRelation,
+        TermCorrection, VerbCorrection, correction::Correction as Form, resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
@@ -43,6 +43,15 @@ pub fn prohibit(phrase: &str, choice: &str) -> Correction {
     form(Form::Prohibition(Prohibition {
         phrase: phrase.into(),
         forbidden_choice: choice.into(),
+    }))
+}
+
+/// Other terms stand for this one.
+pub fn synonyms(term: &str, equivalents: &[&str], relation: SynonymRelation) -> Correction {
+    form(Form::Term(TermCorrection {
+        term: term.into(),
+        equivalents: equivalents.iter().map(|&equivalent| equivalent.into()).collect(),
+        relation: relation.into(),
     }))
 }
 
@@ -128,5 +137,6 @@ pub fn maps_to(value: Option<&ResourceValue>) -> &str {
         Some(Value::InvocationPhrase(value)) => &value.verb,
         Some(Value::EntityAlias(value)) => &value.entity_id,
         Some(Value::Prohibition(value)) => &value.forbidden_choice,
+        Some(Value::Synonym(value)) => &value.representative,
     }
 }

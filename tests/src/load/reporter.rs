@@ -2,7 +2,7 @@
 
 use emend_base::status::{Explained, from_item_status};
 use emend_proto::{
-    common::v1::Scope,
+    common::v1::{Scope, SynonymRelation},
     feedback::v1::{
         BatchSubmitFeedbackRequest, Feedback as StoredFeedback, RetractFeedbackRequest,
         SubmitFeedbackRequest, Wait,
@@ -14,7 +14,7 @@ use super::{
     record::Record,
     retry::{Clients, Ended},
 };
-use crate::harness::{Feedback, NAMESPACE, alias, prohibit, says, verb};
+use crate::harness::{Feedback, NAMESPACE, alias, prohibit, says, says::synonyms, verb};
 
 /// The number of disputed phrases.
 const PHRASES: usize = 12;
@@ -60,10 +60,15 @@ fn request(writer: &Writer, n: &str) -> SubmitFeedbackRequest {
     let request_id = format!("{}-{n}", writer.name);
     let phrase = format!("phrase {}", dice.below(PHRASES));
     let choice = *dice.one_of(&CHOICES);
-    let correction = match dice.below(10) {
+    let correction = match dice.below(12) {
         0..=5 => verb(&phrase, choice),
         6..=8 => alias(&phrase, choice),
-        _ => prohibit(&phrase, choice),
+        9 => prohibit(&phrase, choice),
+        _ => synonyms(
+            &phrase,
+            &["term one", "term two", "term three"],
+            SynonymRelation::Equivalent,
+        ),
     };
     let regular = dice.chance(0.5);
     let reporter = if regular {

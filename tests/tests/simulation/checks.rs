@@ -129,7 +129,7 @@ fn applied_once(world: &World, store: &MemoryStore, kept: &[StoredFeedback]) {
 /// The ballots that a piece of feedback casts, and their contests.
 fn ballots(kept: &StoredFeedback) -> impl Iterator<Item = (ContestId, Ballot)> {
     let user = scope_user(kept.scope, kept.reporter.id.as_ref()).expect("it was accepted");
-    let effects = kept.correction.effects(&kept.namespace, user);
+    let effects = kept.correction.effects(&kept.namespace, user.as_ref());
     let voter = kept.reporter.voter(&kept.caller);
     effects.into_iter().map(move |effect| {
         let contest = effect.key.contest_id();

@@ -9,11 +9,11 @@ use std::{
 use emend_base::Error;
 use emend_core::{Caller, Correction, Namespace, Revision, correction::Form};
 use emend_proto::{
-    common::v1::{Reporter, Scope},
+    common::v1::{Reporter, Scope, SynonymRelation},
     feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
 };
 use emend_serve::auth::Access;
-use emend_tests::harness::{alias, phrase, prohibit};
+use emend_tests::harness::{alias, phrase, prohibit, says::synonyms};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
     actor::Actor,
@@ -81,10 +81,19 @@ async fn backend(world: Arc<World>, number: usize, acknowledged: Arc<Acknowledge
 fn correction(world: &World) -> SubmitFeedbackRequest {
     let dice = &world.dice;
     let (input, choice) = (*dice.one_of(&PHRASES), *dice.one_of(&CHOICES));
-    let correction = match dice.below(8) {
+    let correction = match dice.below(10) {
         0..4 => alias(input, choice),
         4..7 => phrase(input, choice),
-        _ => prohibit(input, choice),
+        7 => prohibit(input, choice),
+        _ => {
+            let others: Vec<_> = PHRASES.into_iter().filter(|phrase| *phrase != input).collect();
+            let relation = if dice.chance(0.7) {
+                SynonymRelation::Equivalent
+            } else {
+                SynonymRelation::OneWay
+            };
+            synonyms(input, &others, relation)
+        }
     };
     let named = dice.chance(0.85);
     let reporter = Reporter {

@@ -35,5 +35,6 @@ mod shutdown;
 mod start;
 mod story;
 mod stream;
+mod synonyms;
 mod telemetry;
 mod validation;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use emend_client::SubscriberEvent;
 use emend_proto::{
-    common::v1::{Scope, correction::Correction as Form},
+    common::v1::{Scope, SynonymRelation, correction::Correction as Form, resource_value::Value},
     feedback::v1::{Feedback as StoredFeedback, SubmitFeedbackRequest},
     learning::v1::{
         ImportAs, ImportHeader, ImportMode, ImportRow, ListCandidatesRequest, Policy, UpdatePolicyRequest,
@@ -18,7 +18,7 @@ use emend_tests::{
         Dice, NAMESPACE, StreamEvent, Subscriber, System, alias, answered,
         node::Node,
         phrase, prohibit, says,
-        says::{alias_key, entity_value, phrase_key, prohibition_key, verb_value},
+        says::{alias_key, entity_value, maps_to, phrase_key, prohibition_key, synonyms, verb_value},
         verb,
     },
 };
@@ -128,11 +128,21 @@ async fn take_a_step(system: &System, dice: &Dice, submitted: &mut Vec<StoredFee
     );
     match dice.below(20) {
         0..=8 => {
-            let correction = match dice.below(4) {
+            let correction = match dice.below(5) {
                 0 => verb(input, choice),
                 1 => phrase(input, choice),
                 2 => alias(input, choice),
-                _ => prohibit(input, choice),
+                3 => prohibit(input, choice),
+                _ => {
+                    let others = PHRASES.iter().filter(|phrase| **phrase != input);
+                    let relation =
+                        SynonymRelation::try_from(1 + i32::try_from(dice.below(3)).unwrap()).unwrap();
+                    synonyms(
+                        input,
+                        &others.copied().collect::<Vec<_>>()[dice.below(3)..],
+                        relation,
+                    )
+                }
             };
             let request = SubmitFeedbackRequest {
                 scope: if dice.chance(0.2) {
@@ -238,22 +248,13 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
             String::new()
         };
         let correction = stored.correction.as_ref().unwrap().correction.as_ref().unwrap();
-        let (kind, key, qualifier, value) = match correction {
-            Form::Verb(verb) => (1, &verb.original_input, "", &verb.correct_choice),
-            Form::PhraseMapping(mapping) => (1, &mapping.phrase, "", &mapping.verb),
-            Form::Entity(entity) => (2, &entity.original_input, "", &entity.correct_choice),
-            Form::Prohibition(prohibition) => (
-                3,
-                &prohibition.phrase,
-                prohibition.forbidden_choice.as_str(),
-                &prohibition.forbidden_choice,
-            ),
-        };
-        let contest = (kind, key.clone(), qualifier.to_owned(), user);
-        *occurrences.entry((contest.clone(), value.clone())).or_default() += 1;
-        let vote = newest.entry((contest, reporter)).or_default();
-        if stored.accept_order > vote.0 {
-            *vote = (stored.accept_order, value.clone());
+        for (kind, key, qualifier, value) in effects(correction) {
+            let contest = (kind, key.to_owned(), qualifier.to_owned(), user.clone());
+            *occurrences.entry((contest.clone(), value.clone())).or_default() += 1;
+            let vote = newest.entry((contest, reporter.clone())).or_default();
+            if stored.accept_order > vote.0 {
+                *vote = (stored.accept_order, value);
+            }
         }
     }
     let mut expected: BTreeMap<(Contest, String), i64> = BTreeMap::new();
@@ -271,7 +272,10 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
     let mut proposals = BTreeSet::new();
     for candidate in &all {
         let key = candidate.key.clone().unwrap();
-        let value = emend_tests::harness::says::maps_to(candidate.value.as_ref()).to_owned();
+        let value = match candidate.value.as_ref().and_then(|value| value.value.as_ref()) {
+            Some(Value::Synonym(synonym)) => synonym.relation().as_str_name().to_owned(),
+            _ => maps_to(candidate.value.as_ref()).to_owned(),
+        };
         let proposal = ((key.kind, key.key, key.qualifier, key.user_id), value);
         let supporters = expected.get(&proposal).copied().unwrap_or_default();
         assert_eq!(candidate.reporter_count, supporters, "seed {seed}: {proposal:?}");
@@ -283,6 +287,32 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
         expected.keys().all(|proposal| proposals.contains(proposal)),
         "seed {seed}: none is missing"
     );
+}
+
+/// What a correction does: the kind, the key, the qualifier, and what tells the candidate from its rivals.
+fn effects(correction: &Form) -> Vec<(i32, &str, &str, String)> {
+    fn one<'a>(
+        kind: i32,
+        key: &'a str,
+        qualifier: &'a str,
+        value: &str,
+    ) -> Vec<(i32, &'a str, &'a str, String)> {
+        vec![(kind, key, qualifier, value.to_owned())]
+    }
+    match correction {
+        Form::Verb(verb) => one(1, &verb.original_input, "", &verb.correct_choice),
+        Form::PhraseMapping(mapping) => one(1, &mapping.phrase, "", &mapping.verb),
+        Form::Entity(entity) => one(2, &entity.original_input, "", &entity.correct_choice),
+        Form::Prohibition(prohibition) => {
+            let choice = &prohibition.forbidden_choice;
+            one(3, &prohibition.phrase, choice, choice)
+        }
+        Form::Term(term) => {
+            let relation = term.relation().as_str_name().to_owned();
+            let pair = |equivalent| (4, equivalent, &*term.term, relation.clone());
+            term.equivalents.iter().map(String::as_str).map(pair).collect()
+        }
+    }
 }
 
 both_databases! {

@@ -4,6 +4,7 @@ mod render;
 
 use clap::Subcommand;
 use emend_base::status::from_item_status;
+use emend_core::{Invalid, Learned, Relation, Synonym};
 use emend_proto::{
     common::v1::ResourceValue,
     learning::v1::{
@@ -79,7 +80,7 @@ struct ApproveArgs {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
-    /// Apply this verb, entity or choice instead; for a single candidate only
+    /// Apply this verb, entity or choice instead (of a synonym: this relation); for a single candidate only
     #[arg(long, value_name = "CHOICE")]
     instead: Option<String>,
     /// Why
@@ -219,18 +220,25 @@ async fn approve(args: ApproveArgs, context: &Context, output: &mut Output<'_>) 
     print_results("Approved", &results, output)
 }
 
-/// The candidate's value with the choice replaced.
+/// The candidate's value with the choice replaced; for a synonym, whose choice is part of the key, with the relation.
 async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result<ResourceValue> {
     let candidate = get(context, candidate_id).await?.candidate.unwrap_or_default();
     let kind = candidate.key.map_or(0, |key| key.kind);
-    let kind = Kind::from_number(kind).ok_or_else(|| {
+    let kind = emend_core::Kind::from_number(kind).ok_or_else(|| {
         Failure::usage(format!(
             "--instead: this version can't edit values of kind {kind}"
         ))
     })?;
-    let value = super::resources::learned(kind, choice.to_owned());
+    let learned = match view::learned(candidate.value.as_ref()) {
+        Some(Learned::Synonym(synonym)) => Learned::Synonym(Synonym {
+            relation: Relation::parse(choice)
+                .map_err(|Invalid(why)| Failure::usage(format!("--instead: {why}")))?,
+            ..synonym
+        }),
+        _ => Learned::of(kind, choice.to_owned()),
+    };
     Ok(ResourceValue {
-        value: Some(value),
+        value: Some(emend_wire::kinds::value(&learned)),
         ..candidate.value.unwrap_or_default()
     })
 }

@@ -1,10 +1,7 @@
 //! `emend feedback`: shows corrections as stored.
 
 use clap::Subcommand;
-use emend_proto::{
-    common::v1::correction::Correction as Variant,
-    feedback::v1::{DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest},
-};
+use emend_proto::feedback::v1::{DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest};
 
 use crate::{
     context::{Context, pages},
@@ -131,19 +128,7 @@ fn marks(feedback: &Feedback) -> String {
 }
 
 fn what(feedback: &Feedback) -> String {
-    match feedback
-        .correction
-        .as_ref()
-        .and_then(|correction| correction.correction.as_ref())
-    {
-        None => "?".into(),
-        Some(Variant::Verb(verb)) => format!("{} → {}", verb.original_input, verb.correct_choice),
-        Some(Variant::PhraseMapping(mapping)) => format!("{} → {}", mapping.phrase, mapping.verb),
-        Some(Variant::Entity(entity)) => format!("{} → {}", entity.original_input, entity.correct_choice),
-        Some(Variant::Prohibition(prohibition)) => {
-            format!("{} ↛ {}", prohibition.phrase, prohibition.forbidden_choice)
-        }
-    }
+    view::correction_text(feedback.correction.as_ref())
 }
 
 fn details(feedback: &Feedback) -> String {
@@ -187,6 +172,14 @@ fn details(feedback: &Feedback) -> String {
             words::outcome_name(outcome.state),
             outcome.message
         );
+        for effect in &outcome.effects {
+            let _ = writeln!(
+                text,
+                "effect    {}: {}",
+                words::outcome_name(effect.state),
+                effect.message
+            );
+        }
         if !outcome.candidate_id.is_empty() {
             let _ = writeln!(text, "candidate {}", outcome.candidate_id);
         }

@@ -1,4 +1,4 @@
-//! `emend import`: imports phrase mappings, aliases and prohibitions from a file.
+//! `emend import`: imports phrase mappings, aliases, prohibitions and synonyms from a file.
 //!
 //! The file is read twice: first to count the rows and find all unreadable ones before anything is sent, then to send
 //! them.
@@ -40,10 +40,12 @@ const MAX_REPORTED: usize = 1_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
-  type           phrase, entity or prohibition
-  input          the phrase or alias (also called phrase, alias)
-  choice         the verb, the entity's id, or the choice never to offer
-                 (also called verb, entity_id, forbidden_choice)
+  type           phrase, entity, prohibition or synonym
+  input          the phrase, alias or term (also called phrase, alias, term)
+  choice         the verb, the entity's id, the choice never to offer, or the term that
+                 a synonym stands for (also called verb, entity_id, forbidden_choice,
+                 representative)
+  relation       of a synonym, optional: equivalent (default), one_way or typo
   user_id        optional: for this user only
   system_choice  optional: what the system chose
 
@@ -57,6 +59,11 @@ Examples:
   phrase,set up a CSA,create_isda
   entity,J. Smith,person:jane-smith
   prohibition,wind down the fund,delete_fund
+
+Synonym files of Solr and Elasticsearch (\"a, b, c\" and \"a => b\") and Sudachi's synonyms.txt are
+read too, every line as one or more rows:
+  emend import --format solr synonyms.txt
+  emend import --format sudachi synonyms.txt
 
 Running an import twice changes nothing the second time. With skip-invalid, bad rows are
 reported on standard error (and in --json's `errors`) and the exit code is 0.")]
@@ -84,7 +91,7 @@ pub struct Args {
 pub(super) fn format_of(file: &Path, given: Option<Format>) -> Result<Format> {
     given.or_else(|| Format::of_path(file)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: the file name does not say the format; pass --format csv, jsonl or yaml",
+            "{}: the file name does not say the format; pass --format csv, jsonl, yaml, solr or sudachi",
             file.display()
         ))
     })

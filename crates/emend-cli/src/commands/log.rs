@@ -129,22 +129,21 @@ fn table(revisions: &[Revision]) -> Table {
 
 fn what(change: &RevisionChange) -> String {
     let key = change.key.clone().unwrap_or_default();
-    let prohibits = key.kind == Kind::Prohibition.number();
     let scope = if key.user_id.is_empty() {
         String::new()
     } else {
         format!(" (for {})", key.user_id)
     };
-    let (before, after) = (
-        view::maps_to(change.before.as_ref()),
-        view::maps_to(change.after.as_ref()),
-    );
-    let text = match (change.before.is_some(), change.after.is_some()) {
-        (false, true) if prohibits => format!("{} ↛ {after}", key.key),
-        (_, false) if prohibits => format!("{} ↛ {before} deleted", key.key),
-        (false, true) => format!("{} → {after}", key.key),
-        (true, true) => format!("{} → {after}, was {before}", key.key),
-        (_, false) => format!("{} deleted, was {before}", key.key),
+    let [before, after] = [&change.before, &change.after].map(|value| view::learned(value.as_ref()));
+    let pair = |learned: &_| view::pair(&key.key, learned);
+    let text = match (before, after) {
+        (None, None) => key.key.clone(),
+        (None, Some(after)) => pair(&after),
+        (Some(before), Some(after)) => format!("{}, was {}", pair(&after), view::learned_text(&before)),
+        (Some(before), None) if key.qualifier.is_empty() => {
+            format!("{} deleted, was {}", key.key, view::learned_text(&before))
+        }
+        (Some(before), None) => format!("{} deleted", pair(&before)),
     };
     text + &scope
 }

@@ -43,7 +43,7 @@ use self::{
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    words::{self, Kind},
+    words,
 };
 
 /// On whose behalf the tools act.
@@ -224,7 +224,7 @@ impl Server {
     async fn look_up(&self, arguments: ResolveArguments) -> Result<Value> {
         let request = ResolveRequest {
             namespace: self.context.namespace(),
-            kind: Kind::from(arguments.resolve_type).number(),
+            kind: emend_core::Kind::from(arguments.resolve_type).number(),
             phrase: arguments.phrase,
             user_id: named(arguments.reporter, &self.reporter),
             backend_candidates: arguments

@@ -24,7 +24,7 @@ pub struct Args {
     /// What the user said
     phrase: String,
     /// The kind of resource to look for
-    #[arg(long, value_enum, default_value_t = Kind::InvocationPhrase)]
+    #[arg(long, value_enum, default_value_t = Kind(emend_core::Kind::InvocationPhrase))]
     kind: Kind,
     /// Look for this user's own preference first
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]

@@ -1,11 +1,9 @@
 //! `emend resources`: shows what was learned, and sets it by hand.
 
 use clap::Subcommand;
+use emend_core::{Learned, Synonym};
 use emend_proto::{
-    common::v1::{
-        EntityAliasValue, InvocationPhraseValue, ProhibitionValue, Resource, ResourceKey, ResourceValue,
-        resource_value::Value as Learned,
-    },
+    common::v1::{Resource, ResourceKey, ResourceValue},
     learning::v1::{DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest},
 };
 use serde_json::json;
@@ -15,7 +13,7 @@ use crate::{
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view,
-    words::{self, Kind},
+    words::{self, Kind, Relation},
 };
 
 /// List, get, put or delete.
@@ -78,9 +76,9 @@ struct Key {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
-    /// The phrase or alias, in any form
+    /// The phrase, alias or term, in any form
     phrase: String,
-    /// The forbidden choice; for prohibitions only
+    /// The forbidden choice of a prohibition, or the term that a synonym stands for
     #[arg(long, value_name = "CHOICE", default_value = "", hide_default_value = true)]
     qualifier: String,
     /// The user whose own resource it is
@@ -93,10 +91,13 @@ struct PutArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
-    /// The phrase or alias
+    /// The phrase, alias or term
     phrase: String,
-    /// The verb, the entity's id, or the choice never to offer
+    /// The verb, the entity's id, the choice never to offer, or the term that it stands for
     choice: String,
+    /// How a synonym is related to the term that it stands for [default: equivalent]
+    #[arg(long, value_enum, value_name = "RELATION")]
+    relation: Option<Relation>,
     /// Set it for this user only
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
@@ -139,36 +140,35 @@ impl Key {
     }
 }
 
-/// The message for a choice of that kind.
-pub fn learned(kind: Kind, choice: String) -> Learned {
-    match kind {
-        Kind::InvocationPhrase => Learned::InvocationPhrase(InvocationPhraseValue { verb: choice }),
-        Kind::EntityAlias => Learned::EntityAlias(EntityAliasValue { entity_id: choice }),
-        Kind::Prohibition => Learned::Prohibition(ProhibitionValue {
-            forbidden_choice: choice,
-        }),
-    }
-}
-
-/// The request that sets a value by hand.
-pub fn put_request(namespace: String, kind: Kind, phrase: String, choice: String) -> PutResourceRequest {
+/// The request that sets a value by hand. The qualifier, where the kind has one, is sent as the value has it.
+pub fn put_request(namespace: String, phrase: String, learned: &Learned) -> PutResourceRequest {
     PutResourceRequest {
         key: Some(ResourceKey {
             namespace,
-            kind: kind.number(),
+            kind: learned.kind().number(),
             key: phrase,
-            qualifier: if kind == Kind::Prohibition {
-                choice.clone()
-            } else {
-                String::new()
-            },
+            qualifier: learned
+                .qualifier()
+                .map_or_else(String::new, |field| field.text.to_owned()),
             user_id: String::new(),
         }),
         value: Some(ResourceValue {
-            value: Some(learned(kind, choice)),
+            value: Some(emend_wire::kinds::value(learned)),
             ..Default::default()
         }),
         ..Default::default()
+    }
+}
+
+/// The value that the arguments describe.
+fn learned(kind: Kind, choice: String, relation: Option<Relation>) -> Result<Learned> {
+    match (Learned::of(kind.0, choice), relation) {
+        (learned, None) => Ok(learned),
+        (Learned::Synonym(synonym), Some(relation)) => Ok(Learned::Synonym(Synonym {
+            relation: relation.into(),
+            ..synonym
+        })),
+        (_, Some(_)) => Err(Failure::usage("--relation is for synonyms only")),
     }
 }
 
@@ -203,7 +203,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             })
         }
         Action::Put(args) => {
-            let mut request = put_request(context.namespace(), args.kind, args.phrase, args.choice);
+            let learned = learned(args.kind, args.choice, args.relation)?;
+            let mut request = put_request(context.namespace(), args.phrase, &learned);
             if let Some(key) = &mut request.key {
                 key.user_id = args.user;
             }
@@ -273,13 +274,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(Vec<Resource>, bool
 
 /// A resource in short: `set up a CSA → create_isda`.
 pub fn what(resource: &Resource) -> String {
-    let display = resource.value.as_ref().map_or("", |value| value.display.as_str());
-    let prohibits = resource
-        .key
-        .as_ref()
-        .is_some_and(|key| key.kind == Kind::Prohibition.number());
-    let arrow = if prohibits { '↛' } else { '→' };
-    format!("{display} {arrow} {}", view::maps_to(resource.value.as_ref()))
+    view::value_pair(resource.value.as_ref())
 }
 
 fn table(resources: &[Resource]) -> Table {
@@ -296,7 +291,7 @@ fn table(resources: &[Resource]) -> Table {
         [
             words::kind_name(key.kind),
             key.key,
-            view::maps_to(resource.value.as_ref()).to_owned(),
+            view::value_text(resource.value.as_ref()),
             key.user_id,
             resource.revision.to_string(),
             view::short_time(resource.committed_at.as_ref()),

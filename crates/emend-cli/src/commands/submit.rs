@@ -3,17 +3,19 @@
 use clap::Subcommand;
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, VerbCorrection,
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, TermCorrection, VerbCorrection,
         correction::Correction as Variant,
     },
     feedback::v1::{Feedback, SubmitFeedbackRequest},
 };
+use emend_wire::kinds::relation_number;
 
 use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
-    view, words,
+    view,
+    words::{self, Relation},
 };
 
 const EXAMPLES: &str = "\
@@ -22,6 +24,7 @@ Examples:
   emend submit phrase \"book the trade\" book_trade --reporter ana
   emend submit entity \"J. Smith\" person:jane-smith --instead-of person:john-smith --reporter ben
   emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"irreversible\"
+  emend submit term フィールド 盤面 ボード --reporter ana
   emend submit phrase \"my pack\" monthly_report --reporter mia --for-me
 
 A correction counts once per reporter: without --reporter all of one caller's count as one
@@ -79,6 +82,17 @@ enum Form {
         /// The verb or entity id never to offer
         choice: String,
     },
+    /// Other terms stand for this one
+    Term {
+        /// The representative, for which the others stand
+        term: String,
+        /// The terms that stand for it, 1 to 32
+        #[arg(required = true, value_name = "EQUIVALENT")]
+        equivalents: Vec<String>,
+        /// How they are related to the term
+        #[arg(long, value_enum, default_value_t = Relation::Equivalent)]
+        relation: Relation,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -117,6 +131,15 @@ impl From<Form> for Correction {
             Form::Prohibit { phrase, choice } => Variant::Prohibition(Prohibition {
                 phrase,
                 forbidden_choice: choice,
+            }),
+            Form::Term {
+                term,
+                equivalents,
+                relation,
+            } => Variant::Term(TermCorrection {
+                term,
+                equivalents,
+                relation: relation_number(relation.into()).into(),
             }),
         };
         Self {
@@ -162,5 +185,11 @@ pub(super) fn outcome_text(feedback: &Feedback) -> String {
         "" => "Stored; not evaluated yet.",
         message => message,
     };
-    format!("{message}\nfeedback {}", feedback.feedback_id)
+    let effects = outcome.map_or(&[][..], |outcome| &outcome.effects);
+    let mut lines = match effects {
+        [] => vec![message.to_owned()],
+        effects => effects.iter().map(|effect| effect.message.clone()).collect(),
+    };
+    lines.push(format!("feedback {}", feedback.feedback_id));
+    lines.join("\n")
 }

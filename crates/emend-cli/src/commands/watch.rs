@@ -69,7 +69,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         builder = builder.namespace(context.namespace());
     }
     for kind in &args.kind {
-        builder = builder.kind(core_kind(*kind));
+        builder = builder.kind(kind.0);
     }
     let (node, mut events) = builder
         .spawn_observed(&lifecycle)
@@ -109,14 +109,6 @@ fn revision_of(event: &SubscriberEvent) -> Option<Revision> {
         SubscriberEvent::Updated { update, .. } => Some(update.to),
         SubscriberEvent::Resumed { revision } | SubscriberEvent::Bookmark { revision } => Some(*revision),
         _ => None,
-    }
-}
-
-fn core_kind(kind: Kind) -> CoreKind {
-    match kind {
-        Kind::InvocationPhrase => CoreKind::InvocationPhrase,
-        Kind::EntityAlias => CoreKind::EntityAlias,
-        Kind::Prohibition => CoreKind::Prohibition,
     }
 }
 
@@ -216,7 +208,7 @@ fn change_json(change: &AppliedChange, applied_at: Timestamp) -> Value {
     match &change.state {
         State::Learned(value) => {
             object["display"] = value.display.as_str().into();
-            object["value"] = value.learned.maps_to().into();
+            object["value"] = view::learned_text(&value.learned).into();
         }
         State::Rejected(why) => object["rejected"] = why.to_string().into(),
         State::Deleted => object["deleted"] = true.into(),
@@ -226,13 +218,13 @@ fn change_json(change: &AppliedChange, applied_at: Timestamp) -> Value {
 
 fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
     let key = &change.key;
-    let prohibits = key.kind == Kind::Prohibition.number();
-    let what = match &change.state {
-        State::Learned(value) if prohibits => format!("{} ↛ {}", key.key, value.learned.maps_to()),
-        State::Learned(value) => format!("{} → {}", key.key, value.learned.maps_to()),
-        State::Rejected(why) => format!("{} rejected by this node: {why}", key.key),
-        State::Deleted if prohibits => format!("{} ↛ {} deleted", key.key, key.qualifier),
-        State::Deleted => format!("{} deleted", key.key),
+    let what = match (&change.state, CoreKind::from_number(key.kind)) {
+        (State::Learned(value), _) => view::pair(&key.key, &value.learned),
+        (State::Rejected(why), _) => format!("{} rejected by this node: {why}", key.key),
+        (State::Deleted, Some(kind)) if !key.qualifier.is_empty() => {
+            format!("{} {} {} deleted", key.key, kind.rules().arrow, key.qualifier)
+        }
+        (State::Deleted, _) => format!("{} deleted", key.key),
     };
     let scope = if key.user_id.is_empty() {
         String::new()

@@ -1,6 +1,7 @@
 //! What people and the operator do in a step, through the real services.
 
 use emend_client::Submission;
+use emend_core::Learned;
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{ApproveCandidateRequest, ListCandidatesRequest, RevertRevisionRequest},
@@ -48,12 +49,8 @@ impl Day {
             }
             Action::Approve { choice } => self.approve(step.ask, choice).await.map(Some),
             Action::Put { choice } => {
-                let mut request = put_request(
-                    NAMESPACE.into(),
-                    step.ask.kind,
-                    step.ask.phrase.into(),
-                    (*choice).into(),
-                );
+                let learned = Learned::of(step.ask.kind, (*choice).into());
+                let mut request = put_request(NAMESPACE.into(), step.ask.phrase.into(), &learned);
                 request.on_behalf_of = "dana".into();
                 let mut client = self.context.resources().await?;
                 Ok(Some(

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use emend_base::Lifecycle;
 use emend_client::FeedbackClient;
-use emend_core::{FeedbackId, Kind as CoreKind, Namespace, Revision, UserId};
+use emend_core::{FeedbackId, Namespace, Revision, UserId};
 use emend_proto::learning::v1::{BackendCandidate, ListNodesRequest, ListResourcesRequest, ResolveRequest};
 use tokio::time::sleep;
 
@@ -15,7 +15,6 @@ use super::{
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    words::Kind,
 };
 
 /// The interval between polls.
@@ -152,11 +151,6 @@ impl Day {
 
     /// What each node answers.
     fn answers(&self, question: Question) -> Result<Vec<Answer>> {
-        let kind = match question.kind {
-            Kind::InvocationPhrase => CoreKind::InvocationPhrase,
-            Kind::EntityAlias => CoreKind::EntityAlias,
-            Kind::Prohibition => CoreKind::Prohibition,
-        };
         let user = UserId::parse(question.user).ok();
         let own = backend(question);
         self.nodes
@@ -166,7 +160,7 @@ impl Day {
                     .view
                     .resolve(
                         &self.namespace,
-                        kind,
+                        question.kind,
                         question.phrase,
                         user.as_ref(),
                         own.iter().copied(),

@@ -1,8 +1,7 @@
 //! What happens on the day, and the expected answers. The data is made up; any resemblance is coincidence.
 
+use emend_core::Kind;
 use emend_proto::common::v1::OutcomeState;
-
-use crate::words::Kind;
 
 /// The search application.
 pub(super) const NAMESPACE: &str = "fund-admin";

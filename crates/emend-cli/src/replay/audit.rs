@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use emend_client::NodeHandle;
 use emend_core::{Kind, Namespace, NormalizedKey};
 use emend_proto::{
-    common::v1::{Cause, ResourceKind, resource_value::Value as Learned},
+    common::v1::{Cause, ResourceKind},
     feedback::v1::{DeliveryState, ListFeedbackRequest},
     learning::v1::{ListCandidatesRequest, ListResourcesRequest, ListRevisionsRequest},
 };
@@ -156,7 +156,7 @@ impl Auditor {
                     self.replayed.remove(&key);
                     continue;
                 };
-                let verb = view::maps_to(Some(&after)).to_owned();
+                let verb = view::maps_to(Some(&after));
                 if by_votes {
                     learned.promotions += 1;
                     learned.wrong_promotions += u64::from(!is_right(dataset, &key, &verb));
@@ -297,12 +297,10 @@ impl Auditor {
             }
         })
         .await?;
-        let pairs = resources
-            .into_iter()
-            .filter_map(|resource| match resource.value?.value? {
-                Learned::InvocationPhrase(phrase) => Some((resource.key?.key, phrase.verb)),
-                Learned::EntityAlias(_) | Learned::Prohibition(_) => None,
-            });
+        let pairs = resources.into_iter().filter_map(|resource| {
+            let verb = view::maps_to(resource.value.as_ref());
+            Some((resource.key?.key, verb))
+        });
         Ok(pairs.collect())
     }
 

@@ -91,12 +91,7 @@ impl<'w> Writer<'w> {
 
     /// Writes one row.
     pub fn write(&mut self, record: &Record) -> anyhow::Result<()> {
-        Ok(self.0.write_record([
-            record.row_type.name(),
-            &record.input,
-            &record.choice,
-            &record.user_id,
-        ])?)
+        Ok(self.0.write_record(record.columns().map(|(_, text)| text))?)
     }
 
     /// Flushes what is buffered.

@@ -1,12 +1,15 @@
-//! The file formats of import and export: CSV, JSON lines, YAML.
+//! The file formats of import and export: CSV, JSON lines, YAML; and, for import only, the synonym files of Solr and Sudachi.
 //!
-//! A row is a phrase mapping, an alias or a prohibition ([`Record`]). All three formats have the same fields. Rows are
-//! streamed one at a time. A bad row is reported with its line, and reading continues unless the format itself is
-//! broken there.
+//! A row is a phrase mapping, an alias, a prohibition or a synonym ([`Record`]). The first three formats have the same
+//! fields. Rows are streamed one at a time. A bad row is reported with its line, and reading continues unless the format
+//! itself is broken there.
 
 mod csv;
 mod jsonl;
+mod lines;
 mod record;
+mod solr;
+mod sudachi;
 mod yaml;
 
 use std::{
@@ -16,7 +19,7 @@ use std::{
 
 use clap::ValueEnum;
 
-pub use record::{COLUMNS, Record, RowError, RowType};
+pub use record::{COLUMNS, Record, RowError};
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,6 +32,11 @@ pub enum Format {
     /// A list of mappings
     #[value(alias = "yml")]
     Yaml,
+    /// A synonym file of Solr or Elasticsearch; for import only
+    #[value(alias = "elasticsearch")]
+    Solr,
+    /// Sudachi's synonym dictionary, synonyms.txt; for import only
+    Sudachi,
 }
 
 impl Format {
@@ -48,6 +56,8 @@ impl Format {
             Self::Csv => csv::read(from, take),
             Self::Jsonl => jsonl::read(from, take),
             Self::Yaml => yaml::read(from, take),
+            Self::Solr => solr::read(from, take),
+            Self::Sudachi => sudachi::read(from, take),
         }
     }
 
@@ -57,6 +67,9 @@ impl Format {
             Self::Csv => Writer::Csv(Box::new(csv::Writer::new(to)?)),
             Self::Jsonl => Writer::Jsonl(to),
             Self::Yaml => Writer::Yaml(to),
+            Self::Solr | Self::Sudachi => {
+                anyhow::bail!("this format is for import only; export as csv, jsonl or yaml")
+            }
         })
     }
 }
@@ -102,6 +115,8 @@ impl std::fmt::Debug for Writer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use emend_core::{Kind, Relation};
+
     use super::*;
 
     type Rows = Vec<(u64, Result<Record, RowError>)>;
@@ -116,20 +131,22 @@ mod tests {
     }
 
     fn records() -> Vec<Record> {
-        let record = |row_type, input: &str, choice: &str, user_id: &str| Record {
-            row_type,
+        let record = |kind, input: &str, choice: &str, user_id: &str| Record {
+            kind,
+            relation: (kind == Kind::Synonym).then_some(Relation::Typo),
             input: input.into(),
             choice: choice.into(),
             system_choice: String::new(),
             user_id: user_id.into(),
         };
         vec![
-            record(RowType::Phrase, "set up a CSA", "create_isda", ""),
-            record(RowType::Entity, "J. \"Jay\" Smith, jr.", "person:jane", ""),
-            record(RowType::Prohibition, "wind: down\nthe fund", "delete_fund", ""),
-            record(RowType::Phrase, "- yes # no", "null", "mia"),
-            record(RowType::Phrase, "007", "1.50", ""),
-            record(RowType::Entity, "カードを手札に戻す", "true", ""),
+            record(Kind::InvocationPhrase, "set up a CSA", "create_isda", ""),
+            record(Kind::EntityAlias, "J. \"Jay\" Smith, jr.", "person:jane", ""),
+            record(Kind::Prohibition, "wind: down\nthe fund", "delete_fund", ""),
+            record(Kind::InvocationPhrase, "- yes # no", "null", "mia"),
+            record(Kind::InvocationPhrase, "007", "1.50", ""),
+            record(Kind::EntityAlias, "カードを手札に戻す", "true", ""),
+            record(Kind::Synonym, "ボード", "フィールド", ""),
         ]
     }
 

@@ -1,69 +1,57 @@
 //! One row, independent of the file format.
 
+use emend_core::{Invalid, Kind, Learned, Relation};
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, VerbCorrection,
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, TermCorrection, VerbCorrection,
         correction::Correction as Variant,
     },
     learning::v1::ImportRow,
 };
-use serde::Serialize;
+use emend_wire::kinds::relation_number;
+use serde::{Serialize, Serializer};
 
-use crate::{view, words::Kind};
+use crate::view;
 
 /// The columns that export writes, in this order.
-pub const COLUMNS: [&str; 4] = ["type", "input", "choice", "user_id"];
-
-/// The type of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowType {
-    /// A phrase means a verb.
-    Phrase,
-    /// An alias means an entity.
-    Entity,
-    /// A choice must never be offered for a phrase.
-    Prohibition,
-}
-
-impl RowType {
-    fn parse(text: &str) -> Option<Self> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "phrase" | "phrase_mapping" | "verb" | "verb_correction" | "invocation_phrase" => {
-                Some(Self::Phrase)
-            }
-            "entity" | "alias" | "entity_correction" | "entity_alias" => Some(Self::Entity),
-            "prohibition" | "prohibit" => Some(Self::Prohibition),
-            _ => None,
-        }
-    }
-
-    /// The name as written in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Phrase => "phrase",
-            Self::Entity => "entity",
-            Self::Prohibition => "prohibition",
-        }
-    }
-}
+pub const COLUMNS: [&str; 5] = ["type", "input", "choice", "relation", "user_id"];
 
 /// One row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// The type of the row.
-    #[serde(rename = "type")]
-    pub row_type: RowType,
-    /// The phrase or alias.
+    /// What it teaches; its short name in files.
+    pub kind: Kind,
+    /// The phrase, alias or term.
     pub input: String,
-    /// The verb, the entity's id, or the choice never to offer.
+    /// The verb, the entity's id, the choice never to offer, or the term that it stands for.
     pub choice: String,
+    /// How a synonym is related to the term that it stands for.
+    pub relation: Option<Relation>,
     /// What the system chose; may be empty. Imported, but never exported.
-    #[serde(skip)]
     pub system_choice: String,
     /// For this user only; empty for everybody.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub user_id: String,
+}
+
+impl Record {
+    /// The columns that export writes, with what they hold.
+    pub(super) fn columns(&self) -> [(&'static str, &str); 5] {
+        let [kind, input, choice, relation, user_id] = COLUMNS;
+        [
+            (kind, self.kind.rules().short_name),
+            (input, &self.input),
+            (choice, &self.choice),
+            (relation, self.relation.map_or("", Relation::name)),
+            (user_id, &self.user_id),
+        ]
+    }
+}
+
+/// As a mapping, without empty columns.
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.columns().into_iter().filter(|(_, text)| !text.is_empty()))
+    }
 }
 
 /// Why a row is bad.
@@ -107,6 +95,7 @@ pub(super) enum Field {
     Choice,
     SystemChoice,
     UserId,
+    Relation,
 }
 
 impl Field {
@@ -119,16 +108,16 @@ impl Field {
             .as_str()
         {
             "type" => Ok(Self::Type),
-            "input" | "phrase" | "alias" | "original_input" => Ok(Self::Input),
-            "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice" => {
-                Ok(Self::Choice)
-            }
+            "input" | "phrase" | "alias" | "term" | "original_input" => Ok(Self::Input),
+            "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice"
+            | "representative" => Ok(Self::Choice),
+            "relation" => Ok(Self::Relation),
             "system_choice" => Ok(Self::SystemChoice),
             "user_id" | "user" => Ok(Self::UserId),
             _ => Err(RowError::field(
                 name,
-                "is not known; expected type, input (or phrase, alias), choice (or verb, entity_id, forbidden_choice), \
-                 system_choice, user_id",
+                "is not known; expected type, input (or phrase, alias, term), choice (or verb, entity_id, \
+                 forbidden_choice, representative), relation, system_choice, user_id",
             )),
         }
     }
@@ -136,7 +125,7 @@ impl Field {
 
 /// Collects the fields of one row.
 #[derive(Debug, Default)]
-pub(super) struct Fields([Option<String>; 5]);
+pub(super) struct Fields([Option<String>; 6]);
 
 impl Fields {
     /// Sets a field; a repeated field is an error.
@@ -151,23 +140,27 @@ impl Fields {
 
     /// The row, if it has all required fields. Lengths and characters are left to the server to check.
     pub(super) fn finish(self) -> Result<Record, RowError> {
-        let [row_type, input, choice, system_choice, user_id] = self.0;
+        let [kind, input, choice, system_choice, user_id, relation] = self.0;
         let required = |name: &str, value: Option<String>| {
             value
                 .filter(|value| !value.trim().is_empty())
                 .ok_or_else(|| RowError::field(name, "is required"))
         };
-        let row_type = required("type", row_type)?;
-        let row_type = RowType::parse(&row_type).ok_or_else(|| {
-            RowError::field(
-                "type",
-                format!("must be phrase, entity or prohibition, is {row_type:?}"),
-            )
-        })?;
+        let named = |name: &str, Invalid(why): Invalid| RowError::field(name, why);
+        let kind = Kind::parse_any(&required("type", kind)?).map_err(|invalid| named("type", invalid))?;
+        let relation = relation
+            .filter(|relation| !relation.trim().is_empty())
+            .map(|relation| Relation::parse(&relation))
+            .transpose()
+            .map_err(|invalid| named("relation", invalid))?;
+        if relation.is_some() && kind != Kind::Synonym {
+            return Err(RowError::field("relation", "is for rows of type synonym only"));
+        }
         Ok(Record {
-            row_type,
+            kind,
             input: required("input", input)?,
             choice: required("choice", choice)?,
+            relation,
             system_choice: system_choice.unwrap_or_default(),
             user_id: user_id.unwrap_or_default(),
         })
@@ -175,27 +168,46 @@ impl Fields {
 }
 
 impl Record {
+    /// A term that stands for another.
+    pub(super) fn synonym(term: String, representative: String, relation: Relation) -> Self {
+        Self {
+            kind: Kind::Synonym,
+            input: term,
+            choice: representative,
+            relation: Some(relation),
+            system_choice: String::new(),
+            user_id: String::new(),
+        }
+    }
+
     /// The row as the service takes it.
     pub fn to_import_row(&self, line: u64) -> ImportRow {
         let (input, choice) = (self.input.clone(), self.choice.clone());
-        let variant = match self.row_type {
-            RowType::Phrase if self.system_choice.is_empty() => Variant::PhraseMapping(PhraseMapping {
-                phrase: input,
-                verb: choice,
-            }),
-            RowType::Phrase => Variant::Verb(VerbCorrection {
+        let variant = match self.kind {
+            Kind::InvocationPhrase if self.system_choice.is_empty() => {
+                Variant::PhraseMapping(PhraseMapping {
+                    phrase: input,
+                    verb: choice,
+                })
+            }
+            Kind::InvocationPhrase => Variant::Verb(VerbCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
                 correct_choice: choice,
             }),
-            RowType::Entity => Variant::Entity(EntityCorrection {
+            Kind::EntityAlias => Variant::Entity(EntityCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
                 correct_choice: choice,
             }),
-            RowType::Prohibition => Variant::Prohibition(Prohibition {
+            Kind::Prohibition => Variant::Prohibition(Prohibition {
                 phrase: input,
                 forbidden_choice: choice,
+            }),
+            Kind::Synonym => Variant::Term(TermCorrection {
+                term: choice,
+                equivalents: vec![input],
+                relation: relation_number(self.relation.unwrap_or_default()).into(),
             }),
         };
         ImportRow {
@@ -211,18 +223,19 @@ impl Record {
     pub fn of_resource(resource: &Resource) -> Option<Self> {
         let key = resource.key.as_ref()?;
         let value = resource.value.as_ref()?;
+        let learned = view::learned(Some(value))?;
         Some(Self {
-            row_type: match Kind::from_number(key.kind)? {
-                Kind::InvocationPhrase => RowType::Phrase,
-                Kind::EntityAlias => RowType::Entity,
-                Kind::Prohibition => RowType::Prohibition,
-            },
+            kind: learned.kind(),
             input: if value.display.is_empty() {
                 key.key.clone()
             } else {
                 value.display.clone()
             },
-            choice: view::maps_to(Some(value)).to_owned(),
+            choice: learned.maps_to().to_owned(),
+            relation: match &learned {
+                Learned::Synonym(synonym) => Some(synonym.relation),
+                Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) => None,
+            },
             system_choice: String::new(),
             user_id: key.user_id.clone(),
         })

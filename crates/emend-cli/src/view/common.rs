@@ -1,9 +1,10 @@
 //! The messages that both services share: corrections, outcomes, resources.
 
 use emend_base::status::{Explained, from_item_status};
+use emend_core::Learned;
 use emend_proto::common::v1::{
     Actor, Correction, ItemStatus, Outcome, OutcomeState, Reporter, Resource, ResourceKey, ResourceValue,
-    correction::Correction as Variant, resource_value::Value as Learned,
+    SynonymRelation, correction::Correction as Variant,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +44,28 @@ pub fn correction(correction: Option<&Correction>) -> Value {
             "phrase": prohibition.phrase,
             "forbiddenChoice": prohibition.forbidden_choice,
         }}),
+        Some(Variant::Term(term)) => json!({"term": {
+            "term": term.term,
+            "equivalents": term.equivalents,
+            "relation": name(
+                SynonymRelation::try_from(term.relation).ok().map(|relation| relation.as_str_name()),
+                term.relation,
+            ),
+        }}),
     }
+}
+
+/// A correction in short: `set up a CSA → create_isda`; several things it asserts are separated by semicolons.
+pub fn correction_text(correction: Option<&Correction>) -> String {
+    let Ok(correction) = emend_wire::parse::correction(correction) else {
+        return "?".into();
+    };
+    let texts: Vec<_> = correction
+        .assertions()
+        .iter()
+        .map(|assertion| pair(&assertion.input, &assertion.learned))
+        .collect();
+    texts.join("; ")
 }
 
 /// The outcome of a correction.
@@ -73,6 +95,7 @@ pub fn outcome(outcome: Option<&Outcome>) -> Value {
         "message": outcome.message,
         "evaluatedAt": time(outcome.evaluated_at.as_ref()),
         "revision": outcome.revision,
+        "effects": outcome.effects.iter().map(|effect| self::outcome(Some(effect))).collect::<Vec<_>>(),
     }))
 }
 
@@ -96,25 +119,66 @@ pub fn value(value: Option<&ResourceValue>) -> Value {
         "display": value.display,
         "normalizationVersion": value.normalization_version,
     });
-    match &value.value {
-        None => {}
-        Some(Learned::InvocationPhrase(phrase)) => object["invocationPhrase"] = json!({"verb": phrase.verb}),
-        Some(Learned::EntityAlias(alias)) => object["entityAlias"] = json!({"entityId": alias.entity_id}),
-        Some(Learned::Prohibition(prohibition)) => {
-            object["prohibition"] = json!({"forbiddenChoice": prohibition.forbidden_choice});
-        }
+    if let Some(learned) = learned(Some(value)) {
+        let fields: serde_json::Map<_, _> = learned
+            .fields()
+            .into_iter()
+            .map(|field| (camel_case(field.name), field.text.into()))
+            .collect();
+        object[camel_case(learned.kind().name())] = fields.into();
     }
     object
 }
 
+/// A name of the wire contract as JSON has it.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (initial, rest) = word.split_at(usize::from(!word.is_empty()));
+        name + &initial.to_ascii_uppercase() + rest
+    })
+}
+
+/// What a value says was learned; `None` if this version does not know the value.
+pub fn learned(value: Option<&ResourceValue>) -> Option<Learned> {
+    emend_wire::kinds::learned(value?.value.as_ref()?).ok()
+}
+
 /// What a value maps its key to; empty if this version does not know the value.
-pub fn maps_to(value: Option<&ResourceValue>) -> &str {
-    match value.and_then(|value| value.value.as_ref()) {
-        None => "",
-        Some(Learned::InvocationPhrase(phrase)) => &phrase.verb,
-        Some(Learned::EntityAlias(alias)) => &alias.entity_id,
-        Some(Learned::Prohibition(prohibition)) => &prohibition.forbidden_choice,
+pub fn maps_to(value: Option<&ResourceValue>) -> String {
+    learned(value).map_or_else(String::new, |learned| learned.maps_to().to_owned())
+}
+
+/// What was learned, for people: `create_isda`, or `board (one_way)`.
+pub fn learned_text(learned: &Learned) -> String {
+    let fields = learned.fields();
+    let others: Vec<_> = fields
+        .iter()
+        .map(|field| field.text)
+        .filter(|text| *text != learned.maps_to())
+        .collect();
+    match &others[..] {
+        [] => learned.maps_to().to_owned(),
+        others => format!("{} ({})", learned.maps_to(), others.join(", ")),
     }
+}
+
+/// What a value says was learned, for people; empty if this version does not know the value.
+pub fn value_text(value: Option<&ResourceValue>) -> String {
+    learned(value).map_or_else(String::new, |learned| learned_text(&learned))
+}
+
+/// A key and what was learned for it: `set up a CSA → create_isda`.
+pub fn pair(input: &str, learned: &Learned) -> String {
+    let arrow = learned.kind().rules().arrow;
+    format!("{input} {arrow} {}", learned_text(learned))
+}
+
+/// A value and the key that it was learned for, as people write it.
+pub fn value_pair(value: Option<&ResourceValue>) -> String {
+    let display = value.map_or("", |value| value.display.as_str());
+    learned(value).map_or_else(|| display.to_owned(), |learned| pair(display, &learned))
 }
 
 /// A resource.

@@ -9,7 +9,10 @@ mod common;
 mod feedback;
 mod learning;
 
-pub use common::{correction, key, maps_to, outcome, resource, value};
+pub use common::{
+    correction, correction_text, key, learned, learned_text, maps_to, outcome, pair, resource, value,
+    value_pair, value_text,
+};
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
 

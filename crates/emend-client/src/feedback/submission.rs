@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 
-use emend_core::RequestId;
+use emend_core::{Relation, RequestId};
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, VerbCorrection,
-        correction::Correction as Form,
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, TermCorrection,
+        VerbCorrection, correction::Correction as Form,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
+use emend_wire::kinds::relation_number;
 
 /// A correction to submit.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +94,33 @@ impl Submission {
         )
     }
 
+    /// Other terms stand for this one: who searches for one finds the others. One to 32 of them; each has an outcome of its
+    /// own in [`Outcome::effects`](emend_proto::common::v1::Outcome).
+    pub fn synonyms(
+        namespace: impl Into<String>,
+        term: impl Into<String>,
+        equivalents: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self::synonyms_related(namespace, term, equivalents, Relation::Equivalent)
+    }
+
+    /// Other terms stand for this one, in one direction only or as misspellings.
+    pub fn synonyms_related(
+        namespace: impl Into<String>,
+        term: impl Into<String>,
+        equivalents: impl IntoIterator<Item = impl Into<String>>,
+        relation: Relation,
+    ) -> Self {
+        Self::new(
+            namespace,
+            Form::Term(TermCorrection {
+                term: term.into(),
+                equivalents: equivalents.into_iter().map(Into::into).collect(),
+                relation: relation_number(relation).into(),
+            }),
+        )
+    }
+
     /// What the system chose. Applies to verb and entity corrections; others are left unchanged.
     pub fn system_choice(mut self, choice: impl Into<String>) -> Self {
         match self
@@ -103,7 +131,7 @@ impl Submission {
         {
             Some(Form::Verb(verb)) => verb.system_choice = choice.into(),
             Some(Form::Entity(entity)) => entity.system_choice = choice.into(),
-            Some(Form::PhraseMapping(_) | Form::Prohibition(_)) | None => {}
+            Some(Form::PhraseMapping(_) | Form::Prohibition(_) | Form::Term(_)) | None => {}
         }
         self
     }

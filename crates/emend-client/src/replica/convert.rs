@@ -30,7 +30,7 @@ pub(crate) fn fact_of(change: &AppliedChange) -> Option<Fact<'_>> {
         user_id: &key.user_id,
         revision: change.revision,
         value: match &change.state {
-            State::Learned(value) => Some(Cow::Borrowed(value.learned.maps_to())),
+            State::Learned(value) => Some(Cow::Borrowed(value)),
             State::Rejected(_) | State::Deleted => None,
         },
     })

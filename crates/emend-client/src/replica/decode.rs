@@ -33,7 +33,7 @@ pub enum Rejection {
     },
     /// The key was normalised by a version unknown to this one, so no look-up would find it.
     UnknownNormalization(u32),
-    /// The forbidden choice is not the key's qualifier.
+    /// The field of the value that says the key's qualifier disagrees with it.
     QualifierMismatch,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Rejection {
                     "the key was normalised by version {version}; this client knows {NORMALIZATION_VERSION}"
                 )
             }
-            Self::QualifierMismatch => f.write_str("the forbidden choice is not the key's qualifier"),
+            Self::QualifierMismatch => f.write_str("the value is for a key with another qualifier"),
         }
     }
 }
@@ -77,7 +77,8 @@ pub(crate) fn decode(key: KeyParts<'_>, value: &[u8], stated: u64) -> Result<Res
     if value.normalization_version != NORMALIZATION_VERSION {
         return Err(Rejection::UnknownNormalization(value.normalization_version));
     }
-    if kind == Kind::Prohibition && value.learned.maps_to() != key.qualifier {
+    let of_value = value.learned.qualifier_of_key();
+    if of_value.map_err(|Invalid(why)| Rejection::Undecodable(why))? != key.qualifier {
         return Err(Rejection::QualifierMismatch);
     }
     Ok(value)

@@ -197,7 +197,7 @@ impl Replica {
                     qualifier: key.qualifier,
                     user_id: key.user_id,
                     revision: Revision(envelope.revision()),
-                    value: Some(Cow::Owned(value.learned.maps_to().to_owned())),
+                    value: Some(Cow::Owned(value)),
                 })
             })
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use emend_core::{Kind, Revision};
+use emend_core::{Kind, Learned, Revision};
+
+use super::{publisher::Fact, synonyms::Synonyms};
 
 /// A learned answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) entity: Option<Answer>,
     /// The choices never to be offered, sorted.
     pub(crate) prohibited: Vec<Arc<str>>,
+    /// What the phrase stands for, and what stands for it; `None` if nothing.
+    pub(crate) synonyms: Option<Box<Synonyms>>,
 }
 
 impl Entry {
@@ -30,41 +34,79 @@ impl Entry {
         match kind {
             Kind::InvocationPhrase => self.verb.as_ref(),
             Kind::EntityAlias => self.entity.as_ref(),
-            Kind::Prohibition => None,
+            Kind::Prohibition | Kind::Synonym => None,
         }
     }
 
-    /// Records what is now learned. For a prohibition, `value` is the forbidden choice.
-    pub(crate) fn learn(&mut self, kind: Kind, value: &str, revision: Revision) {
-        let answer = || {
-            Some(Answer {
-                value: value.into(),
-                revision,
-            })
+    /// Records what is now learned, or no longer, in the entry of the fact's key.
+    pub(crate) fn note(&mut self, fact: &Fact<'_>) {
+        let Some(value) = &fact.value else {
+            return self.forget(fact.kind, fact.qualifier);
         };
-        match kind {
-            Kind::InvocationPhrase => self.verb = answer(),
-            Kind::EntityAlias => self.entity = answer(),
-            Kind::Prohibition => {
-                if let Err(place) = self.prohibited.binary_search_by(|choice| (**choice).cmp(value)) {
-                    self.prohibited.insert(place, value.into());
-                }
+        match &value.learned {
+            Learned::Verb(choice) | Learned::Entity(choice) => {
+                self.set_answer(fact.kind, choice, fact.revision);
+            }
+            Learned::Forbidden(choice) => self.prohibit(choice),
+            Learned::Synonym(synonym) => {
+                let synonyms = self.synonyms.get_or_insert_default();
+                synonyms.stands_for(fact.qualifier, synonym, fact.revision);
             }
         }
     }
 
-    /// Removes what is no longer learned. For a prohibition, `qualifier` is the choice that is no longer forbidden.
-    pub(crate) fn forget(&mut self, kind: Kind, qualifier: &str) {
+    /// Records the answer of that kind.
+    pub(crate) fn set_answer(&mut self, kind: Kind, value: &str, revision: Revision) {
+        let answer = Some(Answer {
+            value: value.into(),
+            revision,
+        });
+        match kind {
+            Kind::InvocationPhrase => self.verb = answer,
+            Kind::EntityAlias => self.entity = answer,
+            Kind::Prohibition | Kind::Synonym => {}
+        }
+    }
+
+    /// Records a choice never to be offered.
+    pub(crate) fn prohibit(&mut self, choice: &str) {
+        if let Err(place) = self.prohibited.binary_search_by(|of| (**of).cmp(choice)) {
+            self.prohibited.insert(place, choice.into());
+        }
+    }
+
+    /// Removes what is no longer learned. For a prohibition, `qualifier` is the choice that is no longer forbidden; for a
+    /// synonym the representative.
+    fn forget(&mut self, kind: Kind, qualifier: &str) {
         match kind {
             Kind::InvocationPhrase => self.verb = None,
             Kind::EntityAlias => self.entity = None,
             Kind::Prohibition => self.prohibited.retain(|choice| **choice != *qualifier),
+            Kind::Synonym => self.change_synonyms(|synonyms| synonyms.stands_for_no_longer(qualifier)),
+        }
+    }
+
+    /// Records a synonym, or that it is gone, in the entry of its representative.
+    pub(crate) fn note_in_set(&mut self, fact: &Fact<'_>) {
+        match fact.value.as_deref() {
+            Some(value) => self.synonyms.get_or_insert_default().has_in_set(fact.key, value),
+            None => self.change_synonyms(|synonyms| synonyms.has_no_longer(fact.key)),
+        }
+    }
+
+    /// Changes the synonyms, if there are any, and leaves none empty.
+    fn change_synonyms(&mut self, change: impl FnOnce(&mut Synonyms)) {
+        if let Some(synonyms) = &mut self.synonyms {
+            change(synonyms);
+            if synonyms.is_empty() {
+                self.synonyms = None;
+            }
         }
     }
 
     /// Whether nothing is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.verb.is_none() && self.entity.is_none() && self.prohibited.is_empty()
+        self.verb.is_none() && self.entity.is_none() && self.prohibited.is_empty() && self.synonyms.is_none()
     }
 }
 
@@ -96,12 +138,21 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// What the phrase stands for, and what stands for it.
+    #[inline]
+    pub(crate) fn synonyms(self) -> Option<&'a Synonyms> {
+        match self {
+            Self::One(..) => None,
+            Self::Many(entry) => entry.synonyms.as_deref(),
+        }
+    }
+
     /// Converts it into an owned entry.
     pub(crate) fn to_entry(self) -> Entry {
         match self {
             Self::One(kind, value, revision) => {
                 let mut entry = Entry::default();
-                entry.learn(kind, value, revision);
+                entry.set_answer(kind, value, revision);
                 entry
             }
             Self::Many(entry) => entry.clone(),

@@ -9,6 +9,7 @@ mod lookup;
 mod publisher;
 mod state;
 pub(crate) mod status;
+mod synonyms;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use self::{
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
     publisher::{Fact, Publisher},
     status::{Origin, Staleness},
+    synonyms::{Expansion, StandsFor},
 };
 use self::{state::ViewState, status::ViewStatus};
 use crate::keyed_hash::KeyedHash;
@@ -110,6 +112,24 @@ impl LearnedView {
             candidates,
             reading.revision(),
         ))
+    }
+
+    /// What else to search for where a term stands, as written: its representatives, then the other terms of their sets; the
+    /// user's own synonyms and everybody's. A term that is empty or too long is invalid.
+    pub fn synonyms(
+        &self,
+        namespace: &Namespace,
+        term: &str,
+        user: Option<&UserId>,
+    ) -> Result<Vec<String>, Invalid> {
+        let phrase = NormalizedKey::parse(term)?;
+        let key = LookupKey {
+            namespace,
+            phrase: &phrase,
+        };
+        let reading = self.read();
+        let expansion = reading.synonyms(key, user);
+        Ok(expansion.terms().map(str::to_owned).collect())
     }
 
     /// How stale the view may be.
@@ -250,6 +270,22 @@ impl Reading<'_> {
             user_prohibited,
             global_prohibited,
         }
+    }
+}
+
+impl Reading<'_> {
+    /// What else to search for where a term stands: the user's own synonyms and everybody's.
+    pub fn synonyms(&self, key: LookupKey<'_>, user: Option<&UserId>) -> Expansion<'_> {
+        let state = &*self.state;
+        let namespace = self.hash.namespace(key.namespace.as_str());
+        let user = user
+            .filter(|_| state.user_scoped)
+            .map(|user| self.hash.user(user.as_str()));
+        Expansion::of(key.phrase.as_str(), |term| {
+            let global = namespace ^ self.hash.phrase(term);
+            let own = user.map(|user| global ^ user);
+            [own, Some(global)].map(|key| key.and_then(|key| state.find(key)?.synonyms()))
+        })
     }
 }
 

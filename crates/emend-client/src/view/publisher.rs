@@ -7,11 +7,11 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use emend_core::{Kind, Revision};
+use emend_core::{Kind, ResourceValue, Revision};
 
 use super::{
     LearnedView,
-    entry::Found,
+    entry::{Entry, Found},
     state::{Overlay, ViewState},
     table::{Table, TextIndex},
 };
@@ -26,14 +26,27 @@ pub struct Fact<'a> {
     pub kind: Kind,
     /// The normalised key.
     pub key: &'a str,
-    /// The forbidden choice of a prohibition; empty otherwise.
+    /// The forbidden choice of a prohibition, the representative of a synonym; empty otherwise.
     pub qualifier: &'a str,
     /// The user whose own it is; empty for everybody's.
     pub user_id: &'a str,
     /// The revision that made this change.
     pub revision: Revision,
-    /// The verb, the entity id or the forbidden choice; `None` if it is no longer learned.
-    pub value: Option<Cow<'a, str>>,
+    /// What was learned; `None` if it is no longer learned.
+    pub value: Option<Cow<'a, ResourceValue>>,
+}
+
+impl Fact<'_> {
+    /// Passes to `change` each entry that the fact belongs to, by the hash of its key, and how it is noted there: a synonym
+    /// also in the entry of its representative.
+    fn for_each_entry(&self, hash: &KeyedHash, mut change: impl FnMut(u128, fn(&mut Entry, &Self))) {
+        let key = hash.entry(self.namespace, self.user_id, self.key);
+        change(key, Entry::note);
+        if self.kind == Kind::Synonym {
+            let representative = hash.entry(self.namespace, self.user_id, self.qualifier);
+            change(representative, Entry::note_in_set);
+        }
+    }
 }
 
 /// Publishes the states that a [`LearnedView`] answers from. Each view has one.
@@ -67,15 +80,18 @@ impl Publisher {
         let mut texts = TextIndex::new(Arc::clone(&self.hash));
         let mut user_scoped = false;
         for fact in facts {
-            let Some(value) = &fact.value else { continue };
-            if table.needs_rebuild(1) {
-                table = rebuilt(&table, count, &mut texts, &self.hash);
+            if fact.value.is_none() {
+                continue;
             }
             user_scoped |= !fact.user_id.is_empty();
-            let key = self.hash.entry(fact.namespace, fact.user_id, fact.key);
-            let mut entry = table.find(key).map(Found::to_entry).unwrap_or_default();
-            entry.learn(fact.kind, value, fact.revision);
-            table.put(key, &entry, &mut texts);
+            fact.for_each_entry(&self.hash, |key, note| {
+                if table.needs_rebuild(1) {
+                    table = rebuilt(&table, count, &mut texts, &self.hash);
+                }
+                let mut entry = table.find(key).map(Found::to_entry).unwrap_or_default();
+                note(&mut entry, &fact);
+                table.put(key, &entry, &mut texts);
+            });
         }
         self.texts = texts;
         self.publish(ViewState {
@@ -92,13 +108,11 @@ impl Publisher {
         next.revision = revision;
         for fact in facts {
             next.user_scoped |= !fact.user_id.is_empty();
-            let key = self.hash.entry(fact.namespace, fact.user_id, fact.key);
-            let mut entry = next.find(key).map(Found::to_entry).unwrap_or_default();
-            match &fact.value {
-                Some(value) => entry.learn(fact.kind, value, fact.revision),
-                None => entry.forget(fact.kind, fact.qualifier),
-            }
-            next.overlay.put(key, entry);
+            fact.for_each_entry(&self.hash, |key, note| {
+                let mut entry = next.find(key).map(Found::to_entry).unwrap_or_default();
+                note(&mut entry, &fact);
+                next.overlay.put(key, entry);
+            });
         }
         if next.overlay.len() > overlay_bound(next.table.len()) {
             self.merge(&mut next);

@@ -217,11 +217,13 @@ impl Table {
                 verb: Some(answer),
                 entity: None,
                 prohibited,
+                synonyms: None,
             } if prohibited.is_empty() => Some((Word::VERB, answer)),
             Entry {
                 verb: None,
                 entity: Some(answer),
                 prohibited,
+                synonyms: None,
             } if prohibited.is_empty() => Some((Word::ENTITY, answer)),
             _ => None,
         };
@@ -282,13 +284,13 @@ mod tests {
         let mut entry = Entry::default();
         let text = |of: u8| format!("choice-{of}");
         if let Some(verb) = verb {
-            entry.learn(Kind::InvocationPhrase, &text(verb), Revision(i64::from(verb)));
+            entry.set_answer(Kind::InvocationPhrase, &text(verb), Revision(i64::from(verb)));
         }
         if let Some(entity) = entity {
-            entry.learn(Kind::EntityAlias, &text(entity), Revision(i64::from(entity)));
+            entry.set_answer(Kind::EntityAlias, &text(entity), Revision(i64::from(entity)));
         }
         for &choice in prohibited {
-            entry.learn(Kind::Prohibition, &text(choice), Revision(1));
+            entry.prohibit(&text(choice));
         }
         entry
     }
@@ -348,7 +350,7 @@ mod tests {
         let mut texts = texts();
         for revision in [i64::MAX, 1 << REVISION_BITS, (1 << REVISION_BITS) - 1, 0, -1] {
             let mut entry = Entry::default();
-            entry.learn(Kind::InvocationPhrase, "verb", Revision(revision));
+            entry.set_answer(Kind::InvocationPhrase, "verb", Revision(revision));
             table.put(7, &entry, &mut texts);
             assert_eq!(table.find(7).expect("is there").to_entry(), entry);
         }
@@ -370,7 +372,7 @@ mod tests {
         for revision in 0..2_000 {
             assert_eq!(table.needs_rebuild(0), revision > 1026);
             let mut entry = Entry::default();
-            entry.learn(
+            entry.set_answer(
                 Kind::InvocationPhrase,
                 &format!("verb {revision}"),
                 Revision(revision),

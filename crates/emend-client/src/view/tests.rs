@@ -1,12 +1,14 @@
 //! What a view answers, including while it is being changed.
 
 use std::{
+    borrow::Cow,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
 use emend_base::{Clock as _, ManualClock, SystemClock};
+use emend_core::{Learned, Relation, ResourceValue, Synonym};
 use jiff::SignedDuration;
 
 use super::*;
@@ -19,7 +21,10 @@ fn fact<'a>(key: &'a str, kind: Kind, user_id: &'a str, value: &'a str, revision
         qualifier: if kind == Kind::Prohibition { value } else { "" },
         user_id,
         revision: Revision(revision),
-        value: Some(value.into()),
+        value: Some(Cow::Owned(ResourceValue::new(
+            key,
+            Learned::of(kind, value.to_owned()),
+        ))),
     }
 }
 
@@ -317,4 +322,91 @@ async fn a_view_says_how_stale_it_is_and_can_be_waited_for() {
         .unwrap();
     clock.advance(SignedDuration::from_secs(90));
     assert_eq!(view.staleness().age, Some(SignedDuration::from_secs(90)));
+}
+
+/// That `term` stands for `representative`, or, without a relation, that it does no longer.
+fn synonym<'a>(
+    term: &'a str,
+    representative: &'a str,
+    relation: Option<Relation>,
+    revision: i64,
+) -> Fact<'a> {
+    Fact {
+        qualifier: representative,
+        value: relation.map(|relation| {
+            let representative = representative.to_uppercase();
+            let learned = Learned::Synonym(Synonym {
+                relation,
+                representative,
+            });
+            Cow::Owned(ResourceValue::new(term.to_uppercase(), learned))
+        }),
+        ..fact(term, Kind::Synonym, "", "", revision)
+    }
+}
+
+fn expanded(view: &LearnedView, term: &str) -> Vec<String> {
+    view.synonyms(&namespace(), term, None).unwrap()
+}
+
+#[test]
+fn a_term_expands_to_its_representative_and_the_set() {
+    const EQUIVALENT: Option<Relation> = Some(Relation::Equivalent);
+    let facts = [
+        synonym("follow", "follower", EQUIVALENT, 1),
+        synonym("folower", "follower", Some(Relation::Typo), 1),
+        synonym("minion", "follower", Some(Relation::OneWay), 1),
+        synonym("unit", "follower", EQUIVALENT, 1),
+        synonym("unit", "module", EQUIVALENT, 1),
+        synonym("part", "module", EQUIVALENT, 1),
+        synonym("follower", "fan", EQUIVALENT, 1),
+    ];
+    let (mut snapshot, replaced) = view();
+    snapshot.replace(facts.len(), facts.clone(), Revision(1));
+    let (mut updates, applied) = view();
+    updates.apply(facts, Revision(1));
+    for view in [&replaced, &applied] {
+        assert_eq!(expanded(view, "Follow"), ["FOLLOWER", "UNIT"]);
+        // What leads to a set in one direction is not found from it.
+        assert_eq!(expanded(view, "folower"), ["FOLLOWER", "FOLLOW", "UNIT"]);
+        assert_eq!(expanded(view, "minion"), ["FOLLOWER", "FOLLOW", "UNIT"]);
+        // Of several representatives the union; the sets are not joined for others.
+        assert_eq!(expanded(view, "unit"), ["FOLLOWER", "MODULE", "FOLLOW", "PART"]);
+        assert_eq!(expanded(view, "part"), ["MODULE", "UNIT"]);
+        // A representative expands to its own set, and to that of what it stands for.
+        assert_eq!(expanded(view, "follower"), ["FAN", "FOLLOW", "UNIT"]);
+        assert_eq!(expanded(view, "fan"), ["FOLLOWER"]);
+        assert_eq!(expanded(view, "unknown"), [""; 0]);
+    }
+    updates.apply(
+        [
+            synonym("unit", "follower", None, 2),
+            synonym("follow", "follower", Some(Relation::OneWay), 2),
+            synonym("minion", "follower", EQUIVALENT, 2),
+        ],
+        Revision(2),
+    );
+    assert_eq!(expanded(&applied, "follow"), ["FOLLOWER", "MINION"]);
+    assert_eq!(expanded(&applied, "unit"), ["MODULE", "PART"]);
+}
+
+#[test]
+fn a_users_own_synonyms_add_to_everybodys() {
+    let (mut publisher, view) = view();
+    let own = Fact {
+        user_id: "jane",
+        ..synonym("field", "lawn", Some(Relation::Equivalent), 1)
+    };
+    publisher.apply(
+        [synonym("field", "board", Some(Relation::Equivalent), 1), own],
+        Revision(1),
+    );
+    let jane = UserId::parse("jane").unwrap();
+    let of_jane = view.synonyms(&namespace(), "field", Some(&jane)).unwrap();
+    assert_eq!(of_jane, ["LAWN", "BOARD"]);
+    assert_eq!(expanded(&view, "field"), ["BOARD"]);
+    assert_eq!(
+        view.synonyms(&namespace(), "board", Some(&jane)).unwrap(),
+        ["FIELD"]
+    );
 }

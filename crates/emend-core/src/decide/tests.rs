@@ -12,10 +12,10 @@ use super::*;
 use crate::{
     contest::Voter,
     ids::{AcceptOrder, Caller, FeedbackId, ReporterId, UserId},
-    kinds::Kind,
+    kinds::{Kind, Learned},
     outcome::OutcomeState,
     policy::Counting,
-    resource::{Learned, ResourceKey},
+    resource::ResourceKey,
 };
 
 /// A contest played step by step; revisions increase as in the log.

@@ -1,12 +1,32 @@
 //! A name people use and the entity it means. Decided by votes; the entities proposed for one alias are rivals.
 
-use super::KindRules;
+use super::{Field, KindRules, Learned};
 use crate::policy::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "entity_alias",
     number: 2,
-    default_risk: RiskLevel::Low,
+    summary: "A name people use and the entity it means",
+    short_name: "entity",
+    aliases: &["alias", "entity-alias", "entity_correction"],
     qualifier: None,
-    describe: |alias, entity| format!("“{alias}” means the entity “{entity}”"),
+    default_risk: RiskLevel::Low,
+    is_answer: true,
+    arrow: '→',
 };
+
+pub(super) fn learned(entity: String) -> Learned {
+    Learned::Entity(entity)
+}
+
+pub(super) fn fields(entity: &str) -> Vec<Field<'_>> {
+    vec![Field::distinguishing("entity_id", entity)]
+}
+
+pub(super) fn maps_to(entity: &str) -> &str {
+    entity
+}
+
+pub(super) fn describe(alias: &str, entity: &str) -> String {
+    format!("“{alias}” means the entity “{entity}”")
+}

@@ -1,12 +1,32 @@
 //! A phrase and the verb it invokes. Decided by votes; the verbs proposed for one phrase are rivals.
 
-use super::KindRules;
+use super::{Field, KindRules, Learned};
 use crate::policy::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "invocation_phrase",
     number: 1,
-    default_risk: RiskLevel::Medium,
+    summary: "A phrase and the verb it invokes",
+    short_name: "phrase",
+    aliases: &["verb", "invocation-phrase", "phrase_mapping", "verb_correction"],
     qualifier: None,
-    describe: |input, verb| format!("“{input}” means the verb “{verb}”"),
+    default_risk: RiskLevel::Medium,
+    is_answer: true,
+    arrow: '→',
 };
+
+pub(super) fn learned(verb: String) -> Learned {
+    Learned::Verb(verb)
+}
+
+pub(super) fn fields(verb: &str) -> Vec<Field<'_>> {
+    vec![Field::distinguishing("verb", verb)]
+}
+
+pub(super) fn maps_to(verb: &str) -> &str {
+    verb
+}
+
+pub(super) fn describe(input: &str, verb: &str) -> String {
+    format!("“{input}” means the verb “{verb}”")
+}

@@ -1,56 +1,171 @@
-//! What can be learned. A new kind is one module here, one row in [`Kind::rules`], its proto message and its tests.
+//! What can be learned. A kind is one module here, which holds its whole row, and one entry of `kinds!`; a module that
+//! lacks a part does not compile.
 
 mod entity_alias;
+mod form;
 mod invocation_phrase;
 mod prohibition;
+mod synonym;
 
 use std::fmt;
 
-use crate::{
-    normalize::{compose, is_default_ignorable},
-    policy::RiskLevel,
-    violation::{Invalid, bounded_text},
+pub use self::{
+    form::{Form, parse_choice},
+    synonym::{Relation, Synonym},
 };
-
-/// What a resource is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A phrase and the verb it invokes.
-    InvocationPhrase,
-    /// A name people use and the entity it means.
-    EntityAlias,
-    /// A choice that must never be offered for a phrase.
-    Prohibition,
-}
+use crate::{policy::RiskLevel, resource::length_prefixed, violation::Invalid};
 
 /// How a kind behaves; one row per kind.
 #[derive(Debug, Clone, Copy)]
 pub struct KindRules {
-    /// Stable name, used in files, on command lines and in messages.
+    /// Stable name, used in files, on command lines and in messages, as the label of metrics, and as the name of the
+    /// value's field on the wire.
     pub name: &'static str,
     /// The number in `emend.common.v1.ResourceKind`, also used in databases and digests.
     pub number: i32,
+    /// What is learned, in a few words.
+    pub summary: &'static str,
+    /// The name that exported files use.
+    pub short_name: &'static str,
+    /// Other names that command lines and imported files may use.
+    pub aliases: &'static [&'static str],
+    /// What the qualifier is, if keys of this kind need one.
+    pub qualifier: Option<Qualifier>,
     /// The risk level if no policy sets one.
     pub default_risk: RiskLevel,
-    /// What the qualifier is, if keys of this kind need one.
-    pub qualifier: Option<&'static str>,
-    /// Completes a message to the reporter: what "{input}" now means.
-    pub describe: fn(input: &str, maps_to: &str) -> String,
+    /// Whether a phrase is resolved to what is learned.
+    pub is_answer: bool,
+    /// Stands between the key and what it maps to: `set up a CSA → create_csa`.
+    pub arrow: char,
 }
 
-impl Kind {
-    /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::InvocationPhrase, Self::EntityAlias, Self::Prohibition];
+/// What distinguishes resources of one kind with the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qualifier {
+    /// How it is written.
+    pub form: Form,
+    /// What it is, in a few words.
+    pub meaning: &'static str,
+    /// The field of the value that says it, perhaps in another spelling.
+    pub field: &'static str,
+}
 
-    /// How this kind behaves.
-    pub const fn rules(self) -> &'static KindRules {
-        match self {
-            Self::InvocationPhrase => &invocation_phrase::RULES,
-            Self::EntityAlias => &entity_alias::RULES,
-            Self::Prohibition => &prohibition::RULES,
+/// One field of what is learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// The field's name in the value's message on the wire.
+    pub name: &'static str,
+    /// What it says.
+    pub text: &'a str,
+    /// Whether values that differ in it are different candidates. If not, it is only how something is written.
+    pub distinguishes: bool,
+}
+
+impl<'a> Field<'a> {
+    const fn distinguishing(name: &'static str, text: &'a str) -> Self {
+        Self {
+            name,
+            text,
+            distinguishes: true,
         }
     }
 
+    const fn shown(name: &'static str, text: &'a str) -> Self {
+        Self {
+            name,
+            text,
+            distinguishes: false,
+        }
+    }
+}
+
+/// Declares the kinds: for each its name, what is learned, and its module. The module holds the kind's `RULES` and, for
+/// what is learned, `learned` (the usual value of a choice), `fields`, `maps_to` and `describe`.
+macro_rules! kinds {
+    ($($(#[$of_kind:meta])+ $kind:ident: $(#[$of_learned:meta])+ $learned:ident($content:ty) in $module:ident;)+) => {
+        /// What a resource is about.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$of_kind])+ $kind,)+
+        }
+
+        /// What a key maps to, by kind.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub enum Learned {
+            $($(#[$of_learned])+ $learned($content),)+
+        }
+
+        impl Kind {
+            /// All kinds, in the order of their numbers.
+            pub const ALL: [Self; [$(Self::$kind),+].len()] = [$(Self::$kind),+];
+
+            /// How this kind behaves.
+            pub const fn rules(self) -> &'static KindRules {
+                match self {
+                    $(Self::$kind => &$module::RULES,)+
+                }
+            }
+        }
+
+        impl Learned {
+            /// The kind that this belongs to.
+            pub const fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$learned(_) => Kind::$kind,)+
+                }
+            }
+
+            /// The usual meaning of `choice` for that kind.
+            pub fn of(kind: Kind, choice: String) -> Self {
+                match kind {
+                    $(Kind::$kind => $module::learned(choice),)+
+                }
+            }
+
+            /// All fields, in the order of their numbers on the wire.
+            pub fn fields(&self) -> Vec<Field<'_>> {
+                match self {
+                    $(Self::$learned(content) => $module::fields(content),)+
+                }
+            }
+
+            /// What the key maps to, as text.
+            pub fn maps_to(&self) -> &str {
+                match self {
+                    $(Self::$learned(content) => $module::maps_to(content),)+
+                }
+            }
+
+            /// Completes a message to the reporter: what `input` now means.
+            pub fn describe(&self, input: &str) -> String {
+                match self {
+                    $(Self::$learned(content) => $module::describe(input, content),)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A phrase and the verb it invokes.
+    InvocationPhrase:
+        /// The verb that the phrase invokes.
+        Verb(String) in invocation_phrase;
+    /// A name people use and the entity it means.
+    EntityAlias:
+        /// The entity that the alias means.
+        Entity(String) in entity_alias;
+    /// A choice that must never be offered for a phrase.
+    Prohibition:
+        /// The choice that must never be offered.
+        Forbidden(String) in prohibition;
+    /// A term and the one that it stands for.
+    Synonym:
+        /// What the term stands for.
+        Synonym(Synonym) in synonym;
+}
+
+impl Kind {
     /// The number on the wire and in databases.
     pub const fn number(self) -> i32 {
         self.rules().number
@@ -76,6 +191,29 @@ impl Kind {
                 Invalid::new(format!("must be one of {}", names.join(", ")))
             })
     }
+
+    /// Parses any name that files may use: the stable or the short one or an alias, in any case.
+    pub fn parse_any(name: &str) -> Result<Self, Invalid> {
+        let sought = name.trim().to_ascii_lowercase();
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.names().any(|known| known == sought))
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL.iter().map(|kind| kind.rules().short_name).collect();
+                Invalid::new(format!("must be one of {}; is {name:?}", names.join(", ")))
+            })
+    }
+
+    /// All names, the stable one first.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let KindRules {
+            name,
+            short_name,
+            aliases,
+            ..
+        } = self.rules();
+        [*name, *short_name].into_iter().chain(aliases.iter().copied())
+    }
 }
 
 impl fmt::Display for Kind {
@@ -84,16 +222,33 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A verb or entity id: 1 to 256 characters, trimmed and in NFC, without invisible characters, so that what looks alike is
-/// one choice. Case and width are kept.
-pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
-    let text = bounded_text(&compose(raw), 1, 256)?;
-    match text.chars().find(|&c| is_default_ignorable(c)) {
-        None => Ok(text),
-        Some(invisible) => Err(Invalid::new(format!(
-            "must not contain invisible characters, has U+{:04X}",
-            invisible as u32
-        ))),
+impl Learned {
+    /// The bytes that tell candidates of one contest apart: the kind and the fields that distinguish.
+    pub fn canonical(&self) -> Vec<u8> {
+        let kind = self.kind().number().to_le_bytes();
+        let fields = self.fields();
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(fields.len() + 1);
+        parts.push(&kind);
+        for field in &fields {
+            if field.distinguishes {
+                parts.push(field.text.as_bytes());
+            }
+        }
+        length_prefixed(&parts)
+    }
+
+    /// The field that says the key's qualifier, if the kind has one.
+    pub fn qualifier(&self) -> Option<Field<'_>> {
+        let Qualifier { field, .. } = self.kind().rules().qualifier?;
+        self.fields().into_iter().find(|of| of.name == field)
+    }
+
+    /// The qualifier of the key that this is learned for, in its form; empty if the kind has none.
+    pub fn qualifier_of_key(&self) -> Result<String, Invalid> {
+        match (self.kind().rules().qualifier, self.qualifier()) {
+            (Some(Qualifier { form, .. }), Some(field)) => form.parse(field.text),
+            _ => Ok(String::new()),
+        }
     }
 }
 
@@ -102,32 +257,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_that_look_alike_are_one() {
-        assert_eq!(parse_choice(" cafe\u{301} "), parse_choice("caf\u{e9}"));
-        assert_ne!(parse_choice("Caf\u{e9}"), parse_choice("caf\u{e9}"));
-    }
-
-    #[test]
-    fn invisible_characters_in_choices_are_refused_by_number() {
-        for invisible in [
-            '\u{200B}', '\u{200D}', '\u{FEFF}', '\u{202E}', '\u{AD}', '\u{FE0F}',
-        ] {
-            let refused = parse_choice(&format!("create{invisible}csa")).unwrap_err();
-            let expected = format!(
-                "must not contain invisible characters, has U+{:04X}",
-                invisible as u32
-            );
-            assert_eq!(refused.0, expected);
-        }
-    }
-
-    #[test]
     fn names_and_numbers_of_kinds_are_unique() {
+        let mut names = std::collections::HashMap::new();
         for kind in Kind::ALL {
             assert_eq!(Kind::from_number(kind.number()), Some(kind));
             assert_eq!(Kind::parse(kind.name()), Ok(kind));
+            for name in kind.names() {
+                assert_eq!(Kind::parse_any(&name.to_uppercase()), Ok(kind));
+                assert_eq!(*names.entry(name).or_insert(kind), kind, "{name}");
+            }
         }
         assert_eq!(Kind::from_number(0), None);
         assert!(Kind::parse("verbs").unwrap_err().0.contains("entity_alias"));
+        let unknown = Kind::parse_any("verbs").unwrap_err();
+        assert!(unknown.0.contains("phrase, entity, prohibition"), "{unknown}");
+    }
+
+    #[test]
+    fn a_value_says_the_qualifier_of_its_key() {
+        for kind in Kind::ALL {
+            let learned = Learned::of(kind, "delete_fund".to_owned());
+            assert_eq!(learned.kind(), kind);
+            let qualifier = kind.rules().qualifier.map_or("", |_| "delete_fund");
+            assert_eq!(learned.qualifier_of_key().unwrap(), qualifier);
+        }
+    }
+
+    #[test]
+    fn fields_that_distinguish_make_the_canonical_bytes_and_only_these() {
+        let synonym = |relation, representative: &str| {
+            let representative = representative.to_owned();
+            Learned::Synonym(Synonym {
+                relation,
+                representative,
+            })
+            .canonical()
+        };
+        assert_eq!(synonym(Relation::Typo, "Board"), synonym(Relation::Typo, "board"));
+        assert_ne!(
+            synonym(Relation::Typo, "board"),
+            synonym(Relation::OneWay, "board")
+        );
+        for kind in [Kind::InvocationPhrase, Kind::EntityAlias, Kind::Prohibition] {
+            let [one, other] = ["a", "b"].map(|choice| Learned::of(kind, choice.to_owned()).canonical());
+            assert_ne!(one, other, "{kind}");
+        }
     }
 }

@@ -1,13 +1,37 @@
 //! A choice that must never be offered for a phrase. Decided by votes; the choice is the key's qualifier, so there are
 //! no rivals.
 
-use super::KindRules;
+use super::{Field, Form, KindRules, Learned, Qualifier};
 use crate::policy::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "prohibition",
     number: 3,
+    summary: "A choice that must never be offered for a phrase",
+    short_name: "prohibition",
+    aliases: &["prohibit"],
+    qualifier: Some(Qualifier {
+        form: Form::Choice,
+        meaning: "the forbidden choice",
+        field: "forbidden_choice",
+    }),
     default_risk: RiskLevel::Medium,
-    qualifier: Some("the forbidden choice"),
-    describe: |phrase, choice| format!("“{choice}” is never offered for “{phrase}”"),
+    is_answer: false,
+    arrow: '↛',
 };
+
+pub(super) fn learned(choice: String) -> Learned {
+    Learned::Forbidden(choice)
+}
+
+pub(super) fn fields(choice: &str) -> Vec<Field<'_>> {
+    vec![Field::distinguishing("forbidden_choice", choice)]
+}
+
+pub(super) fn maps_to(choice: &str) -> &str {
+    choice
+}
+
+pub(super) fn describe(phrase: &str, choice: &str) -> String {
+    format!("“{choice}” is never offered for “{phrase}”")
+}

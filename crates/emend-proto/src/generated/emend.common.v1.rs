@@ -12,8 +12,9 @@ pub struct ResourceKey {
     /// case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
-    /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION, empty
-    /// otherwise. At most 256 characters.
+    /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION (at most 256
+    /// characters), the representative for SYNONYM (at most 512; accepted in any form, always returned normalised), empty
+    /// otherwise.
     #[prost(string, tag = "4")]
     pub qualifier: ::prost::alloc::string::String,
     /// The user whose own preference this is; empty for everybody (scope GLOBAL). At most 128 characters.
@@ -40,7 +41,7 @@ pub struct ResourceValue {
     #[prost(int32, tag = "2")]
     pub normalization_version: i32,
     /// Exactly one is set: the one for the resource's kind.
-    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12")]
+    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13")]
     pub value: ::core::option::Option<resource_value::Value>,
 }
 /// Nested message and enum types in `ResourceValue`.
@@ -57,6 +58,9 @@ pub mod resource_value {
         /// For RESOURCE_KIND_PROHIBITION.
         #[prost(message, tag = "12")]
         Prohibition(super::ProhibitionValue),
+        /// For RESOURCE_KIND_SYNONYM.
+        #[prost(message, tag = "13")]
+        Synonym(super::SynonymValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -118,6 +122,26 @@ impl ::prost::Name for ProhibitionValue {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.common.v1.ProhibitionValue".into()
+    }
+}
+/// What a term stands for, and how. The relations of one pair are rivals.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SynonymValue {
+    /// How the term is related to its representative. Default (0): EQUIVALENT. Never returned as 0.
+    #[prost(enumeration = "SynonymRelation", tag = "1")]
+    pub relation: i32,
+    /// The representative as people write it, 1 to 512 characters. In normal form it is the key's qualifier.
+    #[prost(string, tag = "2")]
+    pub representative: ::prost::alloc::string::String,
+}
+impl ::prost::Name for SynonymValue {
+    const NAME: &'static str = "SynonymValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.SynonymValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.SynonymValue".into()
     }
 }
 /// What nodes consume: the learned value of one key.
@@ -186,6 +210,9 @@ pub enum ResourceKind {
     EntityAlias = 2,
     /// A choice that must never be offered for a phrase. Key: the phrase; qualifier: the forbidden choice.
     Prohibition = 3,
+    /// A term and the one that it stands for. Key: the term; qualifier: the representative, as a phrase in normal form. What
+    /// stands for one representative is its set.
+    Synonym = 4,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -198,6 +225,7 @@ impl ResourceKind {
             Self::InvocationPhrase => "RESOURCE_KIND_INVOCATION_PHRASE",
             Self::EntityAlias => "RESOURCE_KIND_ENTITY_ALIAS",
             Self::Prohibition => "RESOURCE_KIND_PROHIBITION",
+            Self::Synonym => "RESOURCE_KIND_SYNONYM",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -207,6 +235,44 @@ impl ResourceKind {
             "RESOURCE_KIND_INVOCATION_PHRASE" => Some(Self::InvocationPhrase),
             "RESOURCE_KIND_ENTITY_ALIAS" => Some(Self::EntityAlias),
             "RESOURCE_KIND_PROHIBITION" => Some(Self::Prohibition),
+            "RESOURCE_KIND_SYNONYM" => Some(Self::Synonym),
+            _ => None,
+        }
+    }
+}
+/// How a term is related to the one that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SynonymRelation {
+    /// Default: EQUIVALENT.
+    Unspecified = 0,
+    /// Each finds what the other finds.
+    Equivalent = 1,
+    /// Who searches for the term also finds the representative's set, but not the other way round.
+    OneWay = 2,
+    /// The term is a misspelling: it finds the representative's set, and nobody is led to it.
+    Typo = 3,
+}
+impl SynonymRelation {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SYNONYM_RELATION_UNSPECIFIED",
+            Self::Equivalent => "SYNONYM_RELATION_EQUIVALENT",
+            Self::OneWay => "SYNONYM_RELATION_ONE_WAY",
+            Self::Typo => "SYNONYM_RELATION_TYPO",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SYNONYM_RELATION_UNSPECIFIED" => Some(Self::Unspecified),
+            "SYNONYM_RELATION_EQUIVALENT" => Some(Self::Equivalent),
+            "SYNONYM_RELATION_ONE_WAY" => Some(Self::OneWay),
+            "SYNONYM_RELATION_TYPO" => Some(Self::Typo),
             _ => None,
         }
     }
@@ -371,7 +437,7 @@ impl ::prost::Name for Reporter {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
-    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4, 5")]
     pub correction: ::core::option::Option<correction::Correction>,
 }
 /// Nested message and enum types in `Correction`.
@@ -391,6 +457,9 @@ pub mod correction {
         /// A choice must never be offered for a phrase.
         #[prost(message, tag = "4")]
         Prohibition(super::Prohibition),
+        /// Other terms stand for this one.
+        #[prost(message, tag = "5")]
+        Term(super::TermCorrection),
     }
 }
 impl ::prost::Name for Correction {
@@ -490,13 +559,38 @@ impl ::prost::Name for Prohibition {
         "/emend.common.v1.Prohibition".into()
     }
 }
+/// Other terms stand for this one. Learns SYNONYM, one resource for each equivalent: equivalent → term, its representative.
+/// The correction has one effect for each, decided together and taken back together.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TermCorrection {
+    /// The representative, 1 to 512 characters: the term for which the others stand.
+    #[prost(string, tag = "1")]
+    pub term: ::prost::alloc::string::String,
+    /// The terms that stand for it, 1 to 32, each of 1 to 512 characters. In normal form each must differ from the term and
+    /// from the others.
+    #[prost(string, repeated, tag = "2")]
+    pub equivalents: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How they are related to the term. Default (0): EQUIVALENT.
+    #[prost(enumeration = "SynonymRelation", tag = "3")]
+    pub relation: i32,
+}
+impl ::prost::Name for TermCorrection {
+    const NAME: &'static str = "TermCorrection";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.TermCorrection".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.TermCorrection".into()
+    }
+}
 /// What a correction teaches.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WhatWasLearned {
     /// What the user says, as the reporter wrote it.
     #[prost(string, tag = "1")]
     pub input: ::prost::alloc::string::String,
-    /// What it maps to: a verb, an entity id or a forbidden choice.
+    /// What it maps to: a verb, an entity id, a forbidden choice, or the term that a synonym stands for.
     #[prost(string, tag = "2")]
     pub maps_to: ::prost::alloc::string::String,
     /// The kind of resource.

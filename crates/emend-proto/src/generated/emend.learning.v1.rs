@@ -2695,7 +2695,8 @@ pub struct ImportRow {
     /// The line or entry in the source, starting at 1; errors refer to it.
     #[prost(int64, tag = "1")]
     pub line: i64,
-    /// The row's content: a phrase mapping, an entity correction (alias) or a prohibition.
+    /// The row's content: a phrase mapping, an entity correction (alias), a prohibition or a correction of a term, whose
+    /// equivalents are decided and counted one by one.
     #[prost(message, optional, tag = "2")]
     pub correction: ::core::option::Option<super::super::common::v1::Correction>,
     /// The only user it applies to; empty for everybody. At most 128 characters.
@@ -2718,7 +2719,7 @@ pub struct ImportResourcesResponse {
     /// UUID, carried by all revisions of this import.
     #[prost(string, tag = "1")]
     pub operation_id: ::prost::alloc::string::String,
-    /// Rows that changed something.
+    /// Rows that changed something; of a correction of a term, its equivalents.
     #[prost(int64, tag = "2")]
     pub applied_count: i64,
     /// Rows whose value was already in place.

@@ -192,7 +192,7 @@ impl Entry {
         if self.namespaces.iter().any(|of| of != self.namespace().as_str()) {
             findings.add(FEEDBACK_PARTS, &id, "its parts are in different namespaces");
         }
-        let kind = i64::from(self.correction().form.kind().number());
+        let kind = i64::from(self.correction().form().kind().number());
         if self.kind != kind {
             let message = format!(
                 "it is listed as kind {}, but its correction is of kind {kind}",

@@ -7,6 +7,7 @@ use emend_core::{
 };
 use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
 use jiff::Timestamp;
+use prost::Message as _;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
@@ -70,22 +71,7 @@ impl Submission {
             hash.text(value);
         }
         hash.number(usize::from(*scope == Scope::User));
-        let Correction {
-            form,
-            input,
-            key: _,
-            system_choice,
-            choice,
-        } = correction;
-        hash.text(match form {
-            emend_core::correction::Form::Verb => "verb",
-            emend_core::correction::Form::PhraseMapping => "phrase_mapping",
-            emend_core::correction::Form::Entity => "entity",
-            emend_core::correction::Form::Prohibition => "prohibition",
-        });
-        hash.text(input);
-        hash.optional(system_choice.as_deref());
-        hash.text(choice);
+        hash.bytes(&emend_wire::render::correction(correction).encode_to_vec());
         RequestHash(hash.0.digest128().to_le_bytes())
     }
 }
@@ -129,8 +115,12 @@ impl Hasher {
     }
 
     fn text(&mut self, text: &str) {
-        self.number(text.len());
-        self.0.update(text.as_bytes());
+        self.bytes(text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len());
+        self.0.update(bytes);
     }
 
     fn optional(&mut self, text: Option<&str>) {
@@ -288,7 +278,7 @@ mod tests {
             |s| drop(s.context.insert("more".into(), String::new())),
             |s| s.scope = Scope::User,
             |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
-            |s| s.correction.choice = "other".into(),
+            |s| s.correction = Correction::parse(Form::PhraseMapping, "a", "", "b").unwrap(),
         ];
         for change in changed {
             let mut other = original.clone();

@@ -335,7 +335,7 @@ impl CommitWorker {
             .zip(&inserted)
             .filter_map(|(item, inserted)| match inserted {
                 Ok(Inserted::Stored(accepted)) => {
-                    self.counted.count(item.submission.correction.form);
+                    self.counted.count(item.submission.correction.form());
                     let NewEvent { id, message, payload } = &mut item.event;
                     Some((
                         NewEvent {

@@ -292,7 +292,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
             query_id: query_id?,
             reason: reason?.unwrap_or_default(),
             context: context?,
-            effects: correction?.effects(namespace?, user?),
+            effects: correction?.effects(namespace?, user?.as_ref()),
             received_at: received_at?,
             erased: erased?,
         })

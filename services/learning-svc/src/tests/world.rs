@@ -101,7 +101,7 @@ impl World {
 
     /// A feedback that applies to its reporter alone.
     pub(crate) fn own_feedback(&self, user: &str, form: Form, input: &str, choice: &str) -> IngestEvent {
-        self.feedback_with(user, form, input, choice, Some(UserId::parse(user).unwrap()))
+        self.feedback_with(user, form, input, choice, Some(&UserId::parse(user).unwrap()))
     }
 
     fn feedback_with(
@@ -110,7 +110,7 @@ impl World {
         form: Form,
         input: &str,
         choice: &str,
-        user: Option<UserId>,
+        user: Option<&UserId>,
     ) -> IngestEvent {
         let correction = Correction::parse(form, input, "", choice).unwrap();
         IngestEvent {

@@ -6,22 +6,12 @@ use emend_proto::learning::v1::{Candidate, GetCandidateResponse};
 
 use crate::{
     output::{Column, Table},
-    view,
-    words::{self, Kind},
+    view, words,
 };
 
 /// A candidate in short: `set up a CSA → create_isda`.
 pub(super) fn what(candidate: &Candidate) -> String {
-    let display = candidate
-        .value
-        .as_ref()
-        .map_or("", |value| value.display.as_str());
-    let prohibits = candidate
-        .key
-        .as_ref()
-        .is_some_and(|key| key.kind == Kind::Prohibition.number());
-    let arrow = if prohibits { '↛' } else { '→' };
-    format!("{display} {arrow} {}", view::maps_to(candidate.value.as_ref()))
+    view::value_pair(candidate.value.as_ref())
 }
 
 /// A row for each.

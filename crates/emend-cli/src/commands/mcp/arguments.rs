@@ -6,7 +6,7 @@ use emend_proto::learning::v1::CandidateStatus;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::words::Kind;
+use emend_core::Kind;
 
 /// The kind of correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

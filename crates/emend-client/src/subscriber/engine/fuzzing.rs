@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, mem};
 
 use emend_base::{Entropy, SystemClock};
-use emend_core::{Kind, Namespace, NormalizedKey};
+use emend_core::{Namespace, NormalizedKey};
 use emend_proto::{
     frame::Frame,
     wire::{Change, ChangeKind, Message, Resource, SubscribeResponse},
@@ -162,7 +162,7 @@ fn check_view(engine: &Engine, view: &LearnedView) {
     let reading = view.read();
     assert_eq!(reading.revision(), engine.replica.revision());
     for fact in engine.replica.facts() {
-        if fact.kind == Kind::Prohibition || !fact.user_id.is_empty() || !fact.qualifier.is_empty() {
+        if !fact.kind.rules().is_answer || !fact.user_id.is_empty() || !fact.qualifier.is_empty() {
             continue;
         }
         let (Ok(namespace), Ok(phrase)) = (Namespace::parse(fact.namespace), NormalizedKey::parse(fact.key))
@@ -178,7 +178,10 @@ fn check_view(engine: &Engine, view: &LearnedView) {
         };
         let found = reading.lookup(key, fact.kind, None);
         let answer = found.found().map(|found| (found.value, found.revision));
-        let expected = fact.value.as_deref().map(|value| (value, fact.revision));
+        let expected = fact
+            .value
+            .as_deref()
+            .map(|value| (value.learned.maps_to(), fact.revision));
         assert!(
             answer == expected || found.found_prohibited(),
             "{answer:?} instead of {expected:?}"

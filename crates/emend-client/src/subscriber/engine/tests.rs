@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use emend_base::{Entropy, SystemClock};
-use emend_core::{Kind, Learned, Namespace, NormalizedKey, UserId};
+use emend_core::{Kind, Learned, Namespace, NormalizedKey, Relation, Synonym, UserId};
 use emend_proto::{learning::v1::SnapshotReason, wire::Message};
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let commit = proptest::collection::vec((0usize..24, 0u8..5), 1..5).prop_map(Step::Commit);
+    let commit = proptest::collection::vec((0usize..30, 0u8..5), 1..5).prop_map(Step::Commit);
     let step = prop_oneof![
         6 => commit,
         4 => (1usize..4).prop_map(Step::Update),
@@ -59,6 +59,18 @@ fn change(id: usize, value: u8) -> (Key, Option<Vec<u8>>) {
         0 => (1, "", Learned::Verb(choice.into())),
         1 => (2, "", Learned::Entity(choice.into())),
         2 => (3, choice, Learned::Forbidden(choice.into())),
+        3 => {
+            let relation = Relation::ALL[usize::from(value) % 3];
+            let representative = "Z".into();
+            (
+                4,
+                "z",
+                Learned::Synonym(Synonym {
+                    relation,
+                    representative,
+                }),
+            )
+        }
         _ => (77, "", Learned::Verb(choice.into())),
     };
     let key = (

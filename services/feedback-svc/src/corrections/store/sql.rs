@@ -45,7 +45,7 @@ impl<'a> Columns<'a> {
                 .request_id
                 .as_ref()
                 .map_or("", emend_core::RequestId::as_str),
-            kind: i64::from(submission.correction.form.kind().number()),
+            kind: i64::from(submission.correction.form().kind().number()),
             scope: i64::from(emend_wire::render::scope(submission.scope) as i32),
             correction: emend_wire::render::correction(&submission.correction).encode_to_vec(),
             reporter_id: submission

@@ -241,7 +241,7 @@ impl Tables {
                     .is_none_or(|asked| submission.reporter.id.as_ref() == Some(asked))
                 && query
                     .kind
-                    .is_none_or(|asked| submission.correction.form.kind() == asked)
+                    .is_none_or(|asked| submission.correction.form().kind() == asked)
                 && query.delivery.is_none_or(|asked| feedback.delivery == asked)
                 && query.from.is_none_or(|from| accepted.at >= from)
                 && query.before.is_none_or(|before| accepted.at < before)

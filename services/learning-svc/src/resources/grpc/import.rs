@@ -11,7 +11,7 @@ pub(crate) mod fuzzing;
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Error;
-use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};
+use emend_core::{Caller, FieldViolation, Namespace, OperationId, Proposal, Violations};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
 use emend_serve::auth::Access;
 use emend_wire::parse as wire;
@@ -240,16 +240,18 @@ impl Upload {
             ));
         }
         for row in rows {
-            match self.row(row) {
-                Ok(row) => {
-                    let proposal = &row.proposal;
-                    self.bytes += ROW_BYTES
-                        + proposal.key.key.as_str().len()
-                        + 2 * proposal.key.qualifier.len()
-                        + proposal.key.user_id().len()
-                        + proposal.value.display.len()
-                        + proposal.value.learned.maps_to().len();
-                    self.rows.push(row);
+            match self.proposals(row) {
+                Ok(proposals) => {
+                    let line = row.line;
+                    for proposal in proposals {
+                        self.bytes += ROW_BYTES
+                            + proposal.key.key.as_str().len()
+                            + 2 * proposal.key.qualifier.len()
+                            + proposal.key.user_id().len()
+                            + proposal.value.display.len()
+                            + proposal.value.learned.maps_to().len();
+                        self.rows.push(Row { line, proposal });
+                    }
                 }
                 Err(violations) => {
                     self.rejected += 1;
@@ -278,7 +280,8 @@ impl Upload {
         Ok(())
     }
 
-    fn row(&self, row: &pb::ImportRow) -> Result<Row, Violations> {
+    /// What a row proposes: each effect of its correction.
+    fn proposals(&self, row: &pb::ImportRow) -> Result<Vec<Proposal>, Violations> {
         let mut violations = Violations::new();
         if row.line < 1 {
             violations.add("line", format!("must be 1 or more, is {}", row.line));
@@ -286,13 +289,10 @@ impl Upload {
         let correction = wire::correction(row.correction.as_ref());
         let correction = violations.part("correction", correction);
         let user = violations.check("user_id", parse::user(&row.user_id));
-        let parsed = (|| {
-            Some(Row {
-                line: row.line,
-                proposal: correction?.effects(&self.namespace, user?).remove(0),
-            })
-        })();
-        violations.finish(parsed)
+        let proposals = correction
+            .zip(user)
+            .map(|(correction, user)| correction.effects(&self.namespace, user.as_ref()));
+        violations.finish(proposals)
     }
 
     /// The refusal of an all-or-nothing import with bad rows.

@@ -180,9 +180,13 @@ fn parse_resolve(request: &pb::ResolveRequest) -> Result<(ResolveQuery, Revision
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let kind = violations.check(
         "kind",
-        parse::kind(request.kind).and_then(|kind| match kind {
-            Kind::InvocationPhrase | Kind::EntityAlias => Ok(kind),
-            Kind::Prohibition => Err(Invalid::new("must be INVOCATION_PHRASE or ENTITY_ALIAS")),
+        parse::kind(request.kind).and_then(|kind| {
+            if kind.rules().is_answer {
+                return Ok(kind);
+            }
+            let answers = Kind::ALL.into_iter().filter(|kind| kind.rules().is_answer);
+            let names: Vec<_> = answers.map(|kind| kind.name().to_uppercase()).collect();
+            Err(Invalid::new(format!("must be {}", names.join(" or "))))
         }),
     );
     let phrase = violations.check("phrase", NormalizedKey::parse(&request.phrase));

@@ -245,7 +245,7 @@ fn rejection(rejected: &pb::RejectedResource, violations: &mut Violations) {
         violations.add("key.kind", format!("is not a resource kind: {}", key.kind));
     }
     violations.check("key.key", bounded_prose(&key.key, 1, 512));
-    violations.check("key.qualifier", bounded_text(&key.qualifier, 0, 256));
+    violations.check("key.qualifier", bounded_text(&key.qualifier, 0, 512));
     violations.check("key.user_id", bounded_text(&key.user_id, 0, 128));
     violations.check("revision", parse::revision(rejected.revision));
     violations.check("error", bounded_prose(&rejected.error, 0, 512));

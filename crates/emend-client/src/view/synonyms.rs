@@ -1,0 +1,155 @@
+//! What a term stands for, and what stands for it.
+//!
+//! The terms that stand for one representative are its set. A term expands to its representatives and their sets. `ONE_WAY`
+//! and `TYPO` lead from the term to the set and not back, so nobody expands to such a term. Two sets are never joined: what a
+//! representative stands for itself is not followed.
+
+use std::sync::Arc;
+
+use emend_core::{Relation, ResourceValue, Revision, Synonym};
+
+/// One term's part in the synonyms of its namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Synonyms {
+    /// What it stands for, sorted by normal form.
+    pub(crate) representatives: Vec<Representative>,
+    /// What stands for it, sorted by normal form.
+    set: Vec<Member>,
+}
+
+/// A term's representative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Representative {
+    /// In normal form.
+    pub(crate) key: Arc<str>,
+    written: Arc<str>,
+    relation: Relation,
+    revision: Revision,
+}
+
+/// A term that stands for another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Member {
+    key: Arc<str>,
+    written: Arc<str>,
+    /// Whether the others of the set expand to it.
+    is_found: bool,
+}
+
+impl Synonyms {
+    /// Records that the term stands for this representative.
+    pub(super) fn stands_for(&mut self, key: &str, synonym: &Synonym, revision: Revision) {
+        let representative = Representative {
+            key: key.into(),
+            written: synonym.representative.as_str().into(),
+            relation: synonym.relation,
+            revision,
+        };
+        match self.representatives.binary_search_by(|of| (*of.key).cmp(key)) {
+            Ok(place) => self.representatives[place] = representative,
+            Err(place) => self.representatives.insert(place, representative),
+        }
+    }
+
+    /// Records that the term no longer stands for this representative.
+    pub(super) fn stands_for_no_longer(&mut self, key: &str) {
+        self.representatives.retain(|of| *of.key != *key);
+    }
+
+    /// Records that a term stands for this one.
+    pub(super) fn has_in_set(&mut self, key: &str, value: &ResourceValue) {
+        let member = Member {
+            key: key.into(),
+            written: value.display.as_str().into(),
+            is_found: matches!(
+                &value.learned,
+                emend_core::Learned::Synonym(Synonym {
+                    relation: Relation::Equivalent,
+                    ..
+                })
+            ),
+        };
+        match self.set.binary_search_by(|of| (*of.key).cmp(key)) {
+            Ok(place) => self.set[place] = member,
+            Err(place) => self.set.insert(place, member),
+        }
+    }
+
+    /// Records that a term no longer stands for this one.
+    pub(super) fn has_no_longer(&mut self, key: &str) {
+        self.set.retain(|of| *of.key != *key);
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.representatives.is_empty() && self.set.is_empty()
+    }
+}
+
+/// What else to search for where a term stands; borrows from the [`Reading`](super::Reading) that answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Expansion<'a> {
+    /// What the term stands for: the user's own, then everybody's, each sorted by normal form.
+    pub representatives: Vec<StandsFor<'a>>,
+    /// The other terms, as people write them: the sets of its representatives and, where it is a representative itself, its
+    /// own. Sorted by normal form, each once, without the term and the representatives.
+    pub others: Vec<&'a str>,
+}
+
+/// What a term stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StandsFor<'a> {
+    /// The representative, as people write it.
+    pub representative: &'a str,
+    /// How the term is related to it.
+    pub relation: Relation,
+    /// The revision that applied it.
+    pub revision: Revision,
+}
+
+impl<'a> Expansion<'a> {
+    /// All terms to search for beside the one that was looked up, representatives first.
+    pub fn terms(&self) -> impl Iterator<Item = &'a str> {
+        let representatives = self.representatives.iter().map(|of| of.representative);
+        representatives.chain(self.others.iter().copied())
+    }
+
+    /// Whether nothing is known of the term.
+    pub fn is_empty(&self) -> bool {
+        self.representatives.is_empty() && self.others.is_empty()
+    }
+
+    /// Expands `term`, a key in normal form. `find` answers for a user's own and everybody's synonyms of a key.
+    pub(super) fn of(term: &str, find: impl Fn(&str) -> [Option<&'a Synonyms>; 2]) -> Self {
+        let mut known: Vec<&str> = vec![term];
+        let mut representatives = Vec::new();
+        let mut others: Vec<&Member> = Vec::new();
+        let mut roots: Vec<&str> = vec![term];
+        for synonyms in find(term).into_iter().flatten() {
+            for of in &synonyms.representatives {
+                if known.contains(&&*of.key) {
+                    continue;
+                }
+                known.push(&of.key);
+                roots.push(&of.key);
+                representatives.push(StandsFor {
+                    representative: &of.written,
+                    relation: of.relation,
+                    revision: of.revision,
+                });
+            }
+        }
+        for root in roots {
+            for synonyms in find(root).into_iter().flatten() {
+                others.extend(synonyms.set.iter().filter(|member| member.is_found));
+            }
+        }
+        others.retain(|member| !known.contains(&&*member.key));
+        others.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        others.dedup_by(|one, other| one.key == other.key);
+        Self {
+            representatives,
+            others: others.into_iter().map(|member| &*member.written).collect(),
+        }
+    }
+}

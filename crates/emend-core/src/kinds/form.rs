@@ -1,0 +1,79 @@
+//! The forms of keys and qualifiers: which spellings are one.
+
+use crate::{
+    normalize::{NormalizedKey, compose, is_default_ignorable},
+    violation::{Invalid, bounded_text},
+};
+
+/// How a key or qualifier is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Any spelling of a phrase; see [`mod@crate::normalize`]. 1 to 512 characters.
+    Phrase,
+    /// An id of the application; see [`parse_choice`]. 1 to 256 characters.
+    Choice,
+}
+
+impl Form {
+    /// The text in this form: equal for all spellings that are one.
+    pub fn parse(self, raw: &str) -> Result<String, Invalid> {
+        match self {
+            Self::Phrase => NormalizedKey::parse(raw).map(|key| key.as_str().to_owned()),
+            Self::Choice => parse_choice(raw),
+        }
+    }
+}
+
+/// A verb or entity id: 1 to 256 characters, trimmed and in NFC, without invisible characters, so that what looks alike is
+/// one choice. Case and width are kept.
+pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
+    let text = bounded_text(&compose(raw), 1, 256)?;
+    match text.chars().find(|&c| is_default_ignorable(c)) {
+        None => Ok(text),
+        Some(invisible) => Err(Invalid::new(format!(
+            "must not contain invisible characters, has U+{:04X}",
+            invisible as u32
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_says_which_spellings_are_one() {
+        for (form, one, other, are_one) in [
+            (Form::Phrase, "Set up  a CSA", "set up a csa ", true),
+            (Form::Phrase, "cafe\u{301}", "CAF\u{c9}", true),
+            (Form::Choice, " cafe\u{301}", "caf\u{e9}", true),
+            (Form::Choice, "Caf\u{e9}", "caf\u{e9}", false),
+            (Form::Choice, "a  b", "a b", false),
+        ] {
+            let (one, other) = (form.parse(one).unwrap(), form.parse(other).unwrap());
+            assert_eq!(one == other, are_one, "{form:?}: {one} and {other}");
+        }
+    }
+
+    #[test]
+    fn a_text_in_its_form_stays_as_it_is() {
+        for form in [Form::Phrase, Form::Choice] {
+            let text = form.parse(" Ｓｅｔ up\u{2003}a cafe\u{301}").unwrap();
+            assert_eq!(form.parse(&text), Ok(text));
+        }
+    }
+
+    #[test]
+    fn invisible_characters_in_choices_are_refused_by_number() {
+        for invisible in [
+            '\u{200B}', '\u{200D}', '\u{FEFF}', '\u{202E}', '\u{AD}', '\u{FE0F}',
+        ] {
+            let refused = parse_choice(&format!("create{invisible}csa")).unwrap_err();
+            let expected = format!(
+                "must not contain invisible characters, has U+{:04X}",
+                invisible as u32
+            );
+            assert_eq!(refused.0, expected);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Between the messages of each kind and what they mean: corrections, and the values of resources. One exhaustive match each
+//! way; a kind or form that is missing in one does not compile.
+
+use emend_core::{
+    Correction, Invalid, Kind, Learned, Relation, ResourceValue, Synonym, Violations,
+    correction::{Assertion, Form},
+    kinds::parse_choice,
+};
+use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
+
+/// The kind that a value is of.
+pub(crate) fn kind_of(value: &Value) -> Kind {
+    match value {
+        Value::InvocationPhrase(_) => Kind::InvocationPhrase,
+        Value::EntityAlias(_) => Kind::EntityAlias,
+        Value::Prohibition(_) => Kind::Prohibition,
+        Value::Synonym(_) => Kind::Synonym,
+    }
+}
+
+/// What a value says was learned. Violations name the field within the value's message.
+pub fn learned(value: &Value) -> Result<Learned, Violations> {
+    let mut violations = Violations::new();
+    let learned = match value {
+        Value::InvocationPhrase(pb::InvocationPhraseValue { verb }) => {
+            violations.check("verb", parse_choice(verb)).map(Learned::Verb)
+        }
+        Value::EntityAlias(pb::EntityAliasValue { entity_id }) => violations
+            .check("entity_id", parse_choice(entity_id))
+            .map(Learned::Entity),
+        Value::Prohibition(pb::ProhibitionValue { forbidden_choice }) => violations
+            .check("forbidden_choice", parse_choice(forbidden_choice))
+            .map(Learned::Forbidden),
+        Value::Synonym(pb::SynonymValue {
+            relation,
+            representative,
+        }) => {
+            let relation = violations.check("relation", self::relation(*relation));
+            let representative =
+                violations.check("representative", ResourceValue::parse_display(representative));
+            relation.zip(representative).map(|(relation, representative)| {
+                Learned::Synonym(Synonym {
+                    relation,
+                    representative,
+                })
+            })
+        }
+    };
+    violations.finish(learned)
+}
+
+/// The message of what was learned.
+pub fn value(learned: &Learned) -> Value {
+    match learned.clone() {
+        Learned::Verb(verb) => Value::InvocationPhrase(pb::InvocationPhraseValue { verb }),
+        Learned::Entity(entity_id) => Value::EntityAlias(pb::EntityAliasValue { entity_id }),
+        Learned::Forbidden(forbidden_choice) => Value::Prohibition(pb::ProhibitionValue { forbidden_choice }),
+        Learned::Synonym(Synonym {
+            relation,
+            representative,
+        }) => Value::Synonym(pb::SynonymValue {
+            relation: relation_number(relation).into(),
+            representative,
+        }),
+    }
+}
+
+/// A correction of one form. Violations name the field within the form's message.
+pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
+    match form {
+        Oneof::Verb(pb::VerbCorrection {
+            original_input,
+            system_choice,
+            correct_choice,
+        }) => Correction::parse(Form::Verb, original_input, system_choice, correct_choice),
+        Oneof::PhraseMapping(pb::PhraseMapping { phrase, verb }) => {
+            Correction::parse(Form::PhraseMapping, phrase, "", verb)
+        }
+        Oneof::Entity(pb::EntityCorrection {
+            original_input,
+            system_choice,
+            correct_choice,
+        }) => Correction::parse(Form::Entity, original_input, system_choice, correct_choice),
+        Oneof::Prohibition(pb::Prohibition {
+            phrase,
+            forbidden_choice,
+        }) => Correction::parse(Form::Prohibition, phrase, "", forbidden_choice),
+        Oneof::Term(pb::TermCorrection {
+            term,
+            equivalents,
+            relation,
+        }) => {
+            let mut violations = Violations::new();
+            let relation = violations.check("relation", self::relation(*relation));
+            let equivalents = equivalents.iter().map(String::as_str);
+            let parsed = Correction::parse_term(term, equivalents, relation.unwrap_or_default());
+            let parsed = violations.part("", parsed);
+            violations.finish(parsed)
+        }
+    }
+}
+
+/// The form of a correction on the wire.
+pub(crate) fn form_of(form: &Oneof) -> Form {
+    match form {
+        Oneof::Verb(_) => Form::Verb,
+        Oneof::PhraseMapping(_) => Form::PhraseMapping,
+        Oneof::Entity(_) => Form::Entity,
+        Oneof::Prohibition(_) => Form::Prohibition,
+        Oneof::Term(_) => Form::Term,
+    }
+}
+
+/// The message of a correction, in the form in which it was sent.
+pub(crate) fn form(correction: &Correction) -> Oneof {
+    let assertions = correction.assertions();
+    let first = assertions
+        .first()
+        .expect("invariant: a correction is parsed with at least one assertion");
+    let Assertion { input, learned, .. } = first;
+    let (input, choice) = (input.clone(), learned.maps_to().to_owned());
+    let system_choice = correction.system_choice().unwrap_or_default().to_owned();
+    match correction.form() {
+        Form::Verb => Oneof::Verb(pb::VerbCorrection {
+            original_input: input,
+            system_choice,
+            correct_choice: choice,
+        }),
+        Form::PhraseMapping => Oneof::PhraseMapping(pb::PhraseMapping {
+            phrase: input,
+            verb: choice,
+        }),
+        Form::Entity => Oneof::Entity(pb::EntityCorrection {
+            original_input: input,
+            system_choice,
+            correct_choice: choice,
+        }),
+        Form::Prohibition => Oneof::Prohibition(pb::Prohibition {
+            phrase: input,
+            forbidden_choice: choice,
+        }),
+        Form::Term => Oneof::Term(pb::TermCorrection {
+            term: choice,
+            equivalents: assertions
+                .iter()
+                .map(|assertion| assertion.input.clone())
+                .collect(),
+            relation: match learned {
+                Learned::Synonym(synonym) => relation_number(synonym.relation),
+                Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) => {
+                    pb::SynonymRelation::Unspecified
+                }
+            }
+            .into(),
+        }),
+    }
+}
+
+/// The relation with this number; UNSPECIFIED is EQUIVALENT.
+fn relation(number: i32) -> Result<Relation, Invalid> {
+    match pb::SynonymRelation::try_from(number) {
+        Ok(pb::SynonymRelation::Unspecified | pb::SynonymRelation::Equivalent) => Ok(Relation::Equivalent),
+        Ok(pb::SynonymRelation::OneWay) => Ok(Relation::OneWay),
+        Ok(pb::SynonymRelation::Typo) => Ok(Relation::Typo),
+        Err(_) => Err(Invalid::new(format!("is not a known relation: {number}"))),
+    }
+}
+
+/// The relation's number on the wire.
+pub fn relation_number(relation: Relation) -> pb::SynonymRelation {
+    match relation {
+        Relation::Equivalent => pb::SynonymRelation::Equivalent,
+        Relation::OneWay => pb::SynonymRelation::OneWay,
+        Relation::Typo => pb::SynonymRelation::Typo,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_wire_names_kinds_and_fields_as_their_rows_do() {
+        for kind in Kind::ALL {
+            let value = value(&Learned::of(kind, "choice".to_owned()));
+            assert_eq!(kind_of(&value), kind);
+            let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
+            let name = wire.as_str_name().trim_start_matches("RESOURCE_KIND_");
+            assert_eq!(name.to_lowercase(), kind.name());
+        }
+    }
+
+    fn a_correction() -> impl Strategy<Value = Correction> {
+        let choice = (0usize..4, "[a-z]{1,20}", "[a-m]{0,5}", "[n-z]{1,5}").prop_map(
+            |(form, input, system, choice)| {
+                let form = Form::ALL[form];
+                let system = if matches!(form, Form::Verb | Form::Entity) {
+                    system
+                } else {
+                    String::new()
+                };
+                Correction::parse(form, &input, &system, &choice).unwrap()
+            },
+        );
+        let equivalents = proptest::collection::btree_set("[n-z]{1,5}", 1..5);
+        let term = ("[A-Ma-m]{1,9}", equivalents, 0usize..3).prop_map(|(term, equivalents, relation)| {
+            let relation = Relation::ALL[relation];
+            Correction::parse_term(
+                &term,
+                equivalents
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .into_iter(),
+                relation,
+            )
+            .unwrap()
+        });
+        prop_oneof![choice, term]
+    }
+
+    proptest! {
+        #[test]
+        fn corrections_survive_a_round_trip(original in a_correction()) {
+            let form = form(&original);
+            prop_assert_eq!(form_of(&form), original.form());
+            prop_assert_eq!(correction(&form).unwrap(), original);
+        }
+    }
+}
