@@ -102,7 +102,7 @@ fn cast(number: u32, proposal: &Proposal) -> Result<(Event, Ballot)> {
         ballot: ballot.clone(),
         value: proposal.value.clone(),
         origin: Origin::Votes,
-        personal_data: false,
+        personal_data: false, sender: Roles::default(), retracted_by: None,
     };
     Ok((event, ballot))
 }
@@ -120,7 +120,7 @@ fn decided(ballots: u32, events: u32) -> Result<f64> {
     let mut play = Vec::new();
     for number in ballots..ballots + events.div_ceil(2) {
         let (event, ballot) = cast(number, &proposal)?;
-        play.extend([event, Event::Retracted { ballot }]);
+        play.extend([event, Event::Retracted { ballot, sender: Roles::default() }]);
     }
     let began = Instant::now();
     for event in &play {

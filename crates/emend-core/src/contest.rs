@@ -4,7 +4,7 @@ use crate::{
     ballots::Ballots,
     ids::{AcceptOrder, Caller, CandidateId, ContestId, Namespace, ReporterId, Revision},
     outcome::Reason,
-    policy::RiskLevel,
+    policy::{RiskLevel, Roles},
     resource::{ResourceKey, ResourceValue},
 };
 
@@ -38,7 +38,7 @@ pub enum Origin {
     Import,
 }
 
-/// Why votes alone cannot apply this candidate.
+/// Why votes alone cannot apply this candidate, or why a ruling was not effective when it was first evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Hold {
     /// A revision that applied it was reverted.
@@ -47,12 +47,35 @@ pub enum Hold {
     Deleted,
     /// Personal data was found in a GLOBAL key or value.
     PersonalData,
+    /// The sender of a ruling was not entitled.
+    NotEntitled,
+    /// Only a person may put a ruling on this key into force.
+    HighRisk,
+    /// There was no room for another resource.
+    ResourceLimit,
+    /// The policy is frozen. Ends by itself when it no longer is.
+    Frozen,
 }
 
 impl Hold {
+    /// All holds.
+    pub const ALL: [Self; 7] = [
+        Self::Reverted,
+        Self::Deleted,
+        Self::PersonalData,
+        Self::NotEntitled,
+        Self::HighRisk,
+        Self::ResourceLimit,
+        Self::Frozen,
+    ];
+
     /// The reason shown to reporters and reviewers.
     pub fn reason(self) -> Reason {
         match self {
+            Self::NotEntitled => Reason::NotEntitled,
+            Self::HighRisk => Reason::HighRisk,
+            Self::ResourceLimit => Reason::ResourceLimit,
+            Self::Frozen => Reason::Frozen,
             Self::Reverted => Reason::Reverted,
             Self::Deleted => Reason::Deleted,
             Self::PersonalData => Reason::PersonalData,
@@ -93,8 +116,58 @@ pub struct Candidate {
     pub policy_version: i64,
     /// The threshold at which votes applied it; `None` if a person applied it.
     pub applied_threshold: Option<u32>,
-    /// The last revision that applied it.
+    /// The last revision that applied it; of a ruling, the one by which it came into force itself.
     pub applied_revision: Revision,
+    /// What is kept of it as a ruling; `None` where the kind is decided by votes.
+    pub ruling: Option<Ruling>,
+}
+
+/// What is kept of a candidate that is a ruling, so that whether it is effective can be computed again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Ruling {
+    /// Its place among the rulings of its contest.
+    pub accept_order: AcceptOrder,
+    /// The sender's roles; none where an operator wrote it.
+    pub roles: Roles,
+    /// A person put it into force, or approved it.
+    pub approved: bool,
+    /// Whether it was taken back, and with what right.
+    pub taken_back: TakenBack,
+}
+
+/// Whether a ruling was taken back, and with what right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TakenBack {
+    /// It was not.
+    No,
+    /// By a retraction of somebody who was not entitled: counts only while it waits.
+    Unentitled,
+    /// By a retraction of somebody who was.
+    Entitled,
+    /// By a revert of the revision that brought it into force.
+    Reverted,
+}
+
+impl Candidate {
+    /// Whether it is a ruling that is effective: the newest of these is in force.
+    pub fn is_effective(&self) -> bool {
+        let Some(ruling) = &self.ruling else {
+            return false;
+        };
+        self.status != Status::Rejected
+            && ruling.taken_back < TakenBack::Entitled
+            && (self.hold.is_none() || ruling.approved)
+    }
+
+    /// Net confirmations still missing while it is pending; 0 if none.
+    pub fn confirmations_needed(&self) -> u32 {
+        let missing = i64::from(self.threshold) - self.net;
+        if self.status == Status::Pending {
+            u32::try_from(missing.max(0)).unwrap_or(u32::MAX)
+        } else {
+            0
+        }
+    }
 }
 
 /// Identifies a voter.
@@ -191,6 +264,8 @@ pub struct ContestState {
     pub ballots: Ballots,
     /// No new resource fits: the policy's limit or [`MAX_SCOPES`](crate::policy::MAX_SCOPES) is reached.
     pub full: bool,
+    /// The accept order of what a person does now: newer than all that the contest has seen.
+    pub next_order: AcceptOrder,
 }
 
 impl ContestState {
@@ -204,6 +279,7 @@ impl ContestState {
             candidates: Vec::new(),
             ballots: Ballots::default(),
             full: false,
+            next_order: AcceptOrder::default(),
         }
     }
 
@@ -221,7 +297,16 @@ impl ContestState {
         self.candidates.iter_mut().find(|candidate| candidate.id == id)
     }
 
-    /// The candidate whose value is the resource.
+    /// The effective rulings, the newest first.
+    pub fn effective(&self) -> Vec<&Candidate> {
+        let mut effective: Vec<&Candidate> =
+            self.candidates.iter().filter(|candidate| candidate.is_effective()).collect();
+        let order = |candidate: &Candidate| candidate.ruling.as_ref().map(|ruling| ruling.accept_order);
+        effective.sort_unstable_by(|one, other| (order(other), other.id).cmp(&(order(one), one.id)));
+        effective
+    }
+
+    /// The candidate whose value is the resource, or the ruling in force.
     pub fn applied(&self) -> Option<&Candidate> {
         self.candidates
             .iter()

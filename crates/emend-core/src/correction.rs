@@ -1,11 +1,12 @@
 //! What people say is wrong, and what they propose to learn.
 
 use crate::{
+    evidence::TrustLevel,
     ids::{Namespace, UserId},
-    kinds::{Kind, Learned, Relation, Synonym, parse_choice},
+    kinds::{DomainDecision, DomainRule, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice},
     normalize::NormalizedKey,
     personal_data,
-    resource::{ResourceKey, ResourceValue},
+    resource::{Key, ResourceKey, ResourceValue},
     violation::{Invalid, Violations},
 };
 
@@ -32,16 +33,28 @@ pub enum Form {
     Prohibition,
     /// Other terms stand for this one.
     Term,
+    /// The sources of a domain must not be shown.
+    DomainBlock,
+    /// The sources of a domain are shown, whatever blocked them.
+    DomainUnblock,
+    /// What people decided about a domain no longer applies.
+    DomainClearOverride,
+    /// The sources of a domain are trusted this far.
+    DomainSetTrust,
 }
 
 impl Form {
     /// All forms, in the order of their numbers on the wire.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::Verb,
         Self::PhraseMapping,
         Self::Entity,
         Self::Prohibition,
         Self::Term,
+        Self::DomainBlock,
+        Self::DomainUnblock,
+        Self::DomainClearOverride,
+        Self::DomainSetTrust,
     ];
 
     /// The kind of resource it teaches.
@@ -51,6 +64,9 @@ impl Form {
             Self::Entity => Kind::EntityAlias,
             Self::Prohibition => Kind::Prohibition,
             Self::Term => Kind::Synonym,
+            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
+                Kind::DomainRule
+            }
         }
     }
 
@@ -62,7 +78,24 @@ impl Form {
             Self::Entity => "entity",
             Self::Prohibition => "prohibition",
             Self::Term => "term",
+            Self::DomainBlock => "domain_block",
+            Self::DomainUnblock => "domain_unblock",
+            Self::DomainClearOverride => "domain_clear_override",
+            Self::DomainSetTrust => "domain_set_trust",
         }
+    }
+
+    /// Whether the reporter has to say why.
+    pub const fn needs_reason(self) -> bool {
+        match self {
+            Self::Verb | Self::PhraseMapping | Self::Entity | Self::Prohibition | Self::Term => false,
+            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => true,
+        }
+    }
+
+    /// Whether it may be learned for the reporter alone. What is decided by rulings is decided for everybody.
+    pub const fn may_be_for_a_user(self) -> bool {
+        matches!(self.kind().rules().rule, Rule::Votes { .. })
     }
 
     /// The wire contract's field names for the input and the right choice, used in violations.
@@ -72,6 +105,9 @@ impl Form {
             Self::PhraseMapping => ("phrase", "verb"),
             Self::Prohibition => ("phrase", "forbidden_choice"),
             Self::Term => ("equivalents", "term"),
+            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
+                ("pattern", "level")
+            }
         }
     }
 }
@@ -92,8 +128,8 @@ pub struct Correction {
 pub struct Assertion {
     /// What the user says, as written: the key before normalisation.
     pub input: String,
-    /// `input` in normal form.
-    pub key: NormalizedKey,
+    /// `input` in the form of the kind's keys.
+    pub key: Key,
     /// The qualifier of the key, in its form; empty if the kind has none.
     pub qualifier: String,
     /// What it maps to.
@@ -135,10 +171,12 @@ impl Correction {
                 "must differ from system_choice: there is nothing to correct",
             );
         }
-        let learned = parsed_choice.map(|choice| Learned::of(form.kind(), choice));
+        let learned = parsed_choice
+            .and_then(|choice| violations.check(choice_field, Learned::of(form.kind(), choice)));
         let qualifier = learned
             .as_ref()
-            .and_then(|learned| violations.check(choice_field, learned.qualifier_of_key()));
+            .and_then(Learned::qualifier_of_key)
+            .and_then(|qualifier| violations.check(choice_field, qualifier));
         let parsed = (|| {
             let (input, key) = written?;
             Some(Self {
@@ -179,7 +217,7 @@ impl Correction {
             let Some((representative, qualifier)) = &term else {
                 continue;
             };
-            if key == *qualifier {
+            if key.as_str() == qualifier.as_str() {
                 violations.add(field, "must differ from term: there is nothing to learn");
             } else if assertions.iter().any(|other| other.key == key) {
                 violations.add(field, "is there twice, perhaps in another spelling");
@@ -200,6 +238,49 @@ impl Correction {
             assertions,
             system_choice: None,
         }))
+    }
+
+    /// Parses the fields of a decision about the sources that a pattern of domains covers.
+    pub fn parse_domain(form: Form, pattern: &str, level: Option<TrustLevel>) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let (pattern_field, level_field) = form.fields();
+        let input = violations.check(pattern_field, ResourceValue::parse_display(pattern));
+        let key = input
+            .is_some()
+            .then(|| violations.check(pattern_field, Key::parse(form.kind().rules().key, pattern)))
+            .flatten();
+        let decision = match form {
+            Form::DomainBlock => DomainDecision::Block,
+            Form::DomainUnblock => DomainDecision::Unblock,
+            Form::DomainSetTrust => DomainDecision::SetTrust,
+            _ => DomainDecision::Clear,
+        };
+        let rule = violations.check(level_field, DomainRule::new(decision, level));
+        let parsed = (|| {
+            Some(Self {
+                form,
+                assertions: vec![Assertion {
+                    input: input?,
+                    key: key?,
+                    qualifier: HUMAN.to_owned(),
+                    learned: Learned::DomainRule(rule?),
+                }],
+                system_choice: None,
+            })
+        })();
+        violations.finish(parsed)
+    }
+
+    /// Checks what makes a new correction invalid, though one that was stored before is not: what its keys may be is said
+    /// by lists that change. Violations name the field within the form's message.
+    pub fn check_new(&self) -> Result<(), Violations> {
+        let mut violations = Violations::new();
+        let rules = self.form.kind().rules();
+        for assertion in &self.assertions {
+            let allowed = (rules.allows)(assertion.key.as_str(), &assertion.qualifier);
+            violations.check(self.form.fields().0, allowed);
+        }
+        violations.finish(Some(()))
     }
 
     /// The form it has.
@@ -241,10 +322,10 @@ impl Correction {
 }
 
 /// A text as people write it, and in normal form.
-fn written(violations: &mut Violations, field: &str, raw: &str) -> Option<(String, NormalizedKey)> {
+fn written(violations: &mut Violations, field: &str, raw: &str) -> Option<(String, Key)> {
     let display = violations.check(field, ResourceValue::parse_display(raw))?;
     let key = violations.check(field, NormalizedKey::parse(raw))?;
-    Some((display, key))
+    Some((display, key.into()))
 }
 
 /// The user a correction with that scope is learned for. USER scope without a reporter id is invalid.
@@ -304,11 +385,39 @@ mod tests {
         assert_eq!(keys, ["盤面", "board"]);
         for effect in &effects {
             assert_eq!(
-                effect.value.learned.qualifier_of_key().unwrap(),
-                effect.key.qualifier
+                effect.value.learned.qualifier_of_key(),
+                Some(Ok(effect.key.qualifier.clone()))
             );
             assert_eq!(effect.value.learned.maps_to(), "フィールド");
         }
+    }
+
+    #[test]
+    fn a_decision_about_a_domain_is_about_its_pattern_in_the_human_layer() {
+        let namespace = Namespace::parse("research").unwrap();
+        let level = Some(TrustLevel::Academic);
+        let correction = Correction::parse_domain(Form::DomainUnblock, " *.Example.ORG.", level).unwrap();
+        let effects = correction.effects(&namespace, None);
+        assert_eq!(effects[0].key.key.as_str(), "*.example.org");
+        assert_eq!(effects[0].key.qualifier, HUMAN);
+        assert_eq!(effects[0].value.display, "*.Example.ORG.");
+        assert_eq!(effects[0].value.learned.maps_to(), "unblock:academic");
+        assert_eq!(correction.check_new(), Ok(()));
+    }
+
+    #[test]
+    fn levels_and_patterns_that_are_not_allowed_are_named() {
+        let fields = |form, pattern, level| -> Vec<String> {
+            let parsed = Correction::parse_domain(form, pattern, level);
+            let violations = parsed.and_then(|parsed| parsed.check_new()).unwrap_err().into_vec();
+            violations.into_iter().map(|violation| violation.field).collect()
+        };
+        assert_eq!(fields(Form::DomainBlock, "https://example.org", None), ["pattern"]);
+        assert_eq!(fields(Form::DomainBlock, "co.jp", None), ["pattern"]);
+        assert_eq!(fields(Form::DomainBlock, "", Some(TrustLevel::Low)), ["pattern", "level"]);
+        assert_eq!(fields(Form::DomainSetTrust, "example.org", None), ["level"]);
+        let blocked = Some(TrustLevel::Blocked);
+        assert_eq!(fields(Form::DomainSetTrust, "example.org", blocked), ["level"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! * [`kinds`] and [`resource`]: what can be learned.
 //! * [`correction`] and [`reporter`]: what people say is wrong, what they propose instead, and who they are.
 //! * [`policy`], [`contest`], [`mod@decide`]: what it takes to learn something.
+//! * [`evidence`]: patterns of domains and levels of trust.
 //! * [`outcome`]: what a reporter is told.
 //! * [`lookup`]: what a node answers.
 //! * [`digest`]: whether two parties hold the same resources.
@@ -18,6 +19,7 @@ pub mod contest;
 pub mod correction;
 pub mod decide;
 pub mod digest;
+pub mod evidence;
 pub mod ids;
 pub mod kinds;
 pub mod lookup;
@@ -30,7 +32,7 @@ pub mod resource;
 pub mod violation;
 
 pub use ballots::{Ballot, Ballots};
-pub use contest::{Candidate, ContestState, Hold, Origin, Status, Voter};
+pub use contest::{Candidate, ContestState, Hold, Origin, Ruling, Status, TakenBack, Voter};
 pub use correction::{Correction, Proposal, Scope};
 pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;
@@ -38,10 +40,11 @@ pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
     NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
-pub use kinds::{Kind, Learned, Relation, Synonym};
+pub use evidence::{DomainPattern, TrustLevel};
+pub use kinds::{DomainDecision, DomainRule, Kind, Learned, Relation, Rule, Synonym};
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};
-pub use policy::{Counting, Policy, RiskLevel};
+pub use policy::{Counting, Policy, RiskLevel, Role, Roles};
 pub use reporter::Reporter;
-pub use resource::{ResourceKey, ResourceValue};
+pub use resource::{Key, ResourceKey, ResourceValue};
 pub use violation::{FieldViolation, Invalid, Violations};

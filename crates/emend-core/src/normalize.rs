@@ -46,6 +46,12 @@ impl NormalizedKey {
     }
 }
 
+impl From<NormalizedKey> for Arc<str> {
+    fn from(key: NormalizedKey) -> Self {
+        key.0
+    }
+}
+
 impl fmt::Display for NormalizedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -70,11 +70,19 @@ pub enum Reason {
     ResourceLimit,
     /// Its reporter has been erased, and with it what was said for that user alone.
     Erased,
+    /// The policy is frozen: corrections put nothing into force.
+    Frozen,
+    /// The sender was not entitled to decide this.
+    NotEntitled,
+    /// A newer ruling is in force.
+    NewerRuling,
+    /// There was nothing to clear.
+    NothingToClear,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -85,6 +93,10 @@ impl Reason {
         Self::Retracted,
         Self::ResourceLimit,
         Self::Erased,
+        Self::Frozen,
+        Self::NotEntitled,
+        Self::NewerRuling,
+        Self::NothingToClear,
     ];
 
     /// The stable name, for example `BELOW_THRESHOLD`.
@@ -100,6 +112,10 @@ impl Reason {
             Self::Retracted => "RETRACTED",
             Self::ResourceLimit => "RESOURCE_LIMIT",
             Self::Erased => "ERASED",
+            Self::Frozen => "FROZEN",
+            Self::NotEntitled => "NOT_ENTITLED",
+            Self::NewerRuling => "NEWER_RULING",
+            Self::NothingToClear => "NOTHING_TO_CLEAR",
         }
     }
 
@@ -123,6 +139,10 @@ impl Reason {
             Self::Retracted => "it was retracted",
             Self::ResourceLimit => "a limit is reached",
             Self::Erased => "its reporter has been erased",
+            Self::Frozen => "learning is frozen",
+            Self::NotEntitled => "its sender is not entitled to decide it",
+            Self::NewerRuling => "a newer ruling is in force",
+            Self::NothingToClear => "there was nothing to clear",
         }
     }
 }
@@ -202,17 +222,18 @@ impl Outcome {
     /// The outcome of a correction that supports `candidate`, after evaluation. If a revision is written, it is filled
     /// in later.
     pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
-        let missing = (i64::from(candidate.threshold) - candidate.net).max(1);
+        // A value that once applied may have enough support and wait for the next vote.
+        let missing = match candidate.reason {
+            Some(Reason::Frozen) => candidate.confirmations_needed(),
+            _ => u32::try_from((i64::from(candidate.threshold) - candidate.net).max(1)).unwrap_or(u32::MAX),
+        };
         let (state, reason, confirmations_needed) = match candidate.status {
             Status::Applied => (OutcomeState::Applied, None, 0),
             Status::AwaitingReview => (OutcomeState::AwaitingReview, candidate.reason, 0),
             Status::Rejected => (OutcomeState::Rejected, None, 0),
             Status::Withdrawn => (OutcomeState::NoEffect, candidate.reason, 0),
-            Status::Pending | Status::Superseded => (
-                OutcomeState::Pending,
-                candidate.reason,
-                u32::try_from(missing).unwrap_or(u32::MAX),
-            ),
+            Status::Superseded if candidate.ruling.is_some() => (OutcomeState::NoEffect, candidate.reason, 0),
+            Status::Pending | Status::Superseded => (OutcomeState::Pending, candidate.reason, missing),
         };
         let mut outcome = Self {
             state,
@@ -234,6 +255,23 @@ impl Outcome {
         };
         outcome.message = outcome.sentence(candidate.decision_reason.as_deref());
         outcome
+    }
+
+    /// The same figures, for a ruling that is in force and says that nothing applies, as was so before.
+    pub(crate) fn of_nothing_to_clear(mut self) -> Self {
+        self.state = OutcomeState::NoEffect;
+        self.reason = Some(Reason::NothingToClear);
+        self.message = self.sentence(None);
+        self
+    }
+
+    /// The same figures, for somebody who retracted a ruling that others decided on and was not entitled to.
+    pub(crate) fn of_a_retraction_without_right(mut self) -> Self {
+        self.state = OutcomeState::NoEffect;
+        self.reason = Some(Reason::NotEntitled);
+        let what = self.learned.describe(&self.input);
+        self.message = format!("Without effect: {what}; who took it back is not entitled to decide it.");
+        self
     }
 
     /// The same figures, for a reporter who retracted a correction, which `withdrew` the value or did not.
@@ -286,6 +324,9 @@ impl Outcome {
         let why = || self.reason.map_or("", Reason::explanation);
         match self.state {
             OutcomeState::Applied => format!("Learned: {what}. It applies."),
+            OutcomeState::Pending if self.confirmations_needed == 0 => {
+                format!("Noted: {what}. It waits because {}.", why())
+            }
             OutcomeState::Pending if self.confirmations_needed == 1 => {
                 format!("Noted: {what}. It needs 1 more confirmation.")
             }

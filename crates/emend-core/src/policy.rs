@@ -1,9 +1,11 @@
 //! What it takes to learn something, per namespace and kind.
 
+use std::fmt;
+
 use jiff::SignedDuration;
 
 use crate::{
-    kinds::Kind,
+    kinds::{Kind, Rule},
     violation::{Invalid, Violations},
 };
 
@@ -27,6 +29,84 @@ pub enum Counting {
     Occurrences,
 }
 
+/// A role that decides by rulings; each does what those before it do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// Whoever submits corrections.
+    Reporter,
+    /// Whoever reviews candidates.
+    Reviewer,
+    /// Whoever sets and reverts values.
+    Operator,
+    /// Whoever sets policies.
+    Admin,
+}
+
+impl Role {
+    /// All roles, in the order of their numbers on the wire.
+    pub const ALL: [Self; 4] = [Self::Reporter, Self::Reviewer, Self::Operator, Self::Admin];
+
+    /// Its name in configuration files and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reporter => "reporter",
+            Self::Reviewer => "reviewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The role with this name.
+    pub fn parse(name: &str) -> Result<Self, Invalid> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|role| role.name() == name)
+            .ok_or_else(|| Invalid::new(format!("must be reporter, reviewer, operator or admin, is {name:?}")))
+    }
+}
+
+/// The roles that the sender of a correction or retraction had when it was sent, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Roles(Vec<String>);
+
+/// The most roles of one sender.
+const MAX_ROLES: usize = 16;
+
+impl Roles {
+    /// Roles by their names, at most 16 of 1 to 32 characters `[a-z_]` each. Names that this version does not know are
+    /// kept.
+    pub fn parse<'a>(names: impl Iterator<Item = &'a str>) -> Result<Self, Invalid> {
+        let mut roles = Vec::new();
+        for name in names {
+            let is_name = (1..=32).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            if !is_name {
+                return Err(Invalid::new(format!("has an entry that is no role: {name:?}")));
+            }
+            if roles.len() == MAX_ROLES {
+                return Err(Invalid::new(format!("must have at most {MAX_ROLES} entries")));
+            }
+            roles.push(name.to_owned());
+        }
+        Ok(Self(roles))
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether they permit what `role` does.
+    pub fn permit(&self, role: Role) -> bool {
+        self.names().filter_map(|name| Role::parse(name).ok()).any(|held| held >= role)
+    }
+}
+
+impl fmt::Display for Roles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
 /// What it takes to learn resources of one kind in one namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -48,6 +128,10 @@ pub struct Policy {
     pub max_value_bytes: u32,
     /// How many of a contest's newest corrections are counted, 100 to 100,000.
     pub max_counted_feedback: u32,
+    /// Whose rulings are effective at once, where the kind is decided by rulings.
+    pub entitled: Role,
+    /// Corrections put nothing into force until this is taken back; people still may.
+    pub frozen: bool,
 }
 
 /// Maximum number of scopes, (namespace, kind) pairs, that hold resources: nodes compare one digest per scope with
@@ -59,7 +143,10 @@ impl Policy {
     pub fn default_for(kind: Kind) -> Self {
         Self {
             version: 0,
-            risk: kind.rules().default_risk,
+            risk: match kind.rules().rule {
+                Rule::Votes { default_risk } => default_risk,
+                Rule::Ruling(_) => RiskLevel::Low,
+            },
             threshold: 3,
             counting: Counting::DistinctVoters,
             half_life: None,
@@ -67,6 +154,8 @@ impl Policy {
             max_resources: 2_000_000,
             max_value_bytes: 512 * 1024,
             max_counted_feedback: 10_000,
+            entitled: Role::Reviewer,
+            frozen: false,
         }
     }
 
@@ -126,8 +215,20 @@ mod tests {
         for kind in Kind::ALL {
             let policy = Policy::default_for(kind);
             assert_eq!(policy.validate(), Ok(()));
-            assert_eq!(policy.risk == RiskLevel::Low, kind == Kind::EntityAlias);
+            let is_low = matches!(kind, Kind::EntityAlias | Kind::DomainRule);
+            assert_eq!(policy.risk == RiskLevel::Low, is_low);
         }
+    }
+
+    #[test]
+    fn a_role_permits_what_those_before_it_do() {
+        let of = |names: &str| Roles::parse(names.split(',').filter(|name| !name.is_empty())).unwrap();
+        assert!(of("ingester,operator").permit(Role::Reviewer));
+        assert!(!of("reporter,subscriber").permit(Role::Reviewer));
+        assert!(!of("").permit(Role::Reporter));
+        assert_eq!(of("reporter,of_the_future").to_string(), "reporter,of_the_future");
+        assert!(Roles::parse(["a,b"].into_iter()).is_err());
+        assert!(Roles::parse(["a"; 17].into_iter()).is_err());
     }
 
     #[test]

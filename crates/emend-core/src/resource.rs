@@ -1,16 +1,76 @@
 //! What nodes consume: a key and the value learned for it.
 
+use std::{fmt, sync::Arc};
+
 use uuid::Uuid;
 
 use crate::{
-    ids::{CandidateId, ContestId, Namespace, UserId},
-    kinds::{Kind, Learned, Qualifier},
+    ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
+    kinds::{Form, Kind, Learned, Qualifier},
     normalize::{MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
 
 /// The UUID namespace of contest ids (RFC 9562, version 5), so that all replicas derive the same ids.
 const CONTESTS: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e01);
+
+/// A look-up key in the form of its kind: 1 to 512 characters.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+impl Key {
+    /// The key in this form.
+    pub fn parse(form: Form, raw: &str) -> Result<Self, Invalid> {
+        form.parse(raw).map(|key| Self(key.into()))
+    }
+
+    /// What a key of any of these kinds may be for a text that does not say its kind: one for each form, where valid.
+    pub fn of_any(kinds: &[Kind], raw: &str) -> Result<Vec<Self>, Invalid> {
+        let mut forms: Vec<Form> = Vec::new();
+        for kind in kinds {
+            let form = kind.rules().key;
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        let mut keys = Vec::with_capacity(forms.len());
+        let mut invalid = None;
+        for form in forms {
+            match Self::parse(form, raw) {
+                Ok(key) if keys.contains(&key) => {}
+                Ok(key) => keys.push(key),
+                Err(why) => invalid = invalid.or(Some(why)),
+            }
+        }
+        match invalid {
+            Some(why) if keys.is_empty() => Err(why),
+            _ => Ok(keys),
+        }
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<NormalizedKey> for Key {
+    fn from(phrase: NormalizedKey) -> Self {
+        Self(phrase.into())
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({:?})", &self.0)
+    }
+}
 
 /// Identifies one resource, and its contest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,8 +79,8 @@ pub struct ResourceKey {
     pub namespace: Namespace,
     /// What the resource is about.
     pub kind: Kind,
-    /// The look-up key.
-    pub key: NormalizedKey,
+    /// The look-up key, in the form of the kind.
+    pub key: Key,
     /// Distinguishes resources with the same key if the kind allows several; empty otherwise.
     pub qualifier: String,
     /// The user whose own preference it is; `None` for everybody's (scope GLOBAL).
@@ -42,7 +102,8 @@ impl ResourceKey {
         if kind.is_none() {
             violations.add("kind", "is required and must be a kind that this version knows");
         }
-        let key = violations.check("key", NormalizedKey::parse(key));
+        let form = kind.map_or(Form::Phrase, |kind| kind.rules().key);
+        let key = violations.check("key", Key::parse(form, key));
         let qualifier = match kind.and_then(|kind| kind.rules().qualifier) {
             Some(Qualifier { form, meaning, .. }) => violations.check(
                 "qualifier",
@@ -77,6 +138,12 @@ impl ResourceKey {
         self.user.as_ref().map_or("", UserId::as_str)
     }
 
+    /// Checks that new decisions may name this key, which the form alone does not say. What was stored before is not
+    /// checked again: what is allowed may change with the version of a list.
+    pub fn check_new(&self) -> Result<(), Invalid> {
+        (self.kind.rules().allows)(self.key.as_str(), &self.qualifier)
+    }
+
     /// The contest's id, derived from all parts of the key.
     pub fn contest_id(&self) -> ContestId {
         let kind = self.kind.number().to_le_bytes();
@@ -107,18 +174,21 @@ pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
 pub struct ResourceValue {
     /// The key as people write it, before normalisation: 1 to 512 characters.
     pub display: String,
-    /// The version of the normalisation that produced the key.
+    /// The version of the normalisation that produced the key; 0 where the key is no phrase.
     pub normalization_version: u32,
     /// What the key maps to.
     pub learned: Learned,
 }
 
 impl ResourceValue {
-    /// A value with the current normalisation version.
+    /// A value with the current normalisation version, if the kind's keys are phrases.
     pub fn new(display: impl Into<String>, learned: Learned) -> Self {
         Self {
             display: display.into(),
-            normalization_version: NORMALIZATION_VERSION,
+            normalization_version: match learned.kind().rules().key {
+                Form::Phrase => NORMALIZATION_VERSION,
+                Form::Choice | Form::Domain | Form::Exact | Form::OneOf(_) => 0,
+            },
             learned,
         }
     }
@@ -128,11 +198,21 @@ impl ResourceValue {
         bounded_prose(raw, 1, MAX_KEY_CHARS)
     }
 
-    /// The candidate that proposes this value in a contest. How the key or qualifier is written does not distinguish
-    /// candidates.
+    /// The candidate that proposes this value in a contest decided by votes. How the key or qualifier is written does not
+    /// distinguish candidates.
     pub fn candidate_id(&self, contest: ContestId) -> CandidateId {
         CandidateId(Uuid::new_v5(&contest.0, &self.learned.canonical()))
     }
+}
+
+/// The candidate that a ruling is: each correction's is one of its own.
+pub fn ruling_of(contest: ContestId, feedback: FeedbackId) -> CandidateId {
+    CandidateId(Uuid::new_v5(&contest.0, &length_prefixed(&[b"ruling", feedback.0.as_bytes()])))
+}
+
+/// The candidate that an operator's write to a contest decided by rulings is, by its accept order.
+pub fn ruling_at(contest: ContestId, order: AcceptOrder) -> CandidateId {
+    CandidateId(Uuid::new_v5(&contest.0, &length_prefixed(&[b"written", &order.0.to_le_bytes()])))
 }
 
 #[cfg(test)]
@@ -192,8 +272,9 @@ mod tests {
                 "5d6260ca-dcc9-59d9-b741-cdf6321a9048",
             ),
         ] {
-            let learned = Learned::of(kind, choice.to_owned());
-            let contest = key(kind, phrase, &learned.qualifier_of_key().unwrap(), "")
+            let learned = Learned::of(kind, choice.to_owned()).unwrap();
+            let qualifier = learned.qualifier_of_key().unwrap().unwrap();
+            let contest = key(kind, phrase, &qualifier, "")
                 .unwrap()
                 .contest_id();
             let value = ResourceValue::new(phrase, learned);

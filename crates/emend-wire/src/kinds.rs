@@ -2,7 +2,8 @@
 //! way; a kind or form that is missing in one does not compile.
 
 use emend_core::{
-    Correction, Invalid, Kind, Learned, Relation, ResourceValue, Synonym, Violations,
+    Correction, DomainDecision, DomainRule, Invalid, Kind, Learned, Relation, ResourceValue, Synonym,
+    TrustLevel, Violations,
     correction::{Assertion, Form},
     kinds::parse_choice,
 };
@@ -15,6 +16,7 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::EntityAlias(_) => Kind::EntityAlias,
         Value::Prohibition(_) => Kind::Prohibition,
         Value::Synonym(_) => Kind::Synonym,
+        Value::DomainRule(_) => Kind::DomainRule,
     }
 }
 
@@ -45,6 +47,14 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
                 })
             })
         }
+        Value::DomainRule(pb::DomainRuleValue { decision, level }) => {
+            let decision = violations.check("decision", self::decision(*decision));
+            let level = violations.check("level", trust_level(*level));
+            decision.zip(level).and_then(|(decision, level)| {
+                let rule = DomainRule::new(decision, level);
+                violations.check("level", rule).map(Learned::DomainRule)
+            })
+        }
     };
     violations.finish(learned)
 }
@@ -61,6 +71,10 @@ pub fn value(learned: &Learned) -> Value {
         }) => Value::Synonym(pb::SynonymValue {
             relation: relation_number(relation).into(),
             representative,
+        }),
+        Learned::DomainRule(DomainRule { decision, level }) => Value::DomainRule(pb::DomainRuleValue {
+            decision: decision_number(decision).into(),
+            level: level_number(level).into(),
         }),
     }
 }
@@ -97,7 +111,26 @@ pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
             let parsed = violations.part("", parsed);
             violations.finish(parsed)
         }
+        Oneof::DomainBlock(pb::DomainBlock { pattern }) => domain(Form::DomainBlock, pattern, 0),
+        Oneof::DomainUnblock(pb::DomainUnblock { pattern, level }) => {
+            domain(Form::DomainUnblock, pattern, *level)
+        }
+        Oneof::DomainClearOverride(pb::DomainClearOverride { pattern }) => {
+            domain(Form::DomainClearOverride, pattern, 0)
+        }
+        Oneof::DomainSetTrust(pb::DomainSetTrust { pattern, level }) => {
+            domain(Form::DomainSetTrust, pattern, *level)
+        }
     }
+}
+
+fn domain(form: Form, pattern: &str, level: i32) -> Result<Correction, Violations> {
+    let mut violations = Violations::new();
+    let parsed = match violations.check("level", trust_level(level)) {
+        Some(level) => violations.part("", Correction::parse_domain(form, pattern, level)),
+        None => None,
+    };
+    violations.finish(parsed)
 }
 
 /// The form of a correction on the wire.
@@ -108,6 +141,10 @@ pub(crate) fn form_of(form: &Oneof) -> Form {
         Oneof::Entity(_) => Form::Entity,
         Oneof::Prohibition(_) => Form::Prohibition,
         Oneof::Term(_) => Form::Term,
+        Oneof::DomainBlock(_) => Form::DomainBlock,
+        Oneof::DomainUnblock(_) => Form::DomainUnblock,
+        Oneof::DomainClearOverride(_) => Form::DomainClearOverride,
+        Oneof::DomainSetTrust(_) => Form::DomainSetTrust,
     }
 }
 
@@ -147,12 +184,79 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
                 .collect(),
             relation: match learned {
                 Learned::Synonym(synonym) => relation_number(synonym.relation),
-                Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) => {
+                Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) | Learned::DomainRule(_) => {
                     pb::SynonymRelation::Unspecified
                 }
             }
             .into(),
         }),
+        Form::DomainBlock => Oneof::DomainBlock(pb::DomainBlock { pattern: input }),
+        Form::DomainUnblock => Oneof::DomainUnblock(pb::DomainUnblock {
+            pattern: input,
+            level: level_of(learned),
+        }),
+        Form::DomainClearOverride => {
+            Oneof::DomainClearOverride(pb::DomainClearOverride { pattern: input })
+        }
+        Form::DomainSetTrust => Oneof::DomainSetTrust(pb::DomainSetTrust {
+            pattern: input,
+            level: level_of(learned),
+        }),
+    }
+}
+
+fn level_of(learned: &Learned) -> i32 {
+    let level = match learned {
+        Learned::DomainRule(rule) => rule.level,
+        Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) | Learned::Synonym(_) => None,
+    };
+    level_number(level).into()
+}
+
+/// The decision with this number.
+fn decision(number: i32) -> Result<DomainDecision, Invalid> {
+    match pb::DomainDecision::try_from(number) {
+        Ok(pb::DomainDecision::Block) => Ok(DomainDecision::Block),
+        Ok(pb::DomainDecision::Unblock) => Ok(DomainDecision::Unblock),
+        Ok(pb::DomainDecision::SetTrust) => Ok(DomainDecision::SetTrust),
+        Ok(pb::DomainDecision::Clear) => Ok(DomainDecision::Clear),
+        Ok(pb::DomainDecision::Unspecified) => Err(Invalid::new("is required")),
+        Err(_) => Err(Invalid::new(format!("is not a known decision: {number}"))),
+    }
+}
+
+fn decision_number(decision: DomainDecision) -> pb::DomainDecision {
+    match decision {
+        DomainDecision::Block => pb::DomainDecision::Block,
+        DomainDecision::Unblock => pb::DomainDecision::Unblock,
+        DomainDecision::SetTrust => pb::DomainDecision::SetTrust,
+        DomainDecision::Clear => pb::DomainDecision::Clear,
+    }
+}
+
+/// The level with this number; `None` for UNSPECIFIED.
+fn trust_level(number: i32) -> Result<Option<TrustLevel>, Invalid> {
+    let mut all = TrustLevel::ALL.into_iter();
+    match number {
+        0 => Ok(None),
+        number => all
+            .find(|level| i32::from(level_number(Some(*level))) == number)
+            .map(Some)
+            .ok_or_else(|| Invalid::new(format!("is not a known level: {number}"))),
+    }
+}
+
+/// The level's number on the wire.
+pub fn level_number(level: Option<TrustLevel>) -> pb::TrustLevel {
+    match level {
+        None => pb::TrustLevel::Unspecified,
+        Some(TrustLevel::Primary) => pb::TrustLevel::Primary,
+        Some(TrustLevel::Government) => pb::TrustLevel::Government,
+        Some(TrustLevel::Academic) => pb::TrustLevel::Academic,
+        Some(TrustLevel::Trusted) => pb::TrustLevel::Trusted,
+        Some(TrustLevel::Low) => pb::TrustLevel::Low,
+        Some(TrustLevel::Unverified) => pb::TrustLevel::Unverified,
+        Some(TrustLevel::Blocked) => pb::TrustLevel::Blocked,
     }
 }
 
@@ -184,7 +288,8 @@ mod tests {
     #[test]
     fn the_wire_names_kinds_and_fields_as_their_rows_do() {
         for kind in Kind::ALL {
-            let value = value(&Learned::of(kind, "choice".to_owned()));
+            let choice = if kind == Kind::DomainRule { "block" } else { "choice" };
+            let value = value(&Learned::of(kind, choice.to_owned()).unwrap());
             assert_eq!(kind_of(&value), kind);
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
             let name = wire.as_str_name().trim_start_matches("RESOURCE_KIND_");
@@ -218,7 +323,16 @@ mod tests {
             )
             .unwrap()
         });
-        prop_oneof![choice, term]
+        let decisions = [
+            (Form::DomainBlock, None),
+            (Form::DomainUnblock, None),
+            (Form::DomainUnblock, Some(TrustLevel::Low)),
+            (Form::DomainClearOverride, None),
+            (Form::DomainSetTrust, Some(TrustLevel::Primary)),
+        ];
+        let domain = ("(\\*\\.)?[A-Za-z]{1,9}\\.org", proptest::sample::select(decisions.to_vec()))
+            .prop_map(|(pattern, (form, level))| Correction::parse_domain(form, &pattern, level).unwrap());
+        prop_oneof![choice, term, domain]
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
     Correction, FieldViolation, Invalid, Kind, Learned, Reporter, ResourceKey, ResourceValue, RiskLevel,
-    Scope, Violations, correction::Form, normalize::NORMALIZATION_VERSION, violation::bounded_prose,
+    Scope, Violations, correction::Form, violation::bounded_prose,
 };
 use emend_proto::common::v1::{self as pb, resource_value};
 use jiff::{SignedDuration, Timestamp};
@@ -135,11 +135,7 @@ pub fn resource_value(
         Some(value) => learned(value, key, &mut violations),
     };
     let parsed = (|| {
-        Some(ResourceValue {
-            display: display?,
-            normalization_version: NORMALIZATION_VERSION,
-            learned: learned?,
-        })
+        Some(ResourceValue::new(display?, learned?))
     })();
     violations.finish(parsed)
 }
@@ -157,9 +153,9 @@ fn learned(
         return None;
     }
     let learned = learned?;
-    if let Some(qualifier) = learned.qualifier() {
+    if let (Some(qualifier), Some(of_value)) = (learned.qualifier(), learned.qualifier_of_key()) {
         let field = format!("{kind}.{}", qualifier.name);
-        let of_value = violations.check(&field, learned.qualifier_of_key())?;
+        let of_value = violations.check(&field, of_value)?;
         if of_value != key.qualifier {
             violations.add(field, "must equal the key's qualifier");
         }

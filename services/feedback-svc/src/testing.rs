@@ -68,7 +68,7 @@ pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
         caller: caller.clone(),
         traceparent: traceparent.into(),
         hash: submission.hash(),
-        event: event::recorded(event_id, id, caller, traceparent, &submission, None),
+        event: event::recorded(event_id, id, caller, Vec::new(), traceparent, &submission, None),
         submission,
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
         EventId(Entropy::system().uuid_v4()),
         Caller::parse("web").unwrap(),
     );
-    let event = event::retracted(event_id, id, &namespace(), &caller, "", reason);
+    let event = event::retracted(event_id, id, &namespace(), &caller, Vec::new(), "", reason);
     NewRetraction {
         namespace: namespace(),
         id,

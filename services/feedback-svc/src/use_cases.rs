@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use emend_base::{Entropy, Error, Lifecycle, SharedClock};
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
-use emend_serve::fair_semaphore::{ClientKey, FairSemaphore};
+use emend_serve::{
+    auth::{Access, Role},
+    fair_semaphore::{ClientKey, FairSemaphore},
+};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep},
@@ -47,10 +50,20 @@ pub(crate) struct UseCases {
 pub(crate) struct Origin {
     /// The authenticated client.
     pub(crate) caller: Caller,
+    /// What the caller may do.
+    pub(crate) access: Access,
     /// The client that its permits are counted for.
     pub(crate) client: ClientKey,
     /// W3C trace context; may be empty.
     pub(crate) traceparent: String,
+}
+
+impl Origin {
+    /// The names of the caller's roles in a namespace.
+    pub(crate) fn roles(&self, namespace: &Namespace) -> Vec<String> {
+        let held = Role::ALL.into_iter().filter(|role| self.access.holds(*role, namespace));
+        held.map(|role| role.name().to_owned()).collect()
+    }
 }
 
 impl UseCases {

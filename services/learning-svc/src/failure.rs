@@ -68,7 +68,9 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::NoResource => Error::not_found("resource", subject),
         Refusal::AlreadyApplied => precondition("ALREADY_APPLIED"),
         Refusal::AlreadyRejected => precondition("ALREADY_REJECTED"),
-        Refusal::WrongKind => Error::invalid("value", refusal.to_string()),
+        Refusal::RejectedForGood => precondition("REJECTED_FOR_GOOD"),
+        Refusal::TakenBack => precondition("TAKEN_BACK"),
+        Refusal::WrongKind | Refusal::NoValue => Error::invalid("value", refusal.to_string()),
         Refusal::Full => resource_limit(refusal.to_string()),
     }
 }

@@ -178,7 +178,7 @@ proptest! {
 fn some_candidate(id: CandidateId, rejected: bool) -> Candidate {
     Candidate {
         id,
-        value: crate::ResourceValue::new("a", crate::Learned::of(Kind::InvocationPhrase, "v".to_owned())),
+        value: crate::ResourceValue::new("a", crate::Learned::Verb("v".to_owned())),
         status: if rejected {
             Status::Rejected
         } else {
@@ -197,6 +197,7 @@ fn some_candidate(id: CandidateId, rejected: bool) -> Candidate {
         policy_version: 0,
         applied_threshold: None,
         applied_revision: crate::Revision::default(),
+        ruling: None,
     }
 }
 

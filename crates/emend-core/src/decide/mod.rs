@@ -11,6 +11,7 @@
 //! came from or how a decision is stored.
 
 mod review;
+mod ruling;
 #[cfg(test)]
 mod tests;
 mod votes;
@@ -21,8 +22,9 @@ use crate::{
     ballots::{Ballot, Tally},
     contest::{Candidate, ContestState, Hold, Origin, Status},
     ids::{CandidateId, Revision},
+    kinds::{Rule, RulingRules},
     outcome::{Outcome, Reason},
-    policy::{MAX_SCOPES, Policy, RiskLevel},
+    policy::{MAX_SCOPES, Policy, RiskLevel, Roles},
     resource::ResourceValue,
 };
 
@@ -39,11 +41,17 @@ pub enum Event {
         origin: Origin,
         /// Personal data was found in a GLOBAL key or value.
         personal_data: bool,
+        /// The sender's roles.
+        sender: Roles,
+        /// The roles of who retracted it, where that arrived first. A retracted vote is not recorded at all.
+        retracted_by: Option<Roles>,
     },
     /// A correction that counted is retracted.
     Retracted {
         /// The ballot it had cast.
         ballot: Ballot,
+        /// The roles of who retracts it.
+        sender: Roles,
     },
     /// The policy changed.
     PolicyChanged,
@@ -79,7 +87,9 @@ pub enum Event {
     },
     /// A revision is reverted: the value before it is restored.
     Revert {
-        /// The value before the revision.
+        /// The revision.
+        revision: Revision,
+        /// The value before it.
         restore: Option<ResourceValue>,
         /// Why.
         reason: String,
@@ -101,17 +111,19 @@ pub enum Cause {
     Import,
     /// A revision was reverted.
     Revert,
-    /// A retraction left the value with fewer supporters than the threshold.
+    /// A retraction left the value with fewer supporters than the threshold, or took a ruling back.
     Retraction,
     /// A changed policy was applied to pending candidates.
     Policy,
     /// The user whose own it was has been erased.
     Erasure,
+    /// A correction of an entitled person or agent came into force.
+    Ruling,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Votes,
         Self::Review,
         Self::Operator,
@@ -120,6 +132,7 @@ impl Cause {
         Self::Retraction,
         Self::Policy,
         Self::Erasure,
+        Self::Ruling,
     ];
 
     /// The number on the wire and in databases.
@@ -133,6 +146,7 @@ impl Cause {
             Self::Retraction => 6,
             Self::Policy => 7,
             Self::Erasure => 8,
+            Self::Ruling => 9,
         }
     }
 
@@ -157,6 +171,15 @@ pub enum Refusal {
     /// There is no resource to delete.
     #[error("there is no resource")]
     NoResource,
+    /// The ruling was rejected, which is for good.
+    #[error("the ruling was rejected, which is for good")]
+    RejectedForGood,
+    /// The ruling was taken back.
+    #[error("the ruling was taken back")]
+    TakenBack,
+    /// The value says that nothing applies.
+    #[error("a value that says that nothing applies is not set: delete the resource instead")]
+    NoValue,
     /// The value's kind is not the contest's.
     #[error("the value is of another kind than the key")]
     WrongKind,
@@ -233,27 +256,28 @@ pub struct Decision {
     pub policy_version: i64,
     /// What the reporter is told; only for recorded and retracted corrections.
     pub outcome: Option<Outcome>,
+    /// The candidate that was proposed, applied or rejected; none for events that are about no single one.
+    pub subject: Option<CandidateId>,
 }
 
 impl Decision {
     /// Records the revision that was written in the state and the outcome.
     pub fn stamp(&mut self, revision: Revision) {
-        let applied = match &self.resource {
-            None => return,
-            Some(ResourceChange::Delete { .. }) => {
-                self.after.resource = None;
-                None
-            }
-            Some(ResourceChange::Put { candidate, value }) => {
-                self.after.resource = Some(crate::contest::CurrentResource {
-                    revision,
-                    value: value.clone(),
-                });
-                Some(*candidate)
-            }
+        let Some(change) = &self.resource else { return };
+        let applied = self.after.applied().map(|applied| applied.id);
+        self.after.resource = match change {
+            ResourceChange::Delete { .. } => None,
+            ResourceChange::Put { value, .. } => Some(crate::contest::CurrentResource {
+                revision,
+                value: value.clone(),
+            }),
         };
+        let subject = self.subject;
         if let Some(candidate) = applied.and_then(|id| self.after.candidate_mut(id)) {
-            candidate.applied_revision = revision;
+            // A ruling that is in force again came into force by an earlier revision.
+            if candidate.ruling.is_none() || subject == Some(candidate.id) {
+                candidate.applied_revision = revision;
+            }
         }
         if let Some(outcome) = &mut self.outcome {
             outcome.revision = revision;
@@ -268,14 +292,19 @@ pub fn decide(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Decision, Box<Refused>> {
-    // Insert a new ballot before the first count, so that recording counts only once.
-    let cast = match event {
-        Event::Recorded { ballot, .. } => Some(ballot),
+    let rule = &state.key.kind.rules().rule;
+    // Insert a new ballot before the first count, so that recording counts only once. Rulings are not counted.
+    let cast = match (event, rule) {
+        (Event::Recorded { ballot, .. }, Rule::Votes { .. }) => Some(ballot),
         _ => None,
     };
     let mut evaluation = Evaluation::new(state, cast, policy, now);
-    match happen(&mut evaluation, event) {
-        Ok(()) => Ok(evaluation.finish()),
+    let happened = match rule {
+        Rule::Votes { .. } => happen(&mut evaluation, event),
+        Rule::Ruling(rules) => ruling::happen(&mut evaluation, rules, event),
+    };
+    match happened {
+        Ok(()) => Ok(evaluation.finish(rule)),
         Err(refusal) => Err(Box::new(Refused {
             state: evaluation.state,
             refusal,
@@ -291,8 +320,9 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
             value,
             origin,
             personal_data,
+            ..
         } => votes::record(evaluation, ballot, value, *origin, *personal_data),
-        Event::Retracted { ballot } => votes::retract(evaluation, ballot),
+        Event::Retracted { ballot, .. } => votes::retract(evaluation, ballot),
         Event::PolicyChanged => votes::reevaluate(evaluation),
         Event::Approve {
             candidate,
@@ -306,7 +336,7 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
             reason,
         } => review::put(evaluation, value, *origin, reason.as_deref())?,
         Event::Delete { reason } => review::delete(evaluation, reason.as_deref())?,
-        Event::Revert { restore, reason } => review::revert(evaluation, restore.as_ref(), reason)?,
+        Event::Revert { restore, reason, .. } => review::revert(evaluation, restore.as_ref(), reason)?,
         Event::Erase => review::erase(evaluation),
     }
     Ok(())
@@ -326,6 +356,7 @@ struct Evaluation<'a> {
     transitions: Vec<Transition>,
     /// The candidate whose outcome is reported, if the event reports one.
     reported: Option<ReportedCandidate>,
+    subject: Option<CandidateId>,
 }
 
 struct ReportedCandidate {
@@ -351,6 +382,7 @@ impl<'a> Evaluation<'a> {
             cause: Cause::Votes,
             transitions: Vec::new(),
             reported: None,
+            subject: None,
         }
     }
 
@@ -387,6 +419,11 @@ impl<'a> Evaluation<'a> {
         if self.state.candidate(id).is_some() {
             return (id, false);
         }
+        self.create(id, value, origin, status);
+        (id, true)
+    }
+
+    fn create(&mut self, id: CandidateId, value: &ResourceValue, origin: Origin, status: Status) {
         self.state.candidates.push(Candidate {
             id,
             value: value.clone(),
@@ -404,6 +441,7 @@ impl<'a> Evaluation<'a> {
             policy_version: self.policy.version,
             applied_threshold: None,
             applied_revision: Revision::default(),
+            ruling: None,
         });
         self.transitions.push(Transition {
             candidate: id,
@@ -411,7 +449,6 @@ impl<'a> Evaluation<'a> {
             to: status,
             reason: None,
         });
-        (id, true)
     }
 
     /// Applies a candidate, superseding the one applied before.
@@ -435,7 +472,41 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Updates the figures of all candidates and determines the change to the resource.
-    fn finish(mut self) -> Decision {
+    fn finish(mut self, rule: &Rule) -> Decision {
+        let value = match rule {
+            Rule::Votes { .. } => {
+                self.weigh();
+                self.state.applied().map(|applied| applied.value.clone())
+            }
+            Rule::Ruling(rules) => self.in_force(rules),
+        };
+        let applied = self.state.applied().map(|applied| applied.id);
+        // Until the decision is stamped, the state holds the resource from before the event.
+        let resource = match (&self.state.resource, value) {
+            (None, None) => None,
+            (Some(current), Some(value)) if current.value == value => None,
+            (Some(_), None) => Some(ResourceChange::Delete {
+                candidate: applied.or(self.applied_before),
+            }),
+            (_, Some(value)) => applied.map(|candidate| ResourceChange::Put { candidate, value }),
+        };
+        let outcome = self
+            .reported
+            .as_ref()
+            .and_then(|reported| self.outcome_of(reported, resource.as_ref()));
+        Decision {
+            after: self.state,
+            transitions: self.transitions,
+            resource,
+            cause: self.cause,
+            policy_version: self.policy.version,
+            outcome,
+            subject: self.subject,
+        }
+    }
+
+    /// The figures of candidates that votes decide about.
+    fn weigh(&mut self) {
         let standings = self.tally.standings(&self.state.candidates);
         for candidate in &mut self.state.candidates {
             candidate.net = standings.net(candidate.id);
@@ -444,45 +515,51 @@ impl<'a> Evaluation<'a> {
             candidate.threshold = self.threshold;
             candidate.policy_version = self.policy.version;
             if candidate.status == Status::Pending {
-                let enough = self.tally.of(candidate.id).counted >= u64::from(self.threshold);
-                candidate.reason = Some(if enough {
-                    Reason::Rivals
-                } else {
+                let threshold = u64::from(self.threshold);
+                candidate.reason = Some(if self.tally.of(candidate.id).counted < threshold {
                     Reason::BelowThreshold
+                } else if self.policy.frozen && candidate.net >= i64::from(self.threshold) {
+                    Reason::Frozen
+                } else {
+                    Reason::Rivals
                 });
             }
         }
+    }
 
-        let applied = self.state.applied();
-        // Until the decision is stamped, the state holds the resource from before the event.
-        let resource = match (&self.state.resource, applied) {
-            (None, None) => None,
-            (Some(_), None) => Some(ResourceChange::Delete {
-                candidate: self.applied_before,
-            }),
-            (Some(current), Some(applied)) if current.value == applied.value => None,
-            (_, Some(applied)) => Some(ResourceChange::Put {
-                candidate: applied.id,
-                value: applied.value.clone(),
-            }),
+    /// What the effective rulings come to.
+    fn in_force(&self, rules: &RulingRules) -> Option<ResourceValue> {
+        let effective = self.state.effective();
+        let learned: Vec<_> = effective.iter().map(|ruling| &ruling.value.learned).collect();
+        let learned = (rules.in_force)(&learned)?;
+        let newest = effective.first()?;
+        Some(ResourceValue {
+            learned,
+            ..newest.value.clone()
+        })
+    }
+
+    fn outcome_of(&self, reported: &ReportedCandidate, change: Option<&ResourceChange>) -> Option<Outcome> {
+        let candidate = self.state.candidate(reported.candidate)?;
+        let applies = candidate.status == Status::Applied;
+        let is_its_own = match change {
+            Some(change) => change.candidate() == Some(candidate.id) && applies,
+            None => false,
         };
-        let outcome = self.reported.as_ref().and_then(|reported| {
-            let candidate = self.state.candidate(reported.candidate)?;
-            let promoted = matches!(&resource, Some(ResourceChange::Put { candidate, .. }) if *candidate == reported.candidate);
-            let mut outcome = Outcome::of(candidate, reported.was_new, promoted && !reported.retracted, self.now);
-            if reported.retracted {
-                let applied = self.applied_before == Some(reported.candidate);
-                outcome = outcome.of_a_retraction(applied && candidate.status != Status::Applied);
+        let outcome = Outcome::of(
+            candidate,
+            reported.was_new,
+            is_its_own && !reported.retracted,
+            self.now,
+        );
+        let was_applied = self.applied_before == Some(candidate.id);
+        Some(match (&candidate.ruling, reported.retracted) {
+            (Some(_), true) if candidate.is_effective() => outcome.of_a_retraction_without_right(),
+            (_, true) => outcome.of_a_retraction(was_applied && !applies),
+            (Some(_), false) if applies && change.is_none() && self.state.resource.is_none() => {
+                outcome.of_nothing_to_clear()
             }
-            Some(outcome)
-        });
-        Decision {
-            after: self.state,
-            transitions: self.transitions,
-            resource,
-            cause: self.cause,
-            policy_version: self.policy.version,
-            outcome,
-        }
+            (_, false) => outcome,
+        })
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &
         return Err(Refusal::AlreadyRejected);
     }
     evaluation.cause = Cause::Review;
+    evaluation.subject = Some(id);
     note(evaluation, id, Some(reason));
     evaluation.move_to(id, Status::Rejected, None);
     if status == Status::Applied {
@@ -142,10 +143,11 @@ fn settle(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: Option<&str>
     note(evaluation, id, reason);
     evaluation.hold(id, None);
     evaluation.apply(id, false);
+    evaluation.subject = Some(id);
     evaluation.state.pinned = true;
 }
 
-fn note(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: Option<&str>) {
+pub(super) fn note(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: Option<&str>) {
     if let Some(candidate) = evaluation.state.candidate_mut(id) {
         candidate.decision_reason = reason.map(str::to_owned);
     }
@@ -158,7 +160,7 @@ fn set_value(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceV
     }
 }
 
-fn check_kind(evaluation: &Evaluation<'_>, value: Option<&ResourceValue>) -> Result<(), Refusal> {
+pub(super) fn check_kind(evaluation: &Evaluation<'_>, value: Option<&ResourceValue>) -> Result<(), Refusal> {
     let kind = evaluation.state.key.kind;
     match value {
         Some(value) if value.learned.kind() != kind => Err(Refusal::WrongKind),
@@ -166,7 +168,7 @@ fn check_kind(evaluation: &Evaluation<'_>, value: Option<&ResourceValue>) -> Res
     }
 }
 
-fn check_room(evaluation: &Evaluation<'_>) -> Result<(), Refusal> {
+pub(super) fn check_room(evaluation: &Evaluation<'_>) -> Result<(), Refusal> {
     if evaluation.state.full && evaluation.state.resource.is_none() {
         Err(Refusal::Full)
     } else {

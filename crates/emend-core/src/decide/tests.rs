@@ -4,6 +4,7 @@ mod any_order;
 mod bounds;
 mod kept;
 mod people;
+mod rulings;
 mod votes;
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +15,7 @@ use crate::{
     ids::{AcceptOrder, Caller, FeedbackId, ReporterId, UserId},
     kinds::{Kind, Learned},
     outcome::OutcomeState,
-    policy::Counting,
+    policy::{Counting, Roles},
     resource::ResourceKey,
 };
 
@@ -47,7 +48,7 @@ impl Scenario {
     fn value(&self, choice: &str) -> ResourceValue {
         ResourceValue::new(
             "Set up a CSA",
-            Learned::of(self.state.key.kind, choice.to_owned()),
+            Learned::of(self.state.key.kind, choice.to_owned()).unwrap(),
         )
     }
 
@@ -95,7 +96,7 @@ impl Scenario {
             ballot: ballot.clone(),
             value: self.value(choice),
             origin: Origin::Votes,
-            personal_data: false,
+            personal_data: false, sender: Roles::default(), retracted_by: None,
         };
         let decision = self.event(&event).unwrap();
         (ballot, decision.outcome.unwrap())

@@ -31,6 +31,7 @@ pub(super) fn record(
     }
     evaluation.cause = Cause::Votes;
     evaluate(evaluation);
+    evaluation.subject = Some(id);
     evaluation.reported = Some(ReportedCandidate {
         candidate: id,
         was_new,
@@ -116,7 +117,10 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
     let Some((winner, status)) = winner(evaluation) else {
         return;
     };
-    if matches!(status, Status::Applied | Status::Rejected) || evaluation.risk == RiskLevel::High {
+    if matches!(status, Status::Applied | Status::Rejected)
+        || evaluation.risk == RiskLevel::High
+        || evaluation.policy.frozen
+    {
         return;
     }
     let hold = evaluation

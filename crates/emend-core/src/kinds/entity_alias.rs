@@ -1,7 +1,7 @@
 //! A name people use and the entity it means. Decided by votes; the entities proposed for one alias are rivals.
 
-use super::{Field, KindRules, Learned};
-use crate::policy::RiskLevel;
+use super::{Field, Form, KindRules, Learned, Rule, any_key};
+use crate::{policy::RiskLevel, violation::Invalid};
 
 pub(super) const RULES: KindRules = KindRules {
     name: "entity_alias",
@@ -9,14 +9,18 @@ pub(super) const RULES: KindRules = KindRules {
     summary: "A name people use and the entity it means",
     short_name: "entity",
     aliases: &["alias", "entity-alias", "entity_correction"],
+    key: Form::Phrase,
     qualifier: None,
-    default_risk: RiskLevel::Low,
+    rule: Rule::Votes {
+        default_risk: RiskLevel::Low,
+    },
+    allows: any_key,
     is_answer: true,
     arrow: '→',
 };
 
-pub(super) fn learned(entity: String) -> Learned {
-    Learned::Entity(entity)
+pub(super) fn learned(entity: String) -> Result<Learned, Invalid> {
+    Ok(Learned::Entity(entity))
 }
 
 pub(super) fn fields(entity: &str) -> Vec<Field<'_>> {

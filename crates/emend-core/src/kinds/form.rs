@@ -1,7 +1,8 @@
 //! The forms of keys and qualifiers: which spellings are one.
 
 use crate::{
-    normalize::{NormalizedKey, compose, is_default_ignorable},
+    evidence::DomainPattern,
+    normalize::{MAX_KEY_CHARS, NormalizedKey, compose, is_default_ignorable},
     violation::{Invalid, bounded_text},
 };
 
@@ -12,6 +13,12 @@ pub enum Form {
     Phrase,
     /// An id of the application; see [`parse_choice`]. 1 to 256 characters.
     Choice,
+    /// A pattern of domains; see [`DomainPattern`].
+    Domain,
+    /// A text that is compared byte for byte: `A1` and `a1` are two. 1 to 512 characters.
+    Exact,
+    /// One of these names.
+    OneOf(&'static [&'static str]),
 }
 
 impl Form {
@@ -20,6 +27,15 @@ impl Form {
         match self {
             Self::Phrase => NormalizedKey::parse(raw).map(|key| key.as_str().to_owned()),
             Self::Choice => parse_choice(raw),
+            Self::Domain => DomainPattern::parse(raw).map(|pattern| pattern.to_string()),
+            Self::Exact => bounded_text(raw, 1, MAX_KEY_CHARS),
+            Self::OneOf(names) => {
+                let sought = raw.trim().to_ascii_lowercase();
+                let found = names.iter().find(|name| **name == sought);
+                found.map(|name| (*name).to_owned()).ok_or_else(|| {
+                    Invalid::new(format!("must be one of {}, is {raw:?}", names.join(", ")))
+                })
+            }
         }
     }
 }
@@ -49,6 +65,12 @@ mod tests {
             (Form::Choice, " cafe\u{301}", "caf\u{e9}", true),
             (Form::Choice, "Caf\u{e9}", "caf\u{e9}", false),
             (Form::Choice, "a  b", "a b", false),
+            (Form::Domain, "*.Example.ORG.", " *.example.org", true),
+            (Form::Domain, "*.example.org", "example.org", false),
+            (Form::Exact, " A1", "A1 ", true),
+            (Form::Exact, "A1", "a1", false),
+            (Form::Exact, "cafe\u{301}", "caf\u{e9}", false),
+            (Form::OneOf(&["human", "file"]), " Human", "human", true),
         ] {
             let (one, other) = (form.parse(one).unwrap(), form.parse(other).unwrap());
             assert_eq!(one == other, are_one, "{form:?}: {one} and {other}");
@@ -57,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_text_in_its_form_stays_as_it_is() {
-        for form in [Form::Phrase, Form::Choice] {
+        for form in [Form::Phrase, Form::Choice, Form::Exact] {
             let text = form.parse(" Ｓｅｔ up\u{2003}a cafe\u{301}").unwrap();
             assert_eq!(form.parse(&text), Ok(text));
         }

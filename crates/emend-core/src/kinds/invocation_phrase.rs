@@ -1,7 +1,7 @@
 //! A phrase and the verb it invokes. Decided by votes; the verbs proposed for one phrase are rivals.
 
-use super::{Field, KindRules, Learned};
-use crate::policy::RiskLevel;
+use super::{Field, Form, KindRules, Learned, Rule, any_key};
+use crate::{policy::RiskLevel, violation::Invalid};
 
 pub(super) const RULES: KindRules = KindRules {
     name: "invocation_phrase",
@@ -9,14 +9,18 @@ pub(super) const RULES: KindRules = KindRules {
     summary: "A phrase and the verb it invokes",
     short_name: "phrase",
     aliases: &["verb", "invocation-phrase", "phrase_mapping", "verb_correction"],
+    key: Form::Phrase,
     qualifier: None,
-    default_risk: RiskLevel::Medium,
+    rule: Rule::Votes {
+        default_risk: RiskLevel::Medium,
+    },
+    allows: any_key,
     is_answer: true,
     arrow: '→',
 };
 
-pub(super) fn learned(verb: String) -> Learned {
-    Learned::Verb(verb)
+pub(super) fn learned(verb: String) -> Result<Learned, Invalid> {
+    Ok(Learned::Verb(verb))
 }
 
 pub(super) fn fields(verb: &str) -> Vec<Field<'_>> {

@@ -1,6 +1,7 @@
 //! What can be learned. A kind is one module here, which holds its whole row, and one entry of `kinds!`; a module that
 //! lacks a part does not compile.
 
+mod domain_rule;
 mod entity_alias;
 mod form;
 mod invocation_phrase;
@@ -10,6 +11,7 @@ mod synonym;
 use std::fmt;
 
 pub use self::{
+    domain_rule::{DomainDecision, DomainRule, HUMAN},
     form::{Form, parse_choice},
     synonym::{Relation, Synonym},
 };
@@ -29,14 +31,46 @@ pub struct KindRules {
     pub short_name: &'static str,
     /// Other names that command lines and imported files may use.
     pub aliases: &'static [&'static str],
+    /// How keys are written.
+    pub key: Form,
     /// What the qualifier is, if keys of this kind need one.
     pub qualifier: Option<Qualifier>,
-    /// The risk level if no policy sets one.
-    pub default_risk: RiskLevel,
+    /// How it is decided what is learned.
+    pub rule: Rule,
+    /// Whether new decisions may name a key and qualifier, which are in their forms.
+    pub allows: fn(&str, &str) -> Result<(), Invalid>,
     /// Whether a phrase is resolved to what is learned.
     pub is_answer: bool,
     /// Stands between the key and what it maps to: `set up a CSA → create_csa`.
     pub arrow: char,
+}
+
+/// How it is decided what is learned for a key.
+#[derive(Debug, Clone, Copy)]
+pub enum Rule {
+    /// The value that enough voters support applies.
+    Votes {
+        /// The risk level if no policy sets one.
+        default_risk: RiskLevel,
+    },
+    /// The newest effective ruling of an entitled person or agent is in force.
+    Ruling(RulingRules),
+}
+
+/// What distinguishes the kinds that are decided by rulings.
+#[derive(Debug, Clone, Copy)]
+pub struct RulingRules {
+    /// What applies, from what the effective rulings say, the newest first; `None`: nothing, and there is no resource.
+    pub in_force: fn(&[&Learned]) -> Option<Learned>,
+    /// The ruling that nothing applies.
+    pub nothing: fn() -> Learned,
+    /// Whether only a person may put a ruling on this key into force, whoever sent it.
+    pub is_high_risk: fn(&str) -> bool,
+}
+
+/// Any key that has its form.
+fn any_key(_: &str, _: &str) -> Result<(), Invalid> {
+    Ok(())
 }
 
 /// What distinguishes resources of one kind with the same key.
@@ -46,8 +80,8 @@ pub struct Qualifier {
     pub form: Form,
     /// What it is, in a few words.
     pub meaning: &'static str,
-    /// The field of the value that says it, perhaps in another spelling.
-    pub field: &'static str,
+    /// The field of the value that says it, perhaps in another spelling; `None` if only the key says it.
+    pub field: Option<&'static str>,
 }
 
 /// One field of what is learned.
@@ -80,7 +114,7 @@ impl<'a> Field<'a> {
 }
 
 /// Declares the kinds: for each its name, what is learned, and its module. The module holds the kind's `RULES` and, for
-/// what is learned, `learned` (the usual value of a choice), `fields`, `maps_to` and `describe`.
+/// what is learned, `learned` (the usual value of a choice, if it is one), `fields`, `maps_to` and `describe`.
 macro_rules! kinds {
     ($($(#[$of_kind:meta])+ $kind:ident: $(#[$of_learned:meta])+ $learned:ident($content:ty) in $module:ident;)+) => {
         /// What a resource is about.
@@ -116,7 +150,7 @@ macro_rules! kinds {
             }
 
             /// The usual meaning of `choice` for that kind.
-            pub fn of(kind: Kind, choice: String) -> Self {
+            pub fn of(kind: Kind, choice: String) -> Result<Self, Invalid> {
                 match kind {
                     $(Kind::$kind => $module::learned(choice),)+
                 }
@@ -163,6 +197,10 @@ kinds! {
     Synonym:
         /// What the term stands for.
         Synonym(Synonym) in synonym;
+    /// What a person decided about the sources that a pattern of domains covers.
+    DomainRule:
+        /// The decision.
+        DomainRule(DomainRule) in domain_rule;
 }
 
 impl Kind {
@@ -239,15 +277,16 @@ impl Learned {
 
     /// The field that says the key's qualifier, if the kind has one.
     pub fn qualifier(&self) -> Option<Field<'_>> {
-        let Qualifier { field, .. } = self.kind().rules().qualifier?;
+        let field = self.kind().rules().qualifier?.field?;
         self.fields().into_iter().find(|of| of.name == field)
     }
 
-    /// The qualifier of the key that this is learned for, in its form; empty if the kind has none.
-    pub fn qualifier_of_key(&self) -> Result<String, Invalid> {
+    /// The qualifier of the key that this is learned for, in its form, if the value says it; empty if the kind has none.
+    pub fn qualifier_of_key(&self) -> Option<Result<String, Invalid>> {
         match (self.kind().rules().qualifier, self.qualifier()) {
-            (Some(Qualifier { form, .. }), Some(field)) => form.parse(field.text),
-            _ => Ok(String::new()),
+            (None, _) => Some(Ok(String::new())),
+            (Some(Qualifier { form, .. }), Some(field)) => Some(form.parse(field.text)),
+            (Some(_), None) => None,
         }
     }
 }
@@ -276,10 +315,15 @@ mod tests {
     #[test]
     fn a_value_says_the_qualifier_of_its_key() {
         for kind in Kind::ALL {
-            let learned = Learned::of(kind, "delete_fund".to_owned());
+            let choice = if kind == Kind::DomainRule { "block" } else { "delete_fund" };
+            let learned = Learned::of(kind, choice.to_owned()).unwrap();
             assert_eq!(learned.kind(), kind);
-            let qualifier = kind.rules().qualifier.map_or("", |_| "delete_fund");
-            assert_eq!(learned.qualifier_of_key().unwrap(), qualifier);
+            let of_value = learned.qualifier_of_key().map(Result::unwrap);
+            match kind.rules().qualifier {
+                None => assert_eq!(of_value.as_deref(), Some("")),
+                Some(Qualifier { field: None, .. }) => assert_eq!(of_value, None),
+                Some(_) => assert_eq!(of_value.as_deref(), Some(choice)),
+            }
         }
     }
 
@@ -299,7 +343,7 @@ mod tests {
             synonym(Relation::OneWay, "board")
         );
         for kind in [Kind::InvocationPhrase, Kind::EntityAlias, Kind::Prohibition] {
-            let [one, other] = ["a", "b"].map(|choice| Learned::of(kind, choice.to_owned()).canonical());
+            let [one, other] = ["a", "b"].map(|choice| Learned::of(kind, choice.to_owned()).unwrap().canonical());
             assert_ne!(one, other, "{kind}");
         }
     }

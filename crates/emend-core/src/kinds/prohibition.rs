@@ -1,8 +1,8 @@
 //! A choice that must never be offered for a phrase. Decided by votes; the choice is the key's qualifier, so there are
 //! no rivals.
 
-use super::{Field, Form, KindRules, Learned, Qualifier};
-use crate::policy::RiskLevel;
+use super::{Field, Form, KindRules, Learned, Qualifier, Rule, any_key};
+use crate::{policy::RiskLevel, violation::Invalid};
 
 pub(super) const RULES: KindRules = KindRules {
     name: "prohibition",
@@ -10,18 +10,22 @@ pub(super) const RULES: KindRules = KindRules {
     summary: "A choice that must never be offered for a phrase",
     short_name: "prohibition",
     aliases: &["prohibit"],
+    key: Form::Phrase,
     qualifier: Some(Qualifier {
         form: Form::Choice,
         meaning: "the forbidden choice",
-        field: "forbidden_choice",
+        field: Some("forbidden_choice"),
     }),
-    default_risk: RiskLevel::Medium,
+    rule: Rule::Votes {
+        default_risk: RiskLevel::Medium,
+    },
+    allows: any_key,
     is_answer: false,
     arrow: '↛',
 };
 
-pub(super) fn learned(choice: String) -> Learned {
-    Learned::Forbidden(choice)
+pub(super) fn learned(choice: String) -> Result<Learned, Invalid> {
+    Ok(Learned::Forbidden(choice))
 }
 
 pub(super) fn fields(choice: &str) -> Vec<Field<'_>> {

@@ -3,7 +3,7 @@
 //!
 //! The terms that stand for one representative are its set. Nothing is joined beyond it: one pair never merges two sets.
 
-use super::{Field, Form, KindRules, Learned, Qualifier};
+use super::{Field, Form, KindRules, Learned, Qualifier, Rule, any_key};
 use crate::{policy::RiskLevel, violation::Invalid};
 
 /// A term's representative and how the two are related.
@@ -56,21 +56,25 @@ pub(super) const RULES: KindRules = KindRules {
     summary: "A term and the one that it stands for",
     short_name: "synonym",
     aliases: &["synonyms", "term", "term_correction"],
+    key: Form::Phrase,
     qualifier: Some(Qualifier {
         form: Form::Phrase,
         meaning: "the term that it stands for",
-        field: "representative",
+        field: Some("representative"),
     }),
-    default_risk: RiskLevel::Medium,
+    rule: Rule::Votes {
+        default_risk: RiskLevel::Medium,
+    },
+    allows: any_key,
     is_answer: false,
     arrow: '≈',
 };
 
-pub(super) fn learned(representative: String) -> Learned {
-    Learned::Synonym(Synonym {
+pub(super) fn learned(representative: String) -> Result<Learned, Invalid> {
+    Ok(Learned::Synonym(Synonym {
         relation: Relation::default(),
         representative,
-    })
+    }))
 }
 
 pub(super) fn fields(synonym: &Synonym) -> Vec<Field<'_>> {

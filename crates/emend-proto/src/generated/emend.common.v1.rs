@@ -8,13 +8,14 @@ pub struct ResourceKey {
     /// What the resource is about. Required.
     #[prost(enumeration = "ResourceKind", tag = "2")]
     pub kind: i32,
-    /// The look-up key, 1 to 512 characters. Accepted in any form, always returned normalised (version 1: NFKC
-    /// case-folded, white space folded and trimmed, NFC).
+    /// The look-up key, 1 to 512 characters. Accepted in any spelling, always returned in the form of the kind: for
+    /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for all others a
+    /// phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
     /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION (at most 256
-    /// characters), the representative for SYNONYM (at most 512; accepted in any form, always returned normalised), empty
-    /// otherwise.
+    /// characters), the representative for SYNONYM (at most 512; accepted in any form, always returned normalised), the layer
+    /// for DOMAIN_RULE, empty otherwise.
     #[prost(string, tag = "4")]
     pub qualifier: ::prost::alloc::string::String,
     /// The user whose own preference this is; empty for everybody (scope GLOBAL). At most 128 characters.
@@ -37,11 +38,11 @@ pub struct ResourceValue {
     /// The key as people write it, before normalisation. At most 512 characters.
     #[prost(string, tag = "1")]
     pub display: ::prost::alloc::string::String,
-    /// The version of the normalisation that produced the key. Currently 1. Output only.
+    /// The version of the normalisation that produced the key, currently 1; 0 where the key is no phrase. Output only.
     #[prost(int32, tag = "2")]
     pub normalization_version: i32,
     /// Exactly one is set: the one for the resource's kind.
-    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13")]
+    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13, 14")]
     pub value: ::core::option::Option<resource_value::Value>,
 }
 /// Nested message and enum types in `ResourceValue`.
@@ -61,6 +62,9 @@ pub mod resource_value {
         /// For RESOURCE_KIND_SYNONYM.
         #[prost(message, tag = "13")]
         Synonym(super::SynonymValue),
+        /// For RESOURCE_KIND_DOMAIN_RULE.
+        #[prost(message, tag = "14")]
+        DomainRule(super::DomainRuleValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -144,6 +148,27 @@ impl ::prost::Name for SynonymValue {
         "/emend.common.v1.SynonymValue".into()
     }
 }
+/// What was decided about the sources that a pattern of domains covers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DomainRuleValue {
+    /// The decision. Required. CLEAR is only proposed, never a resource.
+    #[prost(enumeration = "DomainDecision", tag = "1")]
+    pub decision: i32,
+    /// How far the sources are trusted: required with SET_TRUST, optional with UNBLOCK, else empty; never BLOCKED. An UNBLOCK
+    /// without a level gets the one that was given to the pattern before, unless it was cleared since.
+    #[prost(enumeration = "TrustLevel", tag = "2")]
+    pub level: i32,
+}
+impl ::prost::Name for DomainRuleValue {
+    const NAME: &'static str = "DomainRuleValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.DomainRuleValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.DomainRuleValue".into()
+    }
+}
 /// What nodes consume: the learned value of one key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Resource {
@@ -213,6 +238,9 @@ pub enum ResourceKind {
     /// A term and the one that it stands for. Key: the term; qualifier: the representative, as a phrase in normal form. What
     /// stands for one representative is its set.
     Synonym = 4,
+    /// What was decided about the sources that a pattern of domains covers. Key: the pattern, as a domain; qualifier: the
+    /// layer of the rule, "human". Decided by rulings: the newest of an entitled person or agent is in force.
+    DomainRule = 5,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -226,6 +254,7 @@ impl ResourceKind {
             Self::EntityAlias => "RESOURCE_KIND_ENTITY_ALIAS",
             Self::Prohibition => "RESOURCE_KIND_PROHIBITION",
             Self::Synonym => "RESOURCE_KIND_SYNONYM",
+            Self::DomainRule => "RESOURCE_KIND_DOMAIN_RULE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -236,6 +265,7 @@ impl ResourceKind {
             "RESOURCE_KIND_ENTITY_ALIAS" => Some(Self::EntityAlias),
             "RESOURCE_KIND_PROHIBITION" => Some(Self::Prohibition),
             "RESOURCE_KIND_SYNONYM" => Some(Self::Synonym),
+            "RESOURCE_KIND_DOMAIN_RULE" => Some(Self::DomainRule),
             _ => None,
         }
     }
@@ -273,6 +303,100 @@ impl SynonymRelation {
             "SYNONYM_RELATION_EQUIVALENT" => Some(Self::Equivalent),
             "SYNONYM_RELATION_ONE_WAY" => Some(Self::OneWay),
             "SYNONYM_RELATION_TYPO" => Some(Self::Typo),
+            _ => None,
+        }
+    }
+}
+/// What is decided about sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DomainDecision {
+    /// Not a decision.
+    Unspecified = 0,
+    /// They are not shown.
+    Block = 1,
+    /// They are shown, whatever else blocked them.
+    Unblock = 2,
+    /// They are trusted this far.
+    SetTrust = 3,
+    /// No rule: the default applies again.
+    Clear = 4,
+}
+impl DomainDecision {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DOMAIN_DECISION_UNSPECIFIED",
+            Self::Block => "DOMAIN_DECISION_BLOCK",
+            Self::Unblock => "DOMAIN_DECISION_UNBLOCK",
+            Self::SetTrust => "DOMAIN_DECISION_SET_TRUST",
+            Self::Clear => "DOMAIN_DECISION_CLEAR",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DOMAIN_DECISION_UNSPECIFIED" => Some(Self::Unspecified),
+            "DOMAIN_DECISION_BLOCK" => Some(Self::Block),
+            "DOMAIN_DECISION_UNBLOCK" => Some(Self::Unblock),
+            "DOMAIN_DECISION_SET_TRUST" => Some(Self::SetTrust),
+            "DOMAIN_DECISION_CLEAR" => Some(Self::Clear),
+            _ => None,
+        }
+    }
+}
+/// How far a source is trusted: for ranking and as a hint, never for confidence in a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TrustLevel {
+    /// None was given.
+    Unspecified = 0,
+    /// The original source. Weight 1.0.
+    Primary = 1,
+    /// A government's. Weight 0.95.
+    Government = 2,
+    /// Universities, journals, preprint servers. Weight 0.90.
+    Academic = 3,
+    /// Known to be careful. Weight 0.75.
+    Trusted = 4,
+    /// Known to be careless. Weight 0.40.
+    Low = 5,
+    /// Nothing is known of it: the default. Weight 0.30.
+    Unverified = 6,
+    /// Not to be shown. Weight 0.0. Only an answer: a source is blocked by a decision of its own.
+    Blocked = 7,
+}
+impl TrustLevel {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TRUST_LEVEL_UNSPECIFIED",
+            Self::Primary => "TRUST_LEVEL_PRIMARY",
+            Self::Government => "TRUST_LEVEL_GOVERNMENT",
+            Self::Academic => "TRUST_LEVEL_ACADEMIC",
+            Self::Trusted => "TRUST_LEVEL_TRUSTED",
+            Self::Low => "TRUST_LEVEL_LOW",
+            Self::Unverified => "TRUST_LEVEL_UNVERIFIED",
+            Self::Blocked => "TRUST_LEVEL_BLOCKED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TRUST_LEVEL_UNSPECIFIED" => Some(Self::Unspecified),
+            "TRUST_LEVEL_PRIMARY" => Some(Self::Primary),
+            "TRUST_LEVEL_GOVERNMENT" => Some(Self::Government),
+            "TRUST_LEVEL_ACADEMIC" => Some(Self::Academic),
+            "TRUST_LEVEL_TRUSTED" => Some(Self::Trusted),
+            "TRUST_LEVEL_LOW" => Some(Self::Low),
+            "TRUST_LEVEL_UNVERIFIED" => Some(Self::Unverified),
+            "TRUST_LEVEL_BLOCKED" => Some(Self::Blocked),
             _ => None,
         }
     }
@@ -363,12 +487,14 @@ pub enum Cause {
     Import = 4,
     /// A revision was reverted.
     Revert = 5,
-    /// A retraction left the value with fewer supporters than the threshold.
+    /// A retraction left the value with fewer supporters than the threshold, or took a ruling back.
     Retraction = 6,
     /// A changed policy was applied to pending candidates.
     Policy = 7,
     /// The user whose own resource it was has been erased.
     Erasure = 8,
+    /// A correction of an entitled person or agent came into force.
+    Ruling = 9,
 }
 impl Cause {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -386,6 +512,7 @@ impl Cause {
             Self::Retraction => "CAUSE_RETRACTION",
             Self::Policy => "CAUSE_POLICY",
             Self::Erasure => "CAUSE_ERASURE",
+            Self::Ruling => "CAUSE_RULING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -400,6 +527,7 @@ impl Cause {
             "CAUSE_RETRACTION" => Some(Self::Retraction),
             "CAUSE_POLICY" => Some(Self::Policy),
             "CAUSE_ERASURE" => Some(Self::Erasure),
+            "CAUSE_RULING" => Some(Self::Ruling),
             _ => None,
         }
     }
@@ -437,7 +565,7 @@ impl ::prost::Name for Reporter {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
-    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub correction: ::core::option::Option<correction::Correction>,
 }
 /// Nested message and enum types in `Correction`.
@@ -460,6 +588,18 @@ pub mod correction {
         /// Other terms stand for this one.
         #[prost(message, tag = "5")]
         Term(super::TermCorrection),
+        /// The sources of a domain must not be shown.
+        #[prost(message, tag = "6")]
+        DomainBlock(super::DomainBlock),
+        /// The sources of a domain are shown, whatever blocked them.
+        #[prost(message, tag = "7")]
+        DomainUnblock(super::DomainUnblock),
+        /// What people decided about a domain no longer applies.
+        #[prost(message, tag = "8")]
+        DomainClearOverride(super::DomainClearOverride),
+        /// The sources of a domain are trusted this far.
+        #[prost(message, tag = "9")]
+        DomainSetTrust(super::DomainSetTrust),
     }
 }
 impl ::prost::Name for Correction {
@@ -584,13 +724,94 @@ impl ::prost::Name for TermCorrection {
         "/emend.common.v1.TermCorrection".into()
     }
 }
+/// The sources of a domain must not be shown. Decides DOMAIN_RULE, at once if the caller is entitled (policy; by default
+/// reviewers, everybody without authentication); otherwise it awaits review. The request's reason is required and its scope
+/// GLOBAL, as for all decisions about domains. Of several decisions about one pattern the newest one is in force.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DomainBlock {
+    /// A domain, which covers itself and all its subdomains, or \*.example.org, which covers the subdomains only. At most 512
+    /// characters as written; case, trailing dot and the spelling of internationalised names do not matter. INVALID_ARGUMENT:
+    /// URLs, ports, paths, addresses, other wildcards, and what is at or above a public suffix (com, \*.co.jp). One at a private
+    /// suffix (github.io) always awaits review.
+    #[prost(string, tag = "1")]
+    pub pattern: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DomainBlock {
+    const NAME: &'static str = "DomainBlock";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.DomainBlock".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.DomainBlock".into()
+    }
+}
+/// The sources of a domain are shown, whatever else blocked them. Decides DOMAIN_RULE, as DomainBlock does.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DomainUnblock {
+    /// As in DomainBlock.
+    #[prost(string, tag = "1")]
+    pub pattern: ::prost::alloc::string::String,
+    /// How far they are trusted. Default (0): as was decided about the pattern before.
+    #[prost(enumeration = "TrustLevel", tag = "2")]
+    pub level: i32,
+}
+impl ::prost::Name for DomainUnblock {
+    const NAME: &'static str = "DomainUnblock";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.DomainUnblock".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.DomainUnblock".into()
+    }
+}
+/// What people decided about a domain no longer applies, and the default does again. Decides DOMAIN_RULE, as DomainBlock does.
+/// With nothing to clear the outcome is NO_EFFECT, reason NOTHING_TO_CLEAR; older decisions that arrive later stay cleared.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DomainClearOverride {
+    /// As in DomainBlock.
+    #[prost(string, tag = "1")]
+    pub pattern: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DomainClearOverride {
+    const NAME: &'static str = "DomainClearOverride";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.DomainClearOverride".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.DomainClearOverride".into()
+    }
+}
+/// The sources of a domain are trusted this far. Decides DOMAIN_RULE, as DomainBlock does.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DomainSetTrust {
+    /// As in DomainBlock.
+    #[prost(string, tag = "1")]
+    pub pattern: ::prost::alloc::string::String,
+    /// How far. Required; not BLOCKED.
+    #[prost(enumeration = "TrustLevel", tag = "2")]
+    pub level: i32,
+}
+impl ::prost::Name for DomainSetTrust {
+    const NAME: &'static str = "DomainSetTrust";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.DomainSetTrust".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.DomainSetTrust".into()
+    }
+}
 /// What a correction teaches.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WhatWasLearned {
     /// What the user says, as the reporter wrote it.
     #[prost(string, tag = "1")]
     pub input: ::prost::alloc::string::String,
-    /// What it maps to: a verb, an entity id, a forbidden choice, or the term that a synonym stands for.
+    /// What it maps to: a verb, an entity id, a forbidden choice, the term that a synonym stands for, or a decision about a
+    /// domain as one word (block, unblock, unblock:LEVEL, clear, or a level).
     #[prost(string, tag = "2")]
     pub maps_to: ::prost::alloc::string::String,
     /// The kind of resource.
@@ -616,7 +837,8 @@ pub struct Outcome {
     #[prost(enumeration = "OutcomeState", tag = "1")]
     pub state: i32,
     /// A stable machine-readable reason in UPPER_SNAKE_CASE; empty if the state alone says enough. NOT_EVALUATED,
-    /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED.
+    /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED, FROZEN,
+    /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The candidate it supports. UUID.

@@ -65,6 +65,9 @@ pub struct Candidate {
     /// Opaque. Send it back to act only on the version you saw.
     #[prost(string, tag = "21")]
     pub etag: ::prost::alloc::string::String,
+    /// What is kept of it as a ruling; absent where the kind is decided by votes.
+    #[prost(message, optional, tag = "22")]
+    pub ruling: ::core::option::Option<Ruling>,
 }
 impl ::prost::Name for Candidate {
     const NAME: &'static str = "Candidate";
@@ -74,6 +77,29 @@ impl ::prost::Name for Candidate {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.Candidate".into()
+    }
+}
+/// What is kept of a candidate that is a ruling.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Ruling {
+    /// Its place among the rulings on its key: of those that are effective the newest is in force.
+    #[prost(int64, tag = "1")]
+    pub accept_order: i64,
+    /// The roles of the caller when it sent the correction; none where a person wrote it directly.
+    #[prost(string, repeated, tag = "2")]
+    pub sender_roles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether it is effective: its sender was entitled or a person approved it, and it was neither taken back nor rejected.
+    #[prost(bool, tag = "3")]
+    pub effective: bool,
+}
+impl ::prost::Name for Ruling {
+    const NAME: &'static str = "Ruling";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Ruling".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Ruling".into()
     }
 }
 /// Which candidates to list.
@@ -489,9 +515,9 @@ pub enum CandidateStatus {
     Applied = 3,
     /// A person rejected it.
     Rejected = 4,
-    /// Another value of its contest replaced it.
+    /// Another value of its contest replaced it, or a newer ruling is in force.
     Superseded = 5,
-    /// It lost its supporters, or its resource was deleted.
+    /// It lost its supporters, its resource was deleted, or the ruling was taken back.
     Withdrawn = 6,
 }
 impl CandidateStatus {
@@ -714,8 +740,9 @@ pub mod candidate_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Applies a candidate, as proposed or edited, and pins its contest. FAILED_PRECONDITION if it is already applied;
-        /// ABORTED if the etag no longer matches.
+        /// Applies a candidate, as proposed or edited, and pins its contest. A ruling becomes effective at its own accept order
+        /// instead: a newer one stays in force, and the candidate is then SUPERSEDED. FAILED_PRECONDITION if it is already applied
+        /// or effective, or a ruling that was rejected or taken back; ABORTED if the etag no longer matches.
         pub async fn approve_candidate(
             &mut self,
             request: impl tonic::IntoRequest<super::ApproveCandidateRequest>,
@@ -867,8 +894,9 @@ pub mod candidate_service_server {
             tonic::Response<super::GetCandidateResponse>,
             tonic::Status,
         >;
-        /// Applies a candidate, as proposed or edited, and pins its contest. FAILED_PRECONDITION if it is already applied;
-        /// ABORTED if the etag no longer matches.
+        /// Applies a candidate, as proposed or edited, and pins its contest. A ruling becomes effective at its own accept order
+        /// instead: a newer one stays in force, and the candidate is then SUPERSEDED. FAILED_PRECONDITION if it is already applied
+        /// or effective, or a ruling that was rejected or taken back; ABORTED if the etag no longer matches.
         async fn approve_candidate(
             &self,
             request: tonic::Request<super::ApproveCandidateRequest>,
@@ -1426,6 +1454,10 @@ pub struct FeedbackRecorded {
     /// then `reporter` is empty, and a correction for the reporter alone is not learned.
     #[prost(message, optional, tag = "9")]
     pub erased_voter: ::core::option::Option<ErasedVoter>,
+    /// The roles of the caller in the namespace when it sent the correction, by name: at most 16 of 1 to 32 characters \[a-z\_\].
+    /// What is decided by rulings depends on them.
+    #[prost(string, repeated, tag = "10")]
+    pub sender_roles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for FeedbackRecorded {
     const NAME: &'static str = "FeedbackRecorded";
@@ -1469,6 +1501,9 @@ pub struct FeedbackRetracted {
     /// When feedback-svc stored the retraction.
     #[prost(message, optional, tag = "3")]
     pub retracted_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// The roles of the caller in the namespace when it asked for it, as in FeedbackRecorded.
+    #[prost(string, repeated, tag = "4")]
+    pub sender_roles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for FeedbackRetracted {
     const NAME: &'static str = "FeedbackRetracted";
@@ -1879,7 +1914,8 @@ pub struct Policy {
     /// The kind. Required.
     #[prost(enumeration = "super::super::common::v1::ResourceKind", tag = "2")]
     pub kind: i32,
-    /// How much harm a wrong promotion does. Defaults: INVOCATION_PHRASE and PROHIBITION MEDIUM, ENTITY_ALIAS LOW.
+    /// How much harm a wrong promotion does. Defaults: INVOCATION_PHRASE, PROHIBITION and SYNONYM MEDIUM, ENTITY_ALIAS LOW. This
+    /// field to max_derived_voters and max_counted_feedback are for kinds that are decided by votes.
     #[prost(enumeration = "super::super::common::v1::RiskLevel", tag = "3")]
     pub risk_level: i32,
     /// Net confirmations required at MEDIUM risk, 1 to 1,000. Default 3. LOW always requires 1.
@@ -1917,6 +1953,15 @@ pub struct Policy {
     /// Contests not yet re-evaluated under this version. Output only.
     #[prost(int64, tag = "14")]
     pub reevaluation_remaining: i64,
+    /// Corrections put nothing into force. They are still taken, with the reason FROZEN once they would apply, and are decided
+    /// when this is taken back. What people set, approve, reject, delete and revert takes effect, and so do retractions.
+    /// Default: false.
+    #[prost(bool, tag = "15")]
+    pub frozen: bool,
+    /// Whose decisions are effective at once, for kinds that are decided by rulings: those who hold this role or one that
+    /// includes it when they send the correction. A change concerns later corrections only. Default: REVIEWER.
+    #[prost(enumeration = "EntitledRole", tag = "16")]
+    pub entitled_role: i32,
 }
 impl ::prost::Name for Policy {
     const NAME: &'static str = "Policy";
@@ -1972,7 +2017,7 @@ pub struct UpdatePolicyRequest {
     #[prost(message, optional, tag = "1")]
     pub policy: ::core::option::Option<Policy>,
     /// Which fields to change: risk_level, threshold, counting, half_life, max_derived_voters, max_resources,
-    /// max_value_bytes, max_counted_feedback. Absent: every field set to something other than its zero value.
+    /// max_value_bytes, max_counted_feedback, frozen, entitled_role. Absent: every field set to something other than its zero value.
     #[prost(message, optional, tag = "2")]
     pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
     /// Why. At most 2,000 characters.
@@ -2038,6 +2083,47 @@ impl Counting {
             "COUNTING_UNSPECIFIED" => Some(Self::Unspecified),
             "COUNTING_DISTINCT_VOTERS" => Some(Self::DistinctVoters),
             "COUNTING_OCCURRENCES" => Some(Self::Occurrences),
+            _ => None,
+        }
+    }
+}
+/// Who is entitled to decide by rulings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EntitledRole {
+    /// Without update_mask: unchanged. Named in update_mask: INVALID_ARGUMENT. Never returned.
+    Unspecified = 0,
+    /// Whoever may submit corrections.
+    Reporter = 1,
+    /// Whoever may review candidates.
+    Reviewer = 2,
+    /// Whoever may set and revert values.
+    Operator = 3,
+    /// Whoever may set policies.
+    Admin = 4,
+}
+impl EntitledRole {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ENTITLED_ROLE_UNSPECIFIED",
+            Self::Reporter => "ENTITLED_ROLE_REPORTER",
+            Self::Reviewer => "ENTITLED_ROLE_REVIEWER",
+            Self::Operator => "ENTITLED_ROLE_OPERATOR",
+            Self::Admin => "ENTITLED_ROLE_ADMIN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ENTITLED_ROLE_UNSPECIFIED" => Some(Self::Unspecified),
+            "ENTITLED_ROLE_REPORTER" => Some(Self::Reporter),
+            "ENTITLED_ROLE_REVIEWER" => Some(Self::Reviewer),
+            "ENTITLED_ROLE_OPERATOR" => Some(Self::Operator),
+            "ENTITLED_ROLE_ADMIN" => Some(Self::Admin),
             _ => None,
         }
     }

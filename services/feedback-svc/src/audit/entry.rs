@@ -288,12 +288,14 @@ impl Entry {
             Err(error) => return Some(format!("its payload can't be read: {error}")),
         };
         let right = match (entry.number, &message.event) {
-            (1, Some(event::Event::Recorded(_))) => {
+            (1, Some(event::Event::Recorded(found))) => {
                 let submission = &self.feedback.submission;
                 let again = recorded(
                     entry.event,
                     self.id(),
                     self.caller(),
+                    // What the caller might do then is in the event alone.
+                    found.sender_roles.clone(),
                     &self.traceparent,
                     submission,
                     self.feedback.redaction.as_ref(),

@@ -45,9 +45,11 @@ impl UseCases {
             caller,
             client,
             traceparent,
+            ..
         } = origin;
         let event_id = self.new_event_id();
-        let event = event::retracted(event_id, id, &namespace, caller, traceparent, &reason);
+        let roles = origin.roles(&namespace);
+        let event = event::retracted(event_id, id, &namespace, caller, roles, traceparent, &reason);
         let waiter = until.map(|_| self.waiters.register(event_id));
         let retraction = NewRetraction {
             namespace,
@@ -150,6 +152,7 @@ mod tests {
 
     fn origin() -> Origin {
         Origin {
+            access: emend_serve::auth::Access::open(),
             caller: Caller::anonymous(),
             client: ClientKey::Unknown,
             traceparent: String::new(),

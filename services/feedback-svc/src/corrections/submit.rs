@@ -76,7 +76,8 @@ impl UseCases {
         let hash = submission.hash();
         let submission = submission.masked();
         let (id, event_id) = (self.new_feedback_id(), self.new_event_id());
-        let event = event::recorded(event_id, id, caller, traceparent, &submission, None);
+        let roles = origin.roles(&submission.namespace);
+        let event = event::recorded(event_id, id, caller, roles, traceparent, &submission, None);
         let waiter = waits.then(|| self.waiters.register(event_id));
         let new = NewFeedback {
             id,

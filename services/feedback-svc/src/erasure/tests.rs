@@ -126,6 +126,7 @@ fn use_cases_with(database: &TestStore, delivery_queue: &DeliveryQueue) -> Arc<U
 
 fn origin() -> Origin {
     Origin {
+        access: emend_serve::auth::Access::open(),
         caller: Caller::parse("console").unwrap(),
         client: ClientKey::Unknown,
         traceparent: String::new(),

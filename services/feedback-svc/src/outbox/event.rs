@@ -15,11 +15,12 @@ use crate::{
     outbox::entry::NewEvent,
 };
 
-/// The event that a feedback was stored. `submission` is already masked.
+/// The event that a feedback was stored. `submission` is already masked. `sender_roles` are those that the caller has.
 pub(crate) fn recorded(
     id: EventId,
     feedback_id: FeedbackId,
     caller: &Caller,
+    sender_roles: Vec<String>,
     traceparent: &str,
     submission: &Submission,
     redaction: Option<&Redaction>,
@@ -34,6 +35,7 @@ pub(crate) fn recorded(
         correction: Some(render::correction(&submission.correction)),
         received_at: None,
         erased_voter: redaction.map(|redaction| erased_voter(redaction.voter, redaction.identified)),
+        sender_roles,
     };
     new(
         id,
@@ -50,6 +52,7 @@ pub(crate) fn retracted(
     feedback_id: FeedbackId,
     namespace: &Namespace,
     caller: &Caller,
+    sender_roles: Vec<String>,
     traceparent: &str,
     reason: &str,
 ) -> NewEvent {
@@ -57,6 +60,7 @@ pub(crate) fn retracted(
         caller: caller.to_string(),
         reason: reason.to_owned(),
         retracted_at: None,
+        sender_roles,
     };
     new(
         id,

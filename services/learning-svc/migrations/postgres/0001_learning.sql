@@ -39,6 +39,8 @@ CREATE TABLE retraction_marks (
     feedback_id BYTEA PRIMARY KEY,
     event_id    BYTEA NOT NULL,
     caller      TEXT NOT NULL,
+    -- The roles of who retracted it, joined by commas.
+    sender_roles TEXT NOT NULL,
     -- By feedback-svc's database.
     marked_at   BIGINT NOT NULL
 );
@@ -110,6 +112,13 @@ CREATE TABLE candidates (
     -- 0: a person applied it, or nobody.
     applied_threshold INTEGER NOT NULL,
     applied_revision  BIGINT NOT NULL,
+    -- What is kept of a ruling: its accept order (0: it is none), its sender's roles joined by commas, whether a person
+    -- decided it or approved it, and whether it was taken back (0 no, 1 by somebody not entitled, 2 by somebody entitled,
+    -- 3 by a revert).
+    ruling_order      BIGINT NOT NULL,
+    ruling_roles      TEXT NOT NULL,
+    ruling_approved   INTEGER NOT NULL,
+    ruling_taken_back INTEGER NOT NULL,
     -- Both by the service's clock.
     created_at        BIGINT NOT NULL,
     updated_at        BIGINT NOT NULL,
@@ -259,6 +268,10 @@ CREATE TABLE policies (
     max_resources        BIGINT NOT NULL,
     max_value_bytes      INTEGER NOT NULL,
     max_counted_feedback INTEGER NOT NULL,
+    -- Whose rulings are effective at once: 1 reporter, 2 reviewer, 3 operator, 4 admin.
+    entitled             INTEGER NOT NULL,
+    -- Corrections put nothing into force.
+    frozen               INTEGER NOT NULL,
     caller               TEXT NOT NULL,
     on_behalf_of         TEXT NOT NULL,
     reason               TEXT NOT NULL,

@@ -12,7 +12,7 @@ use std::{
 };
 
 use emend_core::{
-    Candidate, CandidateId, Digest, ResourceKey, ResourceValue, Revision, Status,
+    Candidate, CandidateId, Digest, ResourceKey, ResourceValue, Revision, Rule, Status,
     decide::Cause,
     digest::{Item, value_checksum},
 };
@@ -227,7 +227,14 @@ fn check_candidate(
 ) {
     let Some(key) = &contest.key else { return };
     let of_contest = row.namespace == key.namespace.as_str() && row.kind == key.kind.number();
-    if candidate.value.candidate_id(key.contest_id()) != candidate.id || !of_contest {
+    // A ruling's id is made of its feedback or its accept order, which its ballot is compared with.
+    let is_by_value = matches!(key.kind.rules().rule, Rule::Votes { .. });
+    let is_its_own = if is_by_value {
+        candidate.value.candidate_id(key.contest_id()) == candidate.id && candidate.ruling.is_none()
+    } else {
+        candidate.ruling.is_some()
+    };
+    if !is_its_own || !of_contest {
         findings.add(
             CANDIDATE_ID,
             format_args!("candidate {}", candidate.id),

@@ -3,7 +3,7 @@
 mod render;
 
 use emend_base::{Error, error::to_item_status};
-use emend_core::{Caller, CandidateId, NormalizedKey, OperationId, Status as CandidateStatus, Violations};
+use emend_core::{Caller, CandidateId, Key, Kind, OperationId, Status as CandidateStatus, Violations};
 use emend_proto::{
     common::v1::{ItemStatus, ResourceValue},
     learning::v1::{self as pb, candidate_service_server::CandidateService},
@@ -287,8 +287,11 @@ pub(crate) fn list(
         &mut violations,
     );
     let key = match request.key.as_str() {
-        "" => Some(None),
-        key => violations.check("key", NormalizedKey::parse(key)).map(Some),
+        "" => Some(Vec::new()),
+        key => {
+            let kinds = if kinds.is_empty() { &Kind::ALL[..] } else { &kinds };
+            violations.check("key", Key::of_any(kinds, key))
+        }
     };
     let limit = violations.check("page_size", wire::page_size(request.page_size, 50, 500));
     let after = violations.check("page_token", page::position(query, &request.page_token));
@@ -301,7 +304,7 @@ pub(crate) fn list(
             namespace: namespace?,
             kinds,
             statuses,
-            key: key?.map(|key| key.to_string()),
+            keys: key?,
         };
         Some((filter, after?, limit?))
     })();

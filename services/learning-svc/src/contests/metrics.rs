@@ -53,6 +53,7 @@ impl Promotions {
             Cause::Retraction => "retraction",
             Cause::Policy => "policy",
             Cause::Erasure => "erasure",
+            Cause::Ruling => "ruling",
         };
         self.0
             .get_or_create_owned(&[("kind", kind.name()), ("reason", reason)])

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
+    AcceptOrder, Ballots, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
     Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES, decide,
     decide::Cause, policy::MAX_SCOPES,
 };
@@ -72,6 +72,8 @@ pub struct Decided {
     pub outcome: Option<Outcome>,
     /// The provisional revision being written; 0 where no resource changes.
     pub revision: Revision,
+    /// The candidate that was proposed, applied or rejected, if it is a single one.
+    pub subject: Option<CandidateId>,
 }
 
 /// What was written.
@@ -220,11 +222,11 @@ impl OpenContests {
             .max();
         let enough = counted.unwrap_or(0).saturating_add(leaving);
         let mut missing = Vec::new();
-        // A contest without candidates has no ballots to count.
+        // A contest without candidates has no ballots to count, and rulings are not counted.
         for (contest, working) in self
             .contests
             .iter_mut()
-            .filter(|(_, working)| !working.state.candidates.is_empty())
+            .filter(|(_, working)| !working.state.candidates.is_empty() && working.is_by_votes())
         {
             match self.hot.take(*contest, || working.found_fingerprint()) {
                 Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
@@ -270,10 +272,10 @@ impl OpenContests {
         Ok(())
     }
 
-    /// Whether a vote may propose this value: it was proposed before, or the contest has room for another candidate.
-    pub fn check_candidates(&self, contest: ContestId, value: &ResourceValue) -> bool {
+    /// Whether a correction may be this candidate: it is one already, or the contest has room for another.
+    pub fn check_candidates(&self, contest: ContestId, candidate: CandidateId) -> bool {
         self.contests.get(&contest).is_none_or(|Working { state, .. }| {
-            state.candidates.len() < MAX_CANDIDATES || state.candidate(value.candidate_id(contest)).is_some()
+            state.candidates.len() < MAX_CANDIDATES || state.candidate(candidate).is_some()
         })
     }
 
@@ -313,6 +315,7 @@ impl OpenContests {
         let default = Policy::default_for(scope.kind);
         let policy = self.policies.get(&scope).unwrap_or(&default);
         let count = self.counts.entry(scope).or_default();
+        working.state.next_order = order;
         working.state.full = *count >= policy.max_resources || (*count == 0 && self.scopes >= MAX_SCOPES);
 
         let placeholder = ContestState::new(working.state.key.clone());
@@ -324,7 +327,7 @@ impl OpenContests {
                 return Err(refused.refusal);
             }
         };
-        if let Event::Recorded { ballot, .. } | Event::Retracted { ballot } = event {
+        if let Event::Recorded { ballot, .. } | Event::Retracted { ballot, .. } = event {
             working.voted_for.insert(ballot.candidate);
         }
         let before = decision.after.resource.clone();
@@ -391,6 +394,7 @@ impl OpenContests {
             _ => {}
         }
         let outcome = decision.outcome.take();
+        let subject = decision.subject;
         self.transitions.extend(working.take(
             event,
             decision,
@@ -404,6 +408,7 @@ impl OpenContests {
         Ok(Decided {
             outcome,
             revision: revision.unwrap_or_default(),
+            subject,
         })
     }
 

@@ -119,13 +119,7 @@ impl App {
         let made = unit
             .decide(contest, &event, &attribution, RevisionChoice::Own)
             .map_err(|refusal| refused(&refusal, &id.to_string()))?;
-        let decided_upon = match &review.verdict {
-            Verdict::Approve { .. } => unit
-                .state(contest)
-                .and_then(|state| state.applied())
-                .map_or(id, |applied| applied.id),
-            Verdict::Reject { .. } => id,
-        };
+        let decided_upon = made.subject.unwrap_or(id);
         let written = self.commit(tx, &mut unit).await?;
         let candidate = unit.record(contest, decided_upon).ok_or_else(|| {
             Error::internal(format!(

@@ -165,7 +165,7 @@ fn list_revisions(request: &pb::ListRevisionsRequest) {
     let mut again = pb::ListRevisionsRequest {
         namespace: filter.namespace.to_string(),
         kind: filter.kind.map(render::kind).unwrap_or_default(),
-        key: filter.key.clone().unwrap_or_default(),
+        key: request.key.clone(),
         operation_id: filter
             .operation
             .as_ref()
@@ -188,7 +188,7 @@ fn list_candidates(request: &pb::ListCandidatesRequest) {
         namespace: filter.namespace.to_string(),
         kinds: filter.kinds.iter().copied().map(render::kind).collect(),
         statuses: request.statuses.clone(),
-        key: filter.key.clone().unwrap_or_default(),
+        key: request.key.clone(),
         page_size: i32::try_from(*limit).expect("pages are small"),
         page_token: String::new(),
     };

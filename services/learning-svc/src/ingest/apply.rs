@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
-    Proposal, Reason, Reporter, ReporterId, ResourceKey, contest::VoterKey,
+    Proposal, Reason, Reporter, ReporterId, ResourceKey, Roles, Rule, contest::VoterKey, resource::ruling_of,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::{CorruptRow, StoreError, retry_conflicts};
@@ -65,6 +65,8 @@ pub enum FeedbackChange {
         caller: Caller,
         /// When.
         at: Timestamp,
+        /// The client's roles at that time.
+        sender: Roles,
     },
     /// Its personal parts are to be erased.
     Redacted {
@@ -97,6 +99,8 @@ pub struct Recorded {
     pub context: BTreeMap<String, String>,
     /// What it proposes, each in a contest of its own; at least one.
     pub effects: Vec<Proposal>,
+    /// The client's roles when it sent it.
+    pub sender: Roles,
     /// Under which pseudonym its vote counts, if its personal parts were erased before it came.
     pub erased: Option<ErasedVoter>,
     /// When it was received.
@@ -216,7 +220,7 @@ impl App {
         let mut group = Group {
             now,
             unit,
-            retracted: seen.retracted.iter().copied().collect(),
+            retracted: seen.retracted.clone(),
             redacted: seen.redacted.iter().copied().collect(),
             of_erased,
             ballots: HashMap::new(),
@@ -264,7 +268,8 @@ struct Group {
     now: Timestamp,
     unit: OpenContests,
     seen: Seen,
-    retracted: HashSet<FeedbackId>,
+    /// Feedbacks that were retracted, and the roles of who did.
+    retracted: HashMap<FeedbackId, Roles>,
     redacted: HashSet<FeedbackId>,
     /// What was said for a user alone before that user was erased.
     of_erased: HashSet<FeedbackId>,
@@ -298,7 +303,9 @@ impl Group {
                     message: "another event recorded this feedback before".into(),
                 }));
             }
-            FeedbackChange::Retracted { caller, at } => self.retract(event, known, caller, *at)?,
+            FeedbackChange::Retracted { caller, at, sender } => {
+                self.retract(event, known, caller, *at, sender)?
+            }
             FeedbackChange::Redacted { caller, at } => self.redact(event, known.first(), caller, *at),
             FeedbackChange::ReporterErased { .. } => {
                 return Ok(Answer::Refused(Error::internal(
@@ -358,17 +365,22 @@ impl Group {
     ) -> Result<Outcome, Failure> {
         let contest = effect.key.contest_id();
         let policy = self.unit.policy(&effect.key);
-        let candidate = effect.value.candidate_id(contest);
+        let is_by_votes = matches!(effect.key.kind.rules().rule, Rule::Votes { .. });
+        let candidate = if is_by_votes {
+            effect.value.candidate_id(contest)
+        } else {
+            ruling_of(contest, event.feedback)
+        };
         let without_effect = |state, reason| {
             let risk = policy.risk_for(effect.key.user.is_some());
-            let threshold = policy.threshold_for(risk);
+            let threshold = if is_by_votes { policy.threshold_for(risk) } else { 0 };
             Outcome::without_effect(state, reason, candidate, &effect.value, risk, threshold, self.now)
         };
         if self.of_erased.contains(&event.feedback) {
             return Ok(without_effect(OutcomeState::Refused, Reason::Erased));
         }
         if self.unit.check_size(&effect.key, &effect.value).is_err()
-            || !self.unit.check_candidates(contest, &effect.value)
+            || !self.unit.check_candidates(contest, candidate)
         {
             return Ok(without_effect(OutcomeState::Refused, Reason::ResourceLimit));
         }
@@ -382,8 +394,10 @@ impl Group {
             candidate,
             received_at: recorded.received_at,
         };
-        let retracted = self.retracted.contains(&event.feedback);
-        let outcome = if retracted {
+        let retracted_by = self.retracted.get(&event.feedback).cloned();
+        let retracted = retracted_by.is_some();
+        // A vote that was taken back is none; whether a ruling is taken back depends on by whom.
+        let outcome = if retracted && is_by_votes {
             self.unit.note_accept_order(contest, event.accept_order);
             without_effect(OutcomeState::NoEffect, Reason::Retracted)
         } else {
@@ -392,6 +406,8 @@ impl Group {
                 value: effect.value.clone(),
                 origin: Origin::Votes,
                 personal_data: effect.personal_data,
+                sender: recorded.sender.clone(),
+                retracted_by,
             };
             let attribution = attribution(event, &recorded.caller, recorded.received_at);
             let made = self.unit.decide(contest, &happened, &attribution, choice);
@@ -423,9 +439,14 @@ impl Group {
         mut known: Vec<KnownBallot>,
         caller: &Caller,
         at: Timestamp,
+        sender: &Roles,
     ) -> Result<pb::Outcome, Failure> {
-        if self.retracted.insert(event.feedback) {
-            self.unit.marks.retractions.push(mark(event, caller, at));
+        if self.retracted.insert(event.feedback, sender.clone()).is_none() {
+            let mark = mark(event, caller, at);
+            self.unit.marks.retractions.push(Mark {
+                sender: sender.clone(),
+                ..mark
+            });
         }
         if known.iter().all(|known| known.retracted) {
             return Ok(self.nothing_more(
@@ -440,6 +461,7 @@ impl Group {
         for known in &mut known {
             let happened = Event::Retracted {
                 ballot: known.ballot.clone(),
+                sender: sender.clone(),
             };
             let made = self
                 .unit
@@ -578,6 +600,7 @@ fn mark(event: &IngestEvent, caller: &Caller, at: Timestamp) -> Mark {
         feedback: event.feedback,
         event: event.id,
         caller: caller.clone(),
+        sender: Roles::default(),
         at,
     }
 }

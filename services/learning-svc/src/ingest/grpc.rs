@@ -8,8 +8,8 @@ use emend_base::{
     traceparent::Traceparent,
 };
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Namespace, ReporterId, Scope,
-    Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
+    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Namespace, ReporterId, Roles,
+    Scope, Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::Access;
@@ -210,6 +210,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
         }
         Some(event::Event::Retracted(retracted)) => {
             let caller = violations.check("retracted.caller", Caller::parse(&retracted.caller));
+            let sender = violations.check("retracted.sender_roles", roles(&retracted.sender_roles));
             let at = time(
                 &mut violations,
                 "retracted.retracted_at",
@@ -219,6 +220,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
                 Some(FeedbackChange::Retracted {
                     caller: caller?,
                     at: at?,
+                    sender: sender?,
                 })
             })()
         }
@@ -284,6 +286,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
         _ => None,
     };
     let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
+    let sender = violations.check("sender_roles", roles(&message.sender_roles));
     let received_at = time(&mut violations, "received_at", message.received_at.as_ref());
     let parsed = (|| {
         Some(Recorded {
@@ -293,6 +296,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
             reason: reason?.unwrap_or_default(),
             context: context?,
             effects: correction?.effects(namespace?, user?.as_ref()),
+            sender: sender?,
             received_at: received_at?,
             erased: erased?,
         })
@@ -302,6 +306,10 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
         None if namespace.is_none() => Err(violations),
         parsed => violations.finish(parsed),
     }
+}
+
+fn roles(names: &[String]) -> Result<Roles, Invalid> {
+    Roles::parse(names.iter().map(String::as_str))
 }
 
 fn uuid(raw: &str) -> Result<uuid::Uuid, Invalid> {

@@ -84,6 +84,7 @@ impl App {
         };
         for change in changes {
             let event = Event::Revert {
+                revision: revert.revision,
                 restore: change.before,
                 reason: revert.reason.clone(),
             };

@@ -1,7 +1,7 @@
 //! The policy service.
 
 use emend_base::Error;
-use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Violations};
+use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Role, Rule, Violations};
 use emend_proto::learning::v1::{self as pb, policy_service_server::PolicyService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse as wire, render};
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The fields that an update may change.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 10] = [
     "risk_level",
     "threshold",
     "counting",
@@ -29,6 +29,8 @@ const FIELDS: [&str; 8] = [
     "max_resources",
     "max_value_bytes",
     "max_counted_feedback",
+    "frozen",
+    "entitled_role",
 ];
 
 /// Serves the policy use cases of an `App`.
@@ -100,6 +102,9 @@ pub(crate) fn update(
         violations.add("update_mask", "must name a field, or the policy must set one");
     }
     let changes = changes(&message, &paths, &mut within);
+    if let Some(kind) = kind {
+        check_rule(kind, &paths, &mut within);
+    }
     violations.nest("policy", within);
     let reason = parse::reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
@@ -126,12 +131,33 @@ fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
         message.max_resources != 0,
         message.max_value_bytes != 0,
         message.max_counted_feedback != 0,
+        message.frozen,
+        message.entitled_role != 0,
     ];
     FIELDS
         .into_iter()
         .zip(set)
         .filter_map(|(field, set)| set.then_some(field))
         .collect()
+}
+
+/// Each rule has its own part of the policy.
+fn check_rule(kind: Kind, fields: &[&str], violations: &mut Violations) {
+    let is_by_votes = matches!(kind.rules().rule, Rule::Votes { .. });
+    for &field in fields {
+        match field {
+            "risk_level" | "threshold" | "counting" | "half_life" | "max_derived_voters"
+            | "max_counted_feedback"
+                if !is_by_votes =>
+            {
+                violations.add(field, format!("is for kinds decided by votes; {kind} is decided by rulings"));
+            }
+            "entitled_role" if is_by_votes => {
+                violations.add(field, format!("is for kinds decided by rulings; {kind} is decided by votes"));
+            }
+            _ => {}
+        }
+    }
 }
 
 fn masked(paths: &[String], violations: &mut Violations) -> Vec<&'static str> {
@@ -165,6 +191,8 @@ struct Changes {
     max_resources: Option<u64>,
     max_value_bytes: Option<u32>,
     max_counted_feedback: Option<u32>,
+    frozen: Option<bool>,
+    entitled: Option<Role>,
 }
 
 impl Changes {
@@ -182,6 +210,8 @@ impl Changes {
         set(&mut policy.max_resources, self.max_resources);
         set(&mut policy.max_value_bytes, self.max_value_bytes);
         set(&mut policy.max_counted_feedback, self.max_counted_feedback);
+        set(&mut policy.frozen, self.frozen);
+        set(&mut policy.entitled, self.entitled);
     }
 }
 
@@ -199,6 +229,8 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
                 changes.max_resources = Some(u64::try_from(message.max_resources).unwrap_or(0));
             }
             "max_value_bytes" => changes.max_value_bytes = Some(unsigned(message.max_value_bytes)),
+            "frozen" => changes.frozen = Some(message.frozen),
+            "entitled_role" => changes.entitled = violations.check(field, entitled(message.entitled_role)),
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
     }
@@ -224,6 +256,19 @@ fn counting(number: i32) -> Result<Counting, Invalid> {
         Ok(pb::Counting::Occurrences) => Ok(Counting::Occurrences),
         Ok(pb::Counting::Unspecified) => Err(Invalid::new("is required: DISTINCT_VOTERS or OCCURRENCES")),
         Err(_) => Err(Invalid::new(format!("is not a known counting: {number}"))),
+    }
+}
+
+fn entitled(number: i32) -> Result<Role, Invalid> {
+    match pb::EntitledRole::try_from(number) {
+        Ok(pb::EntitledRole::Reporter) => Ok(Role::Reporter),
+        Ok(pb::EntitledRole::Reviewer) => Ok(Role::Reviewer),
+        Ok(pb::EntitledRole::Operator) => Ok(Role::Operator),
+        Ok(pb::EntitledRole::Admin) => Ok(Role::Admin),
+        Ok(pb::EntitledRole::Unspecified) => {
+            Err(Invalid::new("is required: REPORTER, REVIEWER, OPERATOR or ADMIN"))
+        }
+        Err(_) => Err(Invalid::new(format!("is not a known role: {number}"))),
     }
 }
 
@@ -271,5 +316,12 @@ fn message(in_force: &PolicyInForce) -> pb::Policy {
         etag: etag::of_version(policy.version),
         updated_at: in_force.stored.updated_at.map(render::timestamp),
         reevaluation_remaining: render::saturated(in_force.remaining),
+        frozen: policy.frozen,
+        entitled_role: match policy.entitled {
+            Role::Reporter => pb::EntitledRole::Reporter,
+            Role::Reviewer => pb::EntitledRole::Reviewer,
+            Role::Operator => pb::EntitledRole::Operator,
+            Role::Admin => pb::EntitledRole::Admin,
+        } as i32,
     }
 }

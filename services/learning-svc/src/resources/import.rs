@@ -15,7 +15,7 @@
 use emend_base::Error;
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
-    Proposal, Refusal, Revision,
+    Proposal, Refusal, Revision, Roles, Rule,
     contest::{MAX_CANDIDATES, Voter},
     decide::Cause,
 };
@@ -230,10 +230,19 @@ impl App {
             }
         };
         for row in rows {
-            let done = if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
+            let is_by_votes = matches!(row.proposal.key.kind.rules().rule, Rule::Votes { .. });
+            let done = if import.import_as == ImportAs::Votes && !is_by_votes {
+                Err(format!(
+                    "is no vote: {} is decided by rulings, import it as a decision",
+                    row.proposal.key.kind
+                ))
+            } else if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))
             } else if import.import_as == ImportAs::Votes
-                && !unit.check_candidates(row.proposal.key.contest_id(), &row.proposal.value)
+                && !unit.check_candidates(
+                    row.proposal.key.contest_id(),
+                    row.proposal.value.candidate_id(row.proposal.key.contest_id()),
+                )
             {
                 Err(format!(
                     "is a new value for a key that has {MAX_CANDIDATES} candidates already"
@@ -291,6 +300,8 @@ impl App {
             value: value.clone(),
             origin: Origin::Import,
             personal_data: row.proposal.personal_data,
+            sender: Roles::default(),
+            retracted_by: None,
         };
         let attribution = Attribution {
             trigger: Some(Trigger {
@@ -324,7 +335,7 @@ fn decide_row(unit: &mut OpenContests, attribution: &Attribution, row: &Row) -> 
     let Proposal { key, value, .. } = &row.proposal;
     let contest = key.contest_id();
     let is_so = unit.state(contest).is_some_and(|state| {
-        state.pinned
+        (state.pinned || matches!(key.kind.rules().rule, Rule::Ruling(_)))
             && state
                 .resource
                 .as_ref()

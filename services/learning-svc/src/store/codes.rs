@@ -1,6 +1,6 @@
 //! The numbers and names under which databases store the rules' enums. The numbers are those of the wire contract.
 
-use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Status};
+use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Role, Status, TakenBack};
 
 /// A candidate's status.
 pub fn status(status: Status) -> i32 {
@@ -87,10 +87,42 @@ pub fn parse_hold(name: &str) -> Option<Option<Hold>> {
     if name.is_empty() {
         return Some(None);
     }
-    [Hold::Reverted, Hold::Deleted, Hold::PersonalData]
+    Hold::ALL
         .into_iter()
         .find(|known| known.reason().name() == name)
         .map(Some)
+}
+
+/// Whether a ruling was taken back, and with what right; 0 also where there is none.
+pub fn taken_back(taken_back: TakenBack) -> i32 {
+    match taken_back {
+        TakenBack::No => 0,
+        TakenBack::Unentitled => 1,
+        TakenBack::Entitled => 2,
+        TakenBack::Reverted => 3,
+    }
+}
+
+/// What that number says.
+pub fn parse_taken_back(number: i32) -> Option<TakenBack> {
+    [TakenBack::No, TakenBack::Unentitled, TakenBack::Entitled, TakenBack::Reverted]
+        .into_iter()
+        .find(|&known| taken_back(known) == number)
+}
+
+/// The number of a role.
+pub fn role(role: Role) -> i32 {
+    match role {
+        Role::Reporter => 1,
+        Role::Reviewer => 2,
+        Role::Operator => 3,
+        Role::Admin => 4,
+    }
+}
+
+/// The role with this number.
+pub fn parse_role(number: i32) -> Option<Role> {
+    Role::ALL.into_iter().find(|&known| role(known) == number)
 }
 
 /// A reason's name; empty: none.
@@ -125,7 +157,13 @@ mod tests {
         for number in 1..=2 {
             assert_eq!(parse_counting(number).map(counting), Some(number));
         }
-        for name in ["", "REVERTED", "DELETED", "PERSONAL_DATA"] {
+        for number in 0..=3 {
+            assert_eq!(parse_taken_back(number).map(taken_back), Some(number));
+        }
+        for number in 1..=4 {
+            assert_eq!(parse_role(number).map(role), Some(number));
+        }
+        for name in ["", "REVERTED", "DELETED", "PERSONAL_DATA", "NOT_ENTITLED", "FROZEN"] {
             assert_eq!(parse_hold(name).map(hold), Some(name));
         }
         for name in ["", "RIVALS", "RETRACTED"] {

@@ -5,7 +5,7 @@ pub(crate) mod fuzzing;
 
 use std::fmt;
 
-use emend_core::{Caller, ContestId, Invalid, Kind, Namespace, ResourceKey, ResourceValue};
+use emend_core::{Caller, ContestId, Invalid, Kind, Namespace, ResourceKey, ResourceValue, Roles};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::FromRow;
@@ -72,6 +72,11 @@ impl At<'_> {
     /// Parses microseconds since 1970.
     pub(crate) fn time(self, column: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
         Timestamp::from_microsecond(micros).map_err(|error| self.corrupt(column, error))
+    }
+
+    /// Roles joined by commas.
+    pub(crate) fn roles(self, column: &'static str, joined: &str) -> Result<Roles, StoreError> {
+        self.parse(column, Roles::parse(joined.split(',').filter(|name| !name.is_empty())))
     }
 
     pub(crate) fn uuid(self, column: &'static str, bytes: &[u8]) -> Result<Uuid, StoreError> {

@@ -195,7 +195,7 @@ mod tests {
         let (store, _directory) = open_for_test().await.unwrap();
         let all = RevisionFilter {
             namespace: Namespace::parse("fund-admin").unwrap(),
-            key: None,
+            keys: Vec::new(),
             kind: None,
             operation: None,
         };
@@ -240,7 +240,7 @@ mod tests {
             namespace: Namespace::parse("fund-admin").unwrap(),
             kinds: Vec::new(),
             statuses: Vec::new(),
-            key: None,
+            keys: Vec::new(),
         };
         let of_both = CandidateFilter {
             kinds: vec![Kind::EntityAlias, Kind::Prohibition],
@@ -248,7 +248,7 @@ mod tests {
             ..all.clone()
         };
         let of_key = CandidateFilter {
-            key: Some("jd".to_owned()),
+            keys: vec![emend_core::NormalizedKey::parse("jd").unwrap().into()],
             ..all.clone()
         };
         for (filter, index) in [

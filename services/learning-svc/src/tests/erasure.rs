@@ -185,7 +185,7 @@ async fn once_the_deletions_have_expired_the_log_names_a_pseudonym_and_keeps_no_
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: None,
-        key: None,
+        keys: Vec::new(),
         operation: None,
     };
     let (revisions, _) = app.store.list_revisions(&filter, None, 100).await.unwrap();

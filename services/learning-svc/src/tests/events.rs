@@ -211,7 +211,7 @@ async fn the_log_names_the_feedback_that_caused_a_change_and_its_time(world: &Wo
     let filter = crate::log::store::RevisionFilter {
         namespace: namespace(),
         kind: None,
-        key: None,
+        keys: Vec::new(),
         operation: None,
     };
     let (revisions, more) = app.store.list_revisions(&filter, None, 10).await.unwrap();

@@ -147,7 +147,7 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: None,
-        key: None,
+        keys: Vec::new(),
         operation: Some(OperationId(uuid::Uuid::from_u128(99))),
     };
     // A page ends early if its revisions have very many changes.

@@ -305,7 +305,7 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
         namespace: namespace(),
         kinds: vec![emend_core::Kind::InvocationPhrase],
         statuses: vec![Status::Pending, Status::Applied],
-        key: None,
+        keys: Vec::new(),
     };
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
@@ -322,7 +322,7 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
             .all(|pair| pair[0].kept.created_at >= pair[1].kept.created_at)
     );
     let one_key = CandidateFilter {
-        key: Some("p3".to_owned()),
+        keys: vec![emend_core::NormalizedKey::parse("p3").unwrap().into()],
         ..filter.clone()
     };
     let (page, more) = app.list_candidates(&one_key, None, 3).await.unwrap();
@@ -345,7 +345,7 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     let all = RevisionFilter {
         namespace: namespace(),
         kind: None,
-        key: None,
+        keys: Vec::new(),
         operation: None,
     };
     let (page, more) = app.store.list_revisions(&all, None, 4).await.unwrap();
@@ -361,7 +361,7 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     assert_eq!((numbers, more), (vec![2, 1], false));
 
     let of_key = RevisionFilter {
-        key: Some("p1".to_owned()),
+        keys: vec![emend_core::NormalizedKey::parse("p1").unwrap().into()],
         kind: Some(emend_core::Kind::InvocationPhrase),
         ..all.clone()
     };

@@ -249,7 +249,7 @@ pub(crate) async fn candidates(app: &App) -> Vec<CandidateRecord> {
         namespace: namespace(),
         kinds: Vec::new(),
         statuses: Vec::new(),
-        key: None,
+        keys: Vec::new(),
     };
     app.list_candidates(&filter, None, 500).await.unwrap().0
 }

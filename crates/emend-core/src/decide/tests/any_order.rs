@@ -48,12 +48,12 @@ proptest! {
             let mut scenario = Scenario::new(Kind::InvocationPhrase);
             for &index in order {
                 let (ballot, value, _) = events[index].clone();
-                scenario.event(&Event::Recorded { ballot, value, origin: Origin::Votes, personal_data: false }).unwrap();
+                scenario.event(&Event::Recorded { ballot, value, origin: Origin::Votes, personal_data: false, sender: Roles::default(), retracted_by: None }).unwrap();
             }
             for &index in order {
                 let (ballot, _, retracted) = events[index].clone();
                 if retracted {
-                    scenario.event(&Event::Retracted { ballot }).unwrap();
+                    scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap();
                 }
             }
             figures(&scenario.state)
@@ -72,7 +72,7 @@ proptest! {
             let (ballot, outcome) = scenario.cast(&reporter_named(&format!("r{}", step.reporter)), choice);
             prop_assert!(outcome.state != OutcomeState::Pending || outcome.confirmations_needed >= 1);
             if step.retracted {
-                scenario.event(&Event::Retracted { ballot }).unwrap();
+                scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap();
             }
             let applied: Vec<_> =
                 scenario.state.candidates.iter().filter(|candidate| candidate.status == Status::Applied).collect();
@@ -96,10 +96,10 @@ proptest! {
             let ballot = scenario.ballot(&reporter_named(&format!("r{}", step.reporter)), choice);
             let value = scenario.value(choice);
             let mut decisions = vec![
-                scenario.event(&Event::Recorded { ballot: ballot.clone(), value, origin: Origin::Votes, personal_data: false }).unwrap(),
+                scenario.event(&Event::Recorded { ballot: ballot.clone(), value, origin: Origin::Votes, personal_data: false, sender: Roles::default(), retracted_by: None }).unwrap(),
             ];
             if step.retracted {
-                decisions.push(scenario.event(&Event::Retracted { ballot }).unwrap());
+                decisions.push(scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap());
             }
             for decision in decisions {
                 match decision.resource {

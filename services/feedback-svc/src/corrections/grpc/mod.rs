@@ -44,6 +44,7 @@ impl FeedbackEndpoint {
 
 fn origin_of<T>(request: &Request<T>) -> Origin {
     Origin {
+        access: Access::of(request),
         caller: caller_of(request),
         client: ClientKey::of_request(request),
         traceparent: traceparent_of(request)

@@ -1,7 +1,7 @@
 //! Requests → arguments of the use cases: a valid value, or every violated field at once.
 
 use emend_core::{
-    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
+    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Scope, Violations,
     correction::scope_user, violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;
@@ -67,6 +67,19 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
     let correction = violations.part("correction", parse::correction(request.correction.as_ref()));
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
         violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
+    }
+    if let Some(correction) = &correction {
+        let form = correction.form();
+        violations.part(&format!("correction.{}", form.name()), correction.check_new());
+        if form.needs_reason() && reason.as_ref().is_some_and(String::is_empty) {
+            violations.add(
+                "reason",
+                format!("is required with {}: 1 to {} characters", form.name(), parse::MAX_REASON_CHARS),
+            );
+        }
+        if scope == Some(Scope::User) && !form.may_be_for_a_user() {
+            violations.add("scope", format!("must be GLOBAL with {}: it is decided for everybody", form.name()));
+        }
     }
     let parsed = (|| {
         let submission = Submission {

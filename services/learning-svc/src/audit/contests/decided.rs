@@ -5,7 +5,7 @@
 //! finding.
 
 use emend_core::{
-    Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Status,
+    Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Rule, Status,
     contest::CurrentResource,
     decide::{Transition, decide},
     ids::AcceptOrder,
@@ -50,22 +50,32 @@ pub(super) fn check(
         }),
         candidates,
         ballots: Ballots::new(ballots, true),
+        next_order: AcceptOrder::default(),
     };
     // A policy change is never refused.
     let Ok(decision) = decide(state, &Event::PolicyChanged, policy, Timestamp::UNIX_EPOCH) else {
         return;
     };
+    // What rulings come to depends on nothing else.
+    let is_by_rulings = matches!(key.kind.rules().rule, Rule::Ruling(_));
+    if is_by_rulings && decision.resource.is_some() {
+        findings.add(
+            CONTEST_DECIDED,
+            format_args!("contest {}", contest.name),
+            "its resource is not what its effective rulings come to",
+        );
+    }
     for Transition {
         candidate, from, to, ..
     } in decision.transitions
     {
         let released = (from, to) == (Some(Status::AwaitingReview), Status::Pending);
-        if from == Some(Status::Pending) || released || settled_by_votes {
+        if from == Some(Status::Pending) || released || settled_by_votes || is_by_rulings {
             findings.add(
                 CONTEST_DECIDED,
                 format_args!("contest {}", contest.name),
                 format_args!(
-                    "the status of candidate {candidate} is {from:?}, but its ballots and version {} of its policy lead to {to:?}",
+                    "the status of candidate {candidate} is {from:?}, but its ballots or rulings and version {} of its policy lead to {to:?}",
                     policy.version
                 ),
             );

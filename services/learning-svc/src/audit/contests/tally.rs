@@ -78,6 +78,20 @@ impl<'a> Recount<'a> {
                     ),
                 );
             }
+            if candidate.ruling.is_some() {
+                // A ruling is nobody's rival, and its sender may have made others.
+                if (candidate.reporters, candidate.net) != (counted, 0) {
+                    findings.add(
+                        CANDIDATE_VOTES,
+                        &id,
+                        format_args!(
+                            "it is a ruling with {counted} ballots, but counts {} voters and {} net confirmations",
+                            candidate.reporters, candidate.net
+                        ),
+                    );
+                }
+                continue;
+            }
             let tally = tallies
                 .entry(candidate.policy_version)
                 .or_insert_with(|| self.tally(policies, candidate.policy_version));

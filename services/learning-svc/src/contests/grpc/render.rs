@@ -1,6 +1,6 @@
 //! Renders candidates as messages.
 
-use emend_core::{Origin, Status};
+use emend_core::{Origin, Reason, Status};
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
 use prost::Message as _;
@@ -44,6 +44,10 @@ pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
         kept,
     } = record;
     let missing = match candidate.status {
+        Status::Pending if candidate.reason == Some(Reason::Frozen) => {
+            i64::from(candidate.confirmations_needed())
+        }
+        Status::Superseded if candidate.ruling.is_some() => 0,
         Status::Pending | Status::Superseded => (i64::from(candidate.threshold) - candidate.net).max(1),
         Status::AwaitingReview | Status::Applied | Status::Rejected | Status::Withdrawn => 0,
     };
@@ -72,6 +76,11 @@ pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
         created_at: Some(render::timestamp(kept.created_at)),
         updated_at: Some(render::timestamp(kept.updated_at)),
         etag: etag::of_version(kept.version),
+        ruling: candidate.ruling.as_ref().map(|ruling| pb::Ruling {
+            accept_order: ruling.accept_order.0,
+            sender_roles: ruling.roles.names().map(str::to_owned).collect(),
+            effective: candidate.is_effective(),
+        }),
     }
 }
 
@@ -155,6 +164,7 @@ mod tests {
                 policy_version: 0,
                 applied_threshold: None,
                 applied_revision: Revision(0),
+                ruling: None,
             },
             key,
             contest_pinned: false,

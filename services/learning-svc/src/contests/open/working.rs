@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use emend_core::{CandidateId, ContestState, Decision, Event, Revision, Status, decide::Cause};
+use emend_core::{CandidateId, ContestState, Decision, Event, Revision, Rule, Status, decide::Cause};
 use jiff::Timestamp;
 
 use crate::contests::{
@@ -24,6 +24,11 @@ pub(super) struct Working {
 }
 
 impl Working {
+    /// Whether votes decide it.
+    pub(super) fn is_by_votes(&self) -> bool {
+        matches!(self.state.key.kind.rules().rule, Rule::Votes { .. })
+    }
+
     /// The fingerprint of the contest as found.
     pub(super) fn found_fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.before.state, &self.before.kept)
@@ -164,7 +169,7 @@ fn evaluates(event: &Event) -> bool {
 
 fn is_by_person(cause: Cause) -> bool {
     match cause {
-        Cause::Votes | Cause::Retraction | Cause::Policy | Cause::Erasure => false,
+        Cause::Votes | Cause::Ruling | Cause::Retraction | Cause::Policy | Cause::Erasure => false,
         Cause::Review | Cause::Operator | Cause::Import | Cause::Revert => true,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Status};
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, ResourceKey, Status};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
@@ -195,10 +195,10 @@ pub(super) fn listed(
     let namespace = filter.namespace.as_str();
     let limit = i64::from(limit);
     let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
-    if let Some(key) = &filter.key {
+    if !filter.keys.is_empty() {
         // Start from the contests; SQLite would not choose that plan by itself.
         query.push(" FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest = c.contest AND ");
-        push_key(&mut query, key);
+        push_any_key(&mut query, &filter.keys);
         query.push(" AND c.namespace = ").push_bind(namespace);
         push_numbers(
             &mut query,
@@ -271,8 +271,17 @@ fn push_after(query: &mut QueryBuilder<Db>, of: &str, after: Option<CandidatePos
     }
 }
 
-/// Appends the condition that contest `c` has this key.
-pub(super) fn push_key(query: &mut QueryBuilder<Db>, key: &str) {
-    query.push("c.key_hash = ").push_bind(key_hash(key));
-    query.push(" AND c.key = ").push_bind(key.to_owned());
+/// Appends the condition that contest `c` has one of these keys.
+pub(super) fn push_any_key(query: &mut QueryBuilder<Db>, keys: &[Key]) {
+    query.push("c.key_hash IN (");
+    let mut hashes = query.separated(", ");
+    for key in keys {
+        hashes.push_bind(key_hash(key.as_str()));
+    }
+    query.push(") AND c.key IN (");
+    let mut texts = query.separated(", ");
+    for key in keys {
+        texts.push_bind(key.as_str().to_owned());
+    }
+    query.push(")");
 }

@@ -10,7 +10,7 @@ mod writes;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Status};
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status};
 use emend_store::StoreError;
 use jiff::Timestamp;
 
@@ -62,8 +62,8 @@ pub struct CandidateFilter {
     pub kinds: Vec<Kind>,
     /// Only these; empty: all.
     pub statuses: Vec<Status>,
-    /// Only contests with this normalised key.
-    pub key: Option<String>,
+    /// Only contests with one of these keys: one for each form that a key may have; empty: all.
+    pub keys: Vec<Key>,
 }
 
 /// A position in the list of candidates, newest first.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_core::{
-    AcceptOrder, Ballot, Caller, Candidate, CandidateId, FeedbackId, Revision,
+    AcceptOrder, Ballot, Caller, Candidate, CandidateId, FeedbackId, Revision, Ruling,
     contest::{CurrentResource, VoterKey},
     decide::Cause,
 };
@@ -69,6 +69,10 @@ pub(crate) struct CandidateRow {
     pub policy_version: i64,
     pub applied_threshold: i32,
     pub applied_revision: i64,
+    pub ruling_order: i64,
+    pub ruling_roles: String,
+    pub ruling_approved: i32,
+    pub ruling_taken_back: i32,
     pub created_at: i64,
     pub updated_at: i64,
     pub transitions: i64,
@@ -76,6 +80,23 @@ pub(crate) struct CandidateRow {
 }
 
 impl CandidateRow {
+    /// What is kept of it as a ruling.
+    fn ruling(&self, at: At<'_>) -> Result<Option<Ruling>, StoreError> {
+        if self.ruling_order == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Ruling {
+            accept_order: AcceptOrder(self.ruling_order),
+            roles: at.roles("ruling_roles", &self.ruling_roles)?,
+            approved: self.ruling_approved != 0,
+            taken_back: at.known(
+                "ruling_taken_back",
+                self.ruling_taken_back,
+                codes::parse_taken_back(self.ruling_taken_back),
+            )?,
+        }))
+    }
+
     pub(crate) fn parse(&self) -> Result<(Candidate, KeptCandidate), StoreError> {
         let at = At {
             table: "candidates",
@@ -108,6 +129,7 @@ impl CandidateRow {
             policy_version: self.policy_version,
             applied_threshold: (applied_threshold > 0).then_some(applied_threshold),
             applied_revision: Revision(self.applied_revision),
+            ruling: self.ruling(at)?,
         };
         let kept = KeptCandidate {
             decided_by: actor(at, "decided_caller", &self.decided_caller, &self.decided_for)?,

@@ -95,8 +95,8 @@ impl ContestRepository for Work {
             let mut query = QueryBuilder::new(
                 "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
                  decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
-                 policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version \
-                 FROM candidates WHERE contest IN ",
+                 policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, \
+                 ruling_taken_back, created_at, updated_at, transitions, version FROM candidates WHERE contest IN ",
             );
             push_keys(&mut query, &keys);
             query.push(" ORDER BY created_at, candidate_id");
@@ -318,8 +318,8 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
         let mut query = QueryBuilder::<Db>::new(
             "INSERT INTO candidates (candidate_id, contest, namespace, kind, value, status, status_reason, origin, \
              edited_from, hold, decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, \
-             threshold, policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, \
-             version) ",
+             threshold, policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, \
+             ruling_taken_back, created_at, updated_at, transitions, version) ",
         );
         query.push_values(rows, |mut row, (contest, write)| {
             let (candidate, kept) = (&write.candidate, &write.kept);
@@ -344,6 +344,10 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
                 .push_bind(candidate.policy_version)
                 .push_bind(small(candidate.applied_threshold.unwrap_or(0)))
                 .push_bind(candidate.applied_revision.0)
+                .push_bind(candidate.ruling.as_ref().map_or(0, |ruling| ruling.accept_order.0))
+                .push_bind(candidate.ruling.as_ref().map(|ruling| ruling.roles.to_string()).unwrap_or_default())
+                .push_bind(i32::from(candidate.ruling.as_ref().is_some_and(|ruling| ruling.approved)))
+                .push_bind(candidate.ruling.as_ref().map_or(0, |ruling| codes::taken_back(ruling.taken_back)))
                 .push_bind(kept.created_at.as_microsecond())
                 .push_bind(kept.updated_at.as_microsecond())
                 .push_bind(kept.transitions)
@@ -356,7 +360,8 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
              decided_for = excluded.decided_for, occurrences = excluded.occurrences, reporters = excluded.reporters, \
              net = excluded.net, risk = excluded.risk, threshold = excluded.threshold, \
              policy_version = excluded.policy_version, applied_threshold = excluded.applied_threshold, \
-             applied_revision = excluded.applied_revision, updated_at = excluded.updated_at, \
+             applied_revision = excluded.applied_revision, ruling_approved = excluded.ruling_approved, \
+             ruling_taken_back = excluded.ruling_taken_back, updated_at = excluded.updated_at, \
              transitions = excluded.transitions, version = excluded.version \
              RETURNING candidate_id, candidate",
         );

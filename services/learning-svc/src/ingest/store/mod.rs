@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use emend_core::{Caller, EventId, FeedbackId};
+use emend_core::{Caller, EventId, FeedbackId, Roles};
 use emend_store::StoreError;
 use jiff::Timestamp;
 
@@ -19,8 +19,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct Seen {
     /// The encoded outcomes of applied events.
     pub outcomes: HashMap<EventId, Bytes>,
-    /// Feedbacks with a retraction mark.
-    pub retracted: Vec<FeedbackId>,
+    /// Feedbacks with a retraction mark, and the roles of who retracted each.
+    pub retracted: HashMap<FeedbackId, Roles>,
     /// Feedbacks with a redaction mark.
     pub redacted: Vec<FeedbackId>,
     /// The ballots of feedbacks that have any.
@@ -36,6 +36,8 @@ pub struct Mark {
     pub event: EventId,
     /// The client that asked for it.
     pub caller: Caller,
+    /// Its roles; kept of a retraction only.
+    pub sender: Roles,
     /// When feedback-svc stored it.
     pub at: Timestamp,
 }

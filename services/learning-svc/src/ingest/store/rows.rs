@@ -1,7 +1,7 @@
 //! Rows of the inbox and of marks.
 
 use bytes::Bytes;
-use emend_core::{EventId, FeedbackId};
+use emend_core::{EventId, FeedbackId, Roles};
 use emend_store::StoreError;
 use sqlx::FromRow;
 
@@ -13,6 +13,7 @@ pub(crate) struct SeenRow {
     pub what: i32,
     pub id: Vec<u8>,
     pub outcome: Option<Vec<u8>>,
+    pub roles: String,
 }
 
 impl SeenRow {
@@ -30,6 +31,14 @@ impl SeenRow {
             id: &StoredId(&self.id),
         };
         Ok(FeedbackId(at.uuid("feedback_id", &self.id)?))
+    }
+
+    pub(crate) fn roles(&self) -> Result<Roles, StoreError> {
+        let at = At {
+            table: "retraction_marks",
+            id: &StoredId(&self.id),
+        };
+        at.roles("sender_roles", &self.roles)
     }
 
     pub(crate) fn outcome(self) -> Bytes {

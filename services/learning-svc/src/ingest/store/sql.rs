@@ -17,6 +17,8 @@ use crate::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+const RETRACTION_MARKS: &str = "retraction_marks";
+
 #[async_trait]
 impl InboxRepository for Work {
     async fn lock_feedback(&mut self, ids: &[FeedbackId]) -> Result<()> {
@@ -31,18 +33,20 @@ impl InboxRepository for Work {
         feedback.dedup();
         for (events, feedback) in pair_up(events, &feedback) {
             let mut query =
-                QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
+                QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome, '' AS roles FROM inbox WHERE event_id IN ");
             push_list(&mut query, events.iter().map(|id| id.0));
-            query.push(" UNION ALL SELECT 2, feedback_id, NULL FROM retraction_marks WHERE feedback_id IN ");
+            query.push(" UNION ALL SELECT 2, feedback_id, NULL, sender_roles FROM retraction_marks WHERE feedback_id IN ");
             push_list(&mut query, feedback.iter().map(|id| id.0));
-            query.push(" UNION ALL SELECT 3, feedback_id, NULL FROM redaction_marks WHERE feedback_id IN ");
+            query.push(" UNION ALL SELECT 3, feedback_id, NULL, '' FROM redaction_marks WHERE feedback_id IN ");
             push_list(&mut query, feedback.iter().map(|id| id.0));
             for row in self.rows::<SeenRow>(query).await? {
                 match row.what {
                     1 => {
                         seen.outcomes.insert(row.event()?, row.outcome());
                     }
-                    2 => seen.retracted.push(row.feedback()?),
+                    2 => {
+                        seen.retracted.insert(row.feedback()?, row.roles()?);
+                    }
                     _ => seen.redacted.push(row.feedback()?),
                 }
             }
@@ -64,7 +68,7 @@ impl InboxRepository for Work {
     }
 
     async fn save_marks(&mut self, marks: &Marks) -> Result<()> {
-        save_marks(self, "retraction_marks", &marks.retractions).await?;
+        save_marks(self, RETRACTION_MARKS, &marks.retractions).await?;
         save_marks(self, "redaction_marks", &marks.redactions).await
     }
 
@@ -87,14 +91,20 @@ impl InboxRepository for Work {
 async fn save_marks(work: &mut Work, table: &'static str, marks: &[Mark]) -> Result<()> {
     for marks in batches(marks) {
         let mut query = QueryBuilder::new("INSERT INTO ");
-        query
-            .push(table)
-            .push(" (feedback_id, event_id, caller, marked_at) ");
+        let keeps_roles = table == RETRACTION_MARKS;
+        query.push(table).push(if keeps_roles {
+            " (feedback_id, event_id, caller, marked_at, sender_roles) "
+        } else {
+            " (feedback_id, event_id, caller, marked_at) "
+        });
         query.push_values(marks, |mut row, mark| {
             row.push_bind(bytes(mark.feedback.0))
                 .push_bind(bytes(mark.event.0))
                 .push_bind(mark.caller.as_str())
                 .push_bind(mark.at.as_microsecond());
+            if keeps_roles {
+                row.push_bind(mark.sender.to_string());
+            }
         });
         query.push(" ON CONFLICT (feedback_id) DO NOTHING");
         work.run(query).await?;

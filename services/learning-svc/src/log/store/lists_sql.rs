@@ -6,7 +6,7 @@ use emend_core::{Kind, Namespace, Revision};
 use emend_store::StoreError;
 use sqlx::{FromRow, QueryBuilder};
 
-use super::{Backend, Db, candidates_sql::push_key, work_sql::bytes};
+use super::{Backend, Db, candidates_sql::push_any_key, work_sql::bytes};
 use crate::{
     log::store::{
         ChangeRecord, RevisionFilter, RevisionRecord,
@@ -108,8 +108,8 @@ pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit:
          WHERE shown.revision = found.revision AND of.namespace = ",
     );
     query.push_bind(namespace).push(") AS changes FROM (");
-    match (&filter.key, filter.operation) {
-        (None, None) => {
+    match (filter.keys.is_empty(), filter.operation) {
+        (true, None) => {
             // The newest of each kind, merged.
             let kinds = filter.kind.as_ref().map_or(&Kind::ALL[..], std::slice::from_ref);
             for (index, kind) in kinds.iter().enumerate() {
@@ -137,7 +137,7 @@ pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit:
             push_changed(&mut query, filter);
             query.push(") ORDER BY r.revision DESC LIMIT ").push_bind(limit);
         }
-        (Some(_), None) => {
+        (false, None) => {
             // A CROSS JOIN makes SQLite join in this order.
             query.push(
                 "SELECT h.revision FROM contests AS c CROSS JOIN changes AS h WHERE h.contest = c.contest",
@@ -155,9 +155,9 @@ pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit:
 
 /// Appends the conditions on the contest `c` of a change.
 fn push_changed(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
-    if let Some(key) = &filter.key {
+    if !filter.keys.is_empty() {
         query.push(" AND ");
-        push_key(query, key);
+        push_any_key(query, &filter.keys);
     }
     query
         .push(" AND c.namespace = ")

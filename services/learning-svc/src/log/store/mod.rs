@@ -9,7 +9,7 @@ pub(crate) mod rows;
 pub(crate) mod suite;
 
 use async_trait::async_trait;
-use emend_core::{Epoch, InstallationId, Kind, Namespace, OperationId, Revision};
+use emend_core::{Epoch, InstallationId, Key, Kind, Namespace, OperationId, Revision};
 use emend_store::StoreError;
 use jiff::SignedDuration;
 
@@ -38,7 +38,7 @@ pub struct RevisionFilter {
     /// Only revisions that changed this kind.
     pub kind: Option<Kind>,
     /// Only revisions that changed this normalised key.
-    pub key: Option<String>,
+    pub keys: Vec<Key>,
     /// Only revisions of this operation.
     pub operation: Option<OperationId>,
 }

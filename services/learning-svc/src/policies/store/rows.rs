@@ -21,6 +21,8 @@ pub(crate) struct PolicyRow {
     pub max_resources: i64,
     pub max_value_bytes: i32,
     pub max_counted_feedback: i32,
+    pub entitled: i32,
+    pub frozen: i32,
     pub updated_at: i64,
 }
 
@@ -45,6 +47,8 @@ impl PolicyRow {
             max_resources: at.number("max_resources", self.max_resources)?,
             max_value_bytes: at.number("max_value_bytes", self.max_value_bytes)?,
             max_counted_feedback: at.number("max_counted_feedback", self.max_counted_feedback)?,
+            entitled: at.known("entitled", self.entitled, codes::parse_role(self.entitled))?,
+            frozen: self.frozen != 0,
         };
         policy
             .validate()

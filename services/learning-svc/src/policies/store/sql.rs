@@ -34,7 +34,7 @@ pub(super) fn push_policy_keys(query: &mut QueryBuilder<Db>, keys: &[PolicyKey])
 }
 
 const POLICY: &str = "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
-     max_resources, max_value_bytes, max_counted_feedback, updated_at FROM policies WHERE ";
+     max_resources, max_value_bytes, max_counted_feedback, entitled, frozen, updated_at FROM policies WHERE ";
 const POLICY_IN_FORCE: &str = " AND version = (SELECT max(newer.version) FROM policies AS newer \
      WHERE newer.namespace = policies.namespace AND newer.kind = policies.kind)";
 
@@ -82,7 +82,7 @@ impl PolicyRepository for Work {
         let policy = &write.policy;
         let mut query = QueryBuilder::new(
             "INSERT INTO policies (namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
-         max_resources, max_value_bytes, max_counted_feedback, caller, on_behalf_of, reason, updated_at) ",
+         max_resources, max_value_bytes, max_counted_feedback, entitled, frozen, caller, on_behalf_of, reason, updated_at) ",
         );
         query.push_values([write], |mut row, write| {
             row.push_bind(write.key.namespace.as_str())
@@ -96,6 +96,8 @@ impl PolicyRepository for Work {
                 .push_bind(saturated(policy.max_resources))
                 .push_bind(small(policy.max_value_bytes))
                 .push_bind(small(policy.max_counted_feedback))
+                .push_bind(codes::role(policy.entitled))
+                .push_bind(i32::from(policy.frozen))
                 .push_bind(write.actor.caller.as_str())
                 .push_bind(write.actor.on_behalf_of.as_str())
                 .push_bind(write.reason.as_str())

@@ -288,6 +288,13 @@ impl Upload {
         }
         let correction = wire::correction(row.correction.as_ref());
         let correction = violations.part("correction", correction);
+        if let Some(correction) = &correction {
+            let form = correction.form();
+            violations.part(&format!("correction.{}", form.name()), correction.check_new());
+            if !row.user_id.is_empty() && !form.may_be_for_a_user() {
+                violations.add("user_id", format!("must be empty with {}: it is decided for everybody", form.name()));
+            }
+        }
         let user = violations.check("user_id", parse::user(&row.user_id));
         let proposals = correction
             .zip(user)

@@ -2,7 +2,7 @@
 
 use emend_base::Error;
 use emend_core::{
-    Caller, NormalizedKey, OperationId, ResourceKey, ResourceValue, Revision, Violations,
+    Caller, Key, Kind, OperationId, ResourceKey, ResourceValue, Revision, Violations,
     digest::value_checksum,
 };
 use emend_proto::{
@@ -162,6 +162,9 @@ pub(crate) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<P
     let value = wire::resource_value(request.value.as_ref(), key.as_ref().ok(), as_sent);
     let value = violations.part("value", value);
     let key = violations.part("key", key);
+    if let Some(key) = &key {
+        violations.check("key.key", key.check_new());
+    }
     let etag = parse::etag(&mut violations, "etag", &request.etag);
     let reason = parse::reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
@@ -230,8 +233,11 @@ pub(crate) fn list(
     let namespace = parse::namespace(&mut violations, &request.namespace);
     let kind = violations.check("kind", wire::optional_kind(request.kind));
     let key = match request.key.as_str() {
-        "" => Some(None),
-        key => violations.check("key", NormalizedKey::parse(key)).map(Some),
+        "" => Some(Vec::new()),
+        key => {
+            let kinds = kind.flatten().map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+            violations.check("key", Key::of_any(&kinds, key))
+        }
     };
     let operation = match request.operation_id.as_str() {
         "" => Some(None),
@@ -243,7 +249,7 @@ pub(crate) fn list(
         let filter = RevisionFilter {
             namespace: namespace?,
             kind: kind?,
-            key: key?.map(|key| key.to_string()),
+            keys: key?,
             operation: operation?,
         };
         Some((filter, place?, limit?))

@@ -58,10 +58,7 @@ impl ContestStore for MemoryStore {
                     record.key.namespace == filter.namespace
                         && (filter.kinds.is_empty() || filter.kinds.contains(&record.key.kind))
                         && (filter.statuses.is_empty() || filter.statuses.contains(&record.candidate.status))
-                        && filter
-                            .key
-                            .as_ref()
-                            .is_none_or(|key| record.key.key.as_str() == key)
+                        && (filter.keys.is_empty() || filter.keys.contains(&record.key.key))
                         && after.is_none_or(|after| place(record) < (after.created_at, after.id))
                 })
                 .collect();
@@ -241,10 +238,7 @@ pub(super) fn list_revisions(
         let matches = changes.iter().any(|change| {
             change.key.namespace == filter.namespace
                 && filter.kind.is_none_or(|kind| change.key.kind == kind)
-                && filter
-                    .key
-                    .as_ref()
-                    .is_none_or(|key| change.key.key.as_str() == key)
+                && (filter.keys.is_empty() || filter.keys.contains(&change.key.key))
         });
         if !matches
             || before.is_some_and(|before| *revision >= before)

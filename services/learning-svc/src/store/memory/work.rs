@@ -198,8 +198,8 @@ impl InboxRepository for Work {
                 }
             }
             for id in feedback.iter().collect::<BTreeSet<_>>() {
-                if tables.retraction_marks.contains_key(id) && !forgets_marks {
-                    seen.retracted.push(*id);
+                if let Some(mark) = tables.retraction_marks.get(id).filter(|_| !forgets_marks) {
+                    seen.retracted.insert(*id, mark.sender.clone());
                 }
                 if tables.redaction_marks.contains_key(id) {
                     seen.redacted.push(*id);

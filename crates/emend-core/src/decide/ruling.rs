@@ -1,0 +1,358 @@
+//! What rulings do: the newest effective one is in force.
+//!
+//! A ruling is effective if its sender was entitled when it was first evaluated and its key needs no person, or once a
+//! person approved it; it is not once it was taken back or rejected. What is in force is a function of the effective
+//! rulings alone, so the order in which they arrive does not matter. Nothing pins a contest and nothing is held back.
+
+use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, review};
+use crate::{
+    ballots::Ballot,
+    contest::{Hold, Origin, Ruling, Status, TakenBack},
+    ids::{CandidateId, Revision},
+    kinds::RulingRules,
+    outcome::Reason,
+    policy::{RiskLevel, Roles},
+    resource::{ResourceValue, ruling_at, ruling_of},
+};
+
+/// All refusals happen before anything changes.
+pub(super) fn happen(
+    evaluation: &mut Evaluation<'_>,
+    rules: &RulingRules,
+    event: &Event,
+) -> Result<(), Refusal> {
+    let is_high_risk = (rules.is_high_risk)(evaluation.state.key.key.as_str());
+    evaluation.risk = if is_high_risk { RiskLevel::High } else { RiskLevel::Low };
+    evaluation.threshold = 0;
+    match event {
+        Event::Recorded {
+            ballot,
+            value,
+            origin,
+            personal_data,
+            sender,
+            retracted_by,
+        } => {
+            let hold = hold(evaluation, *personal_data, sender);
+            let id = record(evaluation, ballot, value, *origin, sender, hold);
+            if let Some(retracted_by) = retracted_by {
+                take_back(evaluation, id, retracted_by);
+            }
+            evaluation.cause = Cause::Ruling;
+            evaluation.reported = Some(ReportedCandidate {
+                candidate: id,
+                was_new: true,
+                retracted: retracted_by.is_some(),
+            });
+        }
+        Event::Retracted { ballot, sender } => {
+            take_back(evaluation, ballot.candidate, sender);
+            evaluation.cause = Cause::Retraction;
+            evaluation.reported = Some(ReportedCandidate {
+                candidate: ballot.candidate,
+                was_new: false,
+                retracted: true,
+            });
+        }
+        Event::PolicyChanged => evaluation.cause = Cause::Policy,
+        Event::Approve {
+            candidate,
+            edited,
+            reason,
+        } => approve(evaluation, rules, *candidate, edited.as_ref(), reason.as_deref())?,
+        Event::Reject { candidate, reason } => reject(evaluation, *candidate, reason)?,
+        Event::Put {
+            value,
+            origin,
+            reason,
+        } => {
+            check_value(evaluation, rules, value)?;
+            review::check_room(evaluation)?;
+            evaluation.cause = match origin {
+                Origin::Import => Cause::Import,
+                Origin::Votes | Origin::Review | Origin::Operator => Cause::Operator,
+            };
+            write(evaluation, value, *origin, reason.as_deref());
+        }
+        Event::Delete { reason } => {
+            let Some(resource) = &evaluation.state.resource else {
+                return Err(Refusal::NoResource);
+            };
+            let nothing = ResourceValue::new(resource.value.display.clone(), (rules.nothing)());
+            evaluation.cause = Cause::Operator;
+            write(evaluation, &nothing, Origin::Operator, reason.as_deref());
+        }
+        Event::Revert {
+            revision,
+            restore,
+            reason,
+        } => revert(evaluation, rules, *revision, restore.as_ref(), reason)?,
+        Event::Erase => {
+            evaluation.cause = Cause::Erasure;
+            let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
+            for id in all {
+                set_taken_back(evaluation, id, TakenBack::Reverted);
+            }
+        }
+    }
+    settle(evaluation);
+    Ok(())
+}
+
+/// Why a correction's ruling is not effective at once, if it is not.
+fn hold(evaluation: &Evaluation<'_>, personal_data: bool, sender: &Roles) -> Option<Hold> {
+    let is_full = evaluation.state.full && evaluation.state.resource.is_none();
+    [
+        (!sender.permit(evaluation.policy.entitled), Hold::NotEntitled),
+        (evaluation.risk == RiskLevel::High, Hold::HighRisk),
+        (personal_data, Hold::PersonalData),
+        (is_full, Hold::ResourceLimit),
+        (evaluation.policy.frozen, Hold::Frozen),
+    ]
+    .into_iter()
+    .find_map(|(holds, hold)| holds.then_some(hold))
+}
+
+fn record(
+    evaluation: &mut Evaluation<'_>,
+    ballot: &Ballot,
+    value: &ResourceValue,
+    origin: Origin,
+    sender: &Roles,
+    hold: Option<Hold>,
+) -> CandidateId {
+    let id = ruling_of(evaluation.state.id(), ballot.feedback_id);
+    let order = ballot.accept_order;
+    evaluation.state.highest_accept_order = evaluation.state.highest_accept_order.max(order);
+    create(
+        evaluation,
+        id,
+        value,
+        origin,
+        Ruling {
+            accept_order: order,
+            roles: sender.clone(),
+            approved: false,
+            taken_back: TakenBack::No,
+        },
+    );
+    if let Some(candidate) = evaluation.state.candidate_mut(id) {
+        candidate.hold = hold;
+        candidate.occurrences = 1;
+        candidate.reporters = 1;
+    }
+    id
+}
+
+fn create(
+    evaluation: &mut Evaluation<'_>,
+    id: CandidateId,
+    value: &ResourceValue,
+    origin: Origin,
+    ruling: Ruling,
+) {
+    evaluation.create(id, value, origin, Status::Pending);
+    if let Some(candidate) = evaluation.state.candidate_mut(id) {
+        candidate.ruling = Some(ruling);
+    }
+    evaluation.subject = Some(id);
+}
+
+/// What an operator or reviewer decides now.
+fn write(
+    evaluation: &mut Evaluation<'_>,
+    value: &ResourceValue,
+    origin: Origin,
+    reason: Option<&str>,
+) -> CandidateId {
+    let accept_order = evaluation.state.next_order;
+    let id = ruling_at(evaluation.state.id(), accept_order);
+    create(
+        evaluation,
+        id,
+        value,
+        origin,
+        Ruling {
+            accept_order,
+            roles: Roles::default(),
+            approved: true,
+            taken_back: TakenBack::No,
+        },
+    );
+    review::note(evaluation, id, reason);
+    id
+}
+
+/// A retraction by somebody entitled takes back any ruling, another only one that waits.
+fn take_back(evaluation: &mut Evaluation<'_>, id: CandidateId, by: &Roles) {
+    let taken_back = if by.permit(evaluation.policy.entitled) {
+        TakenBack::Entitled
+    } else {
+        TakenBack::Unentitled
+    };
+    set_taken_back(evaluation, id, taken_back);
+    if let Some(candidate) = evaluation.state.candidate_mut(id) {
+        candidate.occurrences = 0;
+        candidate.reporters = 0;
+    }
+}
+
+fn set_taken_back(evaluation: &mut Evaluation<'_>, id: CandidateId, taken_back: TakenBack) {
+    let candidate = evaluation.state.candidate_mut(id);
+    if let Some(ruling) = candidate.and_then(|candidate| candidate.ruling.as_mut()) {
+        ruling.taken_back = ruling.taken_back.max(taken_back);
+    }
+}
+
+/// Makes a ruling that waits effective at its own accept order; an edited one is the reviewer's own, made now.
+fn approve(
+    evaluation: &mut Evaluation<'_>,
+    rules: &RulingRules,
+    id: CandidateId,
+    edited: Option<&ResourceValue>,
+    reason: Option<&str>,
+) -> Result<(), Refusal> {
+    let original = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
+    let edited = edited.filter(|edited| **edited != original.value);
+    let taken_back = original.ruling.as_ref().map(|ruling| ruling.taken_back);
+    if original.status == Status::Rejected {
+        return Err(Refusal::RejectedForGood);
+    }
+    if taken_back >= Some(TakenBack::Entitled) {
+        return Err(Refusal::TakenBack);
+    }
+    if original.is_effective() {
+        return Err(Refusal::AlreadyApplied);
+    }
+    if let Some(edited) = edited {
+        check_value(evaluation, rules, edited)?;
+    }
+    review::check_room(evaluation)?;
+    evaluation.cause = Cause::Review;
+    review::note(evaluation, id, reason);
+    match edited {
+        None => {
+            evaluation.subject = Some(id);
+            let candidate = evaluation.state.candidate_mut(id);
+            if let Some(ruling) = candidate.and_then(|candidate| candidate.ruling.as_mut()) {
+                ruling.approved = true;
+            }
+        }
+        Some(edited) => {
+            // What was asked for in other words is decided.
+            evaluation.move_to(id, Status::Rejected, None);
+            let written = write(evaluation, edited, Origin::Review, reason);
+            if let Some(candidate) = evaluation.state.candidate_mut(written) {
+                candidate.edited_from = Some(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Result<(), Refusal> {
+    let candidate = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
+    if candidate.status == Status::Rejected {
+        return Err(Refusal::AlreadyRejected);
+    }
+    evaluation.cause = Cause::Review;
+    evaluation.subject = Some(id);
+    review::note(evaluation, id, Some(reason));
+    evaluation.move_to(id, Status::Rejected, None);
+    Ok(())
+}
+
+/// Takes back the ruling that the revision brought into force, with those that have said the same since: a newer revision
+/// would have refused this. Where the revision brought none into force, what was before it is ruled anew.
+fn revert(
+    evaluation: &mut Evaluation<'_>,
+    rules: &RulingRules,
+    revision: Revision,
+    restore: Option<&ResourceValue>,
+    reason: &str,
+) -> Result<(), Refusal> {
+    review::check_kind(evaluation, restore)?;
+    let effective: Vec<CandidateId> = evaluation.state.effective().iter().map(|of| of.id).collect();
+    let brought = effective
+        .iter()
+        .position(|id| evaluation.state.candidate(*id).is_some_and(|of| of.applied_revision == revision));
+    if restore.is_some() {
+        review::check_room(evaluation)?;
+    }
+    evaluation.cause = Cause::Revert;
+    match brought {
+        Some(place) => {
+            for &id in &effective[..=place] {
+                review::note(evaluation, id, Some(reason));
+                set_taken_back(evaluation, id, TakenBack::Reverted);
+            }
+        }
+        None => {
+            let display = evaluation.state.resource.as_ref().map(|of| of.value.display.clone());
+            let nothing = || ResourceValue::new(display.unwrap_or_default(), (rules.nothing)());
+            let value = restore.cloned().unwrap_or_else(nothing);
+            write(evaluation, &value, Origin::Operator, Some(reason));
+        }
+    }
+    Ok(())
+}
+
+/// A value that people set says that something applies.
+fn check_value(
+    evaluation: &Evaluation<'_>,
+    rules: &RulingRules,
+    value: &ResourceValue,
+) -> Result<(), Refusal> {
+    review::check_kind(evaluation, Some(value))?;
+    if value.learned == (rules.nothing)() {
+        return Err(Refusal::NoValue);
+    }
+    Ok(())
+}
+
+/// Gives every ruling the status that follows from what is kept of it.
+fn settle(evaluation: &mut Evaluation<'_>) {
+    if !evaluation.policy.frozen {
+        for candidate in &mut evaluation.state.candidates {
+            if candidate.hold == Some(Hold::Frozen) {
+                candidate.hold = None;
+            }
+        }
+    }
+    let in_force = evaluation.state.effective().first().map(|newest| newest.id);
+    let mut due: Vec<(CandidateId, Status, Option<Reason>)> = evaluation
+        .state
+        .candidates
+        .iter()
+        .filter_map(|candidate| {
+            let ruling = candidate.ruling.as_ref()?;
+            let waits = candidate.hold.filter(|_| !ruling.approved);
+            let (status, reason) = if candidate.status == Status::Rejected {
+                (Status::Rejected, None)
+            } else if ruling.taken_back == TakenBack::Reverted {
+                (Status::Withdrawn, Some(Reason::Reverted))
+            } else if ruling.taken_back == TakenBack::Entitled
+                || ruling.taken_back == TakenBack::Unentitled && waits.is_some()
+            {
+                (Status::Withdrawn, Some(Reason::Retracted))
+            } else if let Some(hold) = waits {
+                let status = if hold == Hold::Frozen {
+                    Status::Pending
+                } else {
+                    Status::AwaitingReview
+                };
+                (status, Some(hold.reason()))
+            } else if in_force == Some(candidate.id) {
+                (Status::Applied, None)
+            } else {
+                (Status::Superseded, Some(Reason::NewerRuling))
+            };
+            Some((candidate.id, status, reason))
+        })
+        .collect();
+    // What is in force changes last.
+    due.sort_by_key(|(id, ..)| in_force == Some(*id));
+    for (id, status, reason) in due {
+        evaluation.move_to(id, status, reason);
+    }
+}

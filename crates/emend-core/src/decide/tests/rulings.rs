@@ -1,0 +1,529 @@
+//! Rulings: the newest effective one is in force, whatever arrived when.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{contest::TakenBack, kinds::HUMAN, policy::Role, resource::ruling_of};
+
+/// Decisions about one domain, step by step.
+struct Rulings {
+    state: ContestState,
+    policy: Policy,
+    revision: i64,
+    clock: i64,
+}
+
+fn roles(names: &str) -> Roles {
+    Roles::parse(names.split(',').filter(|name| !name.is_empty())).unwrap()
+}
+
+fn feedback(order: i64) -> FeedbackId {
+    FeedbackId(uuid::Uuid::from_u128(u128::try_from(order).unwrap()))
+}
+
+impl Rulings {
+    fn of(pattern: &str) -> Self {
+        let key = ResourceKey::parse("research", Some(Kind::DomainRule), pattern, HUMAN, "").unwrap();
+        Self {
+            state: ContestState::new(key),
+            policy: Policy::default_for(Kind::DomainRule),
+            revision: 0,
+            clock: 1_000,
+        }
+    }
+
+    fn new() -> Self {
+        Self::of("example.org")
+    }
+
+    fn value(word: &str) -> ResourceValue {
+        ResourceValue::new("Example.org", Learned::of(Kind::DomainRule, word.to_owned()).unwrap())
+    }
+
+    fn id(&self, order: i64) -> CandidateId {
+        ruling_of(self.state.id(), feedback(order))
+    }
+
+    fn ballot(&self, order: i64) -> Ballot {
+        let caller = Caller::anonymous();
+        Ballot {
+            feedback_id: feedback(order),
+            accept_order: AcceptOrder(order),
+            voter: Voter::new(None, caller.clone(), None).key(&self.state.key.namespace),
+            identified: false,
+            caller,
+            candidate: self.id(order),
+            received_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    fn happens(&mut self, event: &Event) -> Result<Decision, Refusal> {
+        self.clock += 1_000;
+        self.state.next_order = AcceptOrder(self.clock);
+        self.happens_at(event)
+    }
+
+    fn happens_at(&mut self, event: &Event) -> Result<Decision, Refusal> {
+        let decided = decide(self.state.clone(), event, &self.policy, Timestamp::UNIX_EPOCH);
+        let mut decision = decided.map_err(|refused| refused.refusal)?;
+        if decision.resource.is_some() {
+            self.revision += 1;
+            decision.stamp(Revision(self.revision));
+        }
+        self.state = decision.after.clone();
+        Ok(decision)
+    }
+
+    fn rule(&mut self, order: i64, word: &str, sender: &str) -> Outcome {
+        self.recorded(order, word, sender, None)
+    }
+
+    fn recorded(&mut self, order: i64, word: &str, sender: &str, retracted_by: Option<&str>) -> Outcome {
+        let event = Event::Recorded {
+            ballot: self.ballot(order),
+            value: Self::value(word),
+            origin: Origin::Votes,
+            personal_data: false,
+            sender: roles(sender),
+            retracted_by: retracted_by.map(roles),
+        };
+        self.happens_at(&event).unwrap().outcome.unwrap()
+    }
+
+    fn retract(&mut self, order: i64, sender: &str) -> Outcome {
+        let event = Event::Retracted {
+            ballot: self.ballot(order),
+            sender: roles(sender),
+        };
+        self.happens_at(&event).unwrap().outcome.unwrap()
+    }
+
+    fn put(&mut self, word: &str) {
+        let event = Event::Put {
+            value: Self::value(word),
+            origin: Origin::Operator,
+            reason: None,
+        };
+        self.happens(&event).unwrap();
+    }
+
+    fn approve(&mut self, order: i64) -> Result<Decision, Refusal> {
+        self.happens(&Event::Approve {
+            candidate: self.id(order),
+            edited: None,
+            reason: None,
+        })
+    }
+
+    fn reject(&mut self, order: i64) -> Result<Decision, Refusal> {
+        self.happens(&Event::Reject {
+            candidate: self.id(order),
+            reason: "no".into(),
+        })
+    }
+
+    fn revert(&mut self, revision: i64, restore: Option<&str>) {
+        let event = Event::Revert {
+            revision: Revision(revision),
+            restore: restore.map(Self::value),
+            reason: "wrong".into(),
+        };
+        self.happens(&event).unwrap();
+    }
+
+    fn applies(&self) -> Option<&str> {
+        self.state.resource.as_ref().map(|current| current.value.learned.maps_to())
+    }
+
+    fn status(&self, order: i64) -> (Status, Option<Reason>) {
+        let candidate = self.state.candidate(self.id(order)).unwrap();
+        (candidate.status, candidate.reason)
+    }
+}
+
+const REVIEWER: &str = "reporter,subscriber,reviewer";
+const REPORTER: &str = "reporter";
+
+#[test]
+fn an_entitled_ruling_is_in_force_at_once_and_the_newer_one_replaces_it() {
+    let mut rulings = Rulings::new();
+    let blocked = rulings.rule(1, "block", REVIEWER);
+    assert_eq!(
+        (blocked.state, blocked.revision, blocked.auto_applied),
+        (OutcomeState::Applied, Revision(1), true)
+    );
+    assert_eq!(rulings.applies(), Some("block"));
+    rulings.rule(2, "academic", "operator");
+    assert_eq!(rulings.applies(), Some("academic"));
+    assert_eq!(rulings.status(1), (Status::Superseded, Some(Reason::NewerRuling)));
+    assert!(!rulings.state.pinned);
+}
+
+#[test]
+fn a_ruling_that_arrives_late_stays_behind_the_newer_one() {
+    let mut rulings = Rulings::new();
+    rulings.rule(5, "block", REVIEWER);
+    let late = rulings.rule(3, "academic", REVIEWER);
+    assert_eq!((late.state, late.reason), (OutcomeState::NoEffect, Some(Reason::NewerRuling)));
+    assert_eq!(rulings.applies(), Some("block"));
+    // The level of an unblock comes from what was said before it, whenever that arrived.
+    rulings.rule(6, "unblock", REVIEWER);
+    assert_eq!(rulings.applies(), Some("unblock:academic"));
+    rulings.rule(4, "low", REVIEWER);
+    assert_eq!(rulings.applies(), Some("unblock:low"));
+}
+
+#[test]
+fn who_is_not_entitled_waits_for_a_person() {
+    let mut rulings = Rulings::new();
+    let waits = rulings.rule(1, "block", REPORTER);
+    assert_eq!((waits.state, waits.reason), (OutcomeState::AwaitingReview, Some(Reason::NotEntitled)));
+    assert_eq!(rulings.applies(), None);
+    rulings.approve(1).unwrap();
+    assert_eq!(rulings.applies(), Some("block"));
+    assert_eq!(rulings.approve(1), Err(Refusal::AlreadyApplied));
+}
+
+#[test]
+fn who_is_entitled_is_said_by_the_policy_of_the_time() {
+    let mut rulings = Rulings::new();
+    rulings.policy.entitled = Role::Operator;
+    rulings.rule(1, "block", REVIEWER);
+    rulings.rule(2, "low", "admin");
+    assert_eq!(rulings.applies(), Some("low"));
+    rulings.policy.entitled = Role::Reporter;
+    rulings.happens(&Event::PolicyChanged).unwrap();
+    assert_eq!(rulings.status(1).0, Status::AwaitingReview, "a changed policy concerns later rulings");
+    rulings.rule(3, "block", REPORTER);
+    assert_eq!(rulings.applies(), Some("block"));
+}
+
+#[test]
+fn a_private_suffix_waits_for_a_person_unless_an_operator_puts_it() {
+    let mut rulings = Rulings::of("github.io");
+    let waits = rulings.rule(1, "block", "admin");
+    assert_eq!((waits.state, waits.reason), (OutcomeState::AwaitingReview, Some(Reason::HighRisk)));
+    rulings.put("low");
+    assert_eq!(rulings.applies(), Some("low"));
+}
+
+#[test]
+fn approving_an_older_ruling_leaves_the_newer_one_in_force() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "block", REPORTER);
+    rulings.rule(2, "academic", REVIEWER);
+    let decision = rulings.approve(1).unwrap();
+    assert_eq!(decision.resource, None);
+    assert_eq!(rulings.applies(), Some("academic"));
+    assert_eq!(rulings.status(1), (Status::Superseded, Some(Reason::NewerRuling)));
+}
+
+#[test]
+fn a_rejected_ruling_is_rejected_for_good() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "low", REVIEWER);
+    rulings.rule(2, "block", REVIEWER);
+    rulings.reject(2).unwrap();
+    assert_eq!(rulings.applies(), Some("low"));
+    assert_eq!(rulings.approve(2), Err(Refusal::RejectedForGood));
+    assert_eq!(rulings.reject(2), Err(Refusal::AlreadyRejected));
+}
+
+#[test]
+fn an_edited_approval_is_the_reviewers_own_ruling() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "block", REPORTER);
+    rulings.rule(2, "academic", REVIEWER);
+    let edited = Some(Rulings::value("low"));
+    let event = Event::Approve { candidate: rulings.id(1), edited, reason: None };
+    let decision = rulings.happens(&event).unwrap();
+    assert_eq!(rulings.applies(), Some("low"));
+    let written = rulings.state.candidate(decision.subject.unwrap()).unwrap();
+    assert_eq!((written.origin, written.edited_from), (Origin::Review, Some(rulings.id(1))));
+    assert_eq!(rulings.status(1).0, Status::Rejected);
+}
+
+#[test]
+fn a_retraction_by_somebody_entitled_brings_back_what_was_before() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "low", REVIEWER);
+    rulings.rule(2, "block", REVIEWER);
+    let outcome = rulings.retract(2, REVIEWER);
+    assert_eq!((outcome.state, outcome.revision), (OutcomeState::Withdrawn, Revision(3)));
+    assert_eq!(rulings.applies(), Some("low"));
+    assert_eq!(rulings.approve(2), Err(Refusal::TakenBack));
+    rulings.retract(1, REVIEWER);
+    assert_eq!(rulings.applies(), None);
+}
+
+#[test]
+fn a_reporter_takes_back_what_waits_and_not_what_a_reviewer_approved() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "block", REPORTER);
+    rulings.retract(1, REPORTER);
+    assert_eq!(rulings.status(1), (Status::Withdrawn, Some(Reason::Retracted)));
+    rulings.rule(2, "block", REPORTER);
+    rulings.approve(2).unwrap();
+    let outcome = rulings.retract(2, REPORTER);
+    assert_eq!((outcome.state, outcome.reason), (OutcomeState::NoEffect, Some(Reason::NotEntitled)));
+    assert_eq!(rulings.applies(), Some("block"));
+    // Whoever is asked may still approve what its reporter no longer wants.
+    rulings.approve(1).unwrap();
+    assert_eq!(rulings.status(1).0, Status::Superseded);
+}
+
+#[test]
+fn clearing_nothing_is_without_effect_and_still_counts() {
+    let mut rulings = Rulings::new();
+    let nothing = rulings.rule(5, "clear", REVIEWER);
+    assert_eq!((nothing.state, nothing.reason), (OutcomeState::NoEffect, Some(Reason::NothingToClear)));
+    rulings.rule(4, "block", REVIEWER);
+    assert_eq!(rulings.applies(), None, "it was said before it was cleared");
+    rulings.rule(6, "block", REVIEWER);
+    let cleared = rulings.rule(7, "clear", REVIEWER);
+    assert_eq!((cleared.state, cleared.auto_applied), (OutcomeState::Applied, true));
+    assert_eq!(rulings.applies(), None);
+}
+
+#[test]
+fn put_and_delete_are_rulings_at_their_time() {
+    let mut rulings = Rulings::new();
+    rulings.put("low");
+    rulings.rule(i64::from(u16::MAX), "block", REVIEWER);
+    assert_eq!(rulings.applies(), Some("block"), "what is newer wins, also over an operator");
+    rulings.clock = i64::from(u16::MAX);
+    rulings.happens(&Event::Delete { reason: None }).unwrap();
+    assert_eq!(rulings.applies(), None);
+    let deleted = rulings.happens(&Event::Delete { reason: None });
+    assert_eq!(deleted, Err(Refusal::NoResource));
+    let cleared = Event::Put { value: Rulings::value("clear"), origin: Origin::Operator, reason: None };
+    assert_eq!(rulings.happens(&cleared), Err(Refusal::NoValue));
+}
+
+#[test]
+fn reverting_what_brought_a_ruling_into_force_takes_it_back() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "low", REVIEWER);
+    rulings.rule(3, "block", REVIEWER);
+    rulings.rule(4, "block", REVIEWER);
+    rulings.rule(2, "academic", REVIEWER);
+    rulings.revert(2, Some("low"));
+    assert_eq!(rulings.applies(), Some("academic"), "what was said late, but before it");
+    for order in [3, 4] {
+        assert_eq!(rulings.status(order), (Status::Withdrawn, Some(Reason::Reverted)));
+    }
+}
+
+#[test]
+fn reverting_another_revision_rules_anew() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "low", REVIEWER);
+    rulings.rule(2, "block", REVIEWER);
+    rulings.retract(2, REVIEWER);
+    rulings.revert(3, Some("block"));
+    assert_eq!(rulings.applies(), Some("block"));
+    assert_eq!(rulings.status(1).0, Status::Superseded);
+    // The revision that brought the new ruling can be reverted in turn.
+    rulings.revert(4, Some("low"));
+    assert_eq!(rulings.applies(), Some("low"));
+}
+
+#[test]
+fn a_frozen_policy_lets_rulings_wait_and_people_act() {
+    let mut rulings = Rulings::new();
+    rulings.policy.frozen = true;
+    let waits = rulings.rule(1, "block", REVIEWER);
+    assert_eq!((waits.state, waits.reason), (OutcomeState::Pending, Some(Reason::Frozen)));
+    rulings.put("low");
+    assert_eq!(rulings.applies(), Some("low"));
+    rulings.rule(i64::from(u16::MAX), "academic", REVIEWER);
+    rulings.policy.frozen = false;
+    rulings.happens(&Event::PolicyChanged).unwrap();
+    assert_eq!(rulings.applies(), Some("academic"));
+    assert_eq!(rulings.status(1).0, Status::Superseded);
+}
+
+#[test]
+fn a_namespace_without_room_lets_rulings_wait() {
+    let mut rulings = Rulings::new();
+    rulings.state.full = true;
+    let waits = rulings.rule(1, "block", REVIEWER);
+    assert_eq!((waits.state, waits.reason), (OutcomeState::AwaitingReview, Some(Reason::ResourceLimit)));
+    assert_eq!(rulings.approve(1), Err(Refusal::Full));
+}
+
+/// What happens to one feedback: recorded, and perhaps retracted.
+#[derive(Debug, Clone)]
+struct Said {
+    word: &'static str,
+    sender: &'static str,
+    retracted_by: Option<&'static str>,
+}
+
+/// What an operator does, after some of the events.
+#[derive(Debug, Clone)]
+enum Done {
+    Put(&'static str),
+    Delete,
+    Approve(usize),
+    Reject(usize),
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let words = proptest::sample::select(vec!["block", "unblock", "unblock:low", "academic", "primary", "clear"]);
+    let senders = proptest::sample::select(vec![REPORTER, REVIEWER, "operator"]);
+    let by = proptest::option::weighted(0.4, proptest::sample::select(vec![REPORTER, REVIEWER]));
+    (words, senders, by).prop_map(|(word, sender, retracted_by)| Said { word, sender, retracted_by })
+}
+
+fn done() -> impl Strategy<Value = Done> {
+    prop_oneof![
+        proptest::sample::select(vec!["block", "low"]).prop_map(Done::Put),
+        Just(Done::Delete),
+        (0usize..8).prop_map(Done::Approve),
+        (0usize..8).prop_map(Done::Reject),
+    ]
+}
+
+/// An event of a feedback: that it was recorded, or that it was retracted.
+type Arrival = (usize, bool);
+
+impl Rulings {
+    /// An event arrives. A retraction that comes first is a mark that the recorded one finds.
+    fn arrives(&mut self, all: &[Said], marks: &mut Vec<usize>, (index, retraction): Arrival) {
+        let Said { word, sender, retracted_by } = &all[index];
+        let order = 10 * i64::try_from(index).unwrap() + 1;
+        let known = self.state.candidate(self.id(order)).is_some();
+        match (retraction, known) {
+            (false, _) => {
+                let by = marks.contains(&index).then_some(*retracted_by).flatten();
+                self.recorded(order, word, sender, by);
+            }
+            (true, true) => {
+                self.retract(order, retracted_by.unwrap());
+            }
+            (true, false) => marks.push(index),
+        }
+    }
+
+    /// What the operator does, at an accept order that does not depend on what arrived. What does not exist yet can't be
+    /// decided on.
+    fn does(&mut self, done: &Done, order: i64) {
+        self.state.next_order = AcceptOrder(order);
+        let id = |index: &usize| self.id(10 * i64::try_from(*index).unwrap() + 1);
+        let event = match done {
+            Done::Put(word) => Event::Put { value: Self::value(word), origin: Origin::Operator, reason: None },
+            Done::Delete => Event::Put {
+                value: Self::value("unblock"),
+                origin: Origin::Import,
+                reason: None,
+            },
+            Done::Approve(index) => Event::Approve { candidate: id(index), edited: None, reason: None },
+            Done::Reject(index) => Event::Reject { candidate: id(index), reason: "no".into() },
+        };
+        let _ = self.happens_at(&event);
+    }
+
+    /// All that must not depend on the order of arrival.
+    fn figures(&self) -> (Option<ResourceValue>, Vec<(CandidateId, bool, Status, bool)>) {
+        let mut rulings: Vec<_> = self
+            .state
+            .candidates
+            .iter()
+            .map(|of| {
+                let approved = of.ruling.as_ref().is_some_and(|ruling| ruling.approved);
+                (of.id, of.is_effective(), of.status, approved)
+            })
+            .collect();
+        rulings.sort_unstable_by_key(|ruling| ruling.0);
+        (self.state.resource.as_ref().map(|current| current.value.clone()), rulings)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter(
+        all in proptest::collection::vec(said(), 1..7),
+        steps in proptest::collection::vec((any::<u16>(), done()), 0..5),
+        seed in any::<u64>(),
+    ) {
+        let arrivals: Vec<Arrival> = (0..all.len())
+            .flat_map(|index| {
+                let retracted = all[index].retracted_by.map(|_| (index, true));
+                [Some((index, false)), retracted].into_iter().flatten()
+            })
+            .collect();
+        let mut shuffled = arrivals.clone();
+        shuffled.sort_by_key(|&(index, retraction)| {
+            (2 * index as u64 + u64::from(retraction) + 1).wrapping_mul(seed | 1)
+        });
+        // Approvals and rejections are of what was there in both, so they come last; what is put comes in between.
+        let run = |arrivals: &[Arrival]| {
+            let mut rulings = Rulings::new();
+            let mut marks = Vec::new();
+            for (place, arrival) in arrivals.iter().enumerate() {
+                for (number, (at, done)) in steps.iter().enumerate() {
+                    let before = usize::from(*at) % arrivals.len();
+                    if before == place && matches!(done, Done::Put(_) | Done::Delete) {
+                        rulings.does(done, i64::try_from(10 * number + 5).unwrap());
+                    }
+                }
+                rulings.arrives(&all, &mut marks, *arrival);
+            }
+            for (number, (_, done)) in steps.iter().enumerate() {
+                if matches!(done, Done::Approve(_) | Done::Reject(_)) {
+                    rulings.does(done, i64::try_from(10 * number + 5).unwrap());
+                }
+            }
+            rulings.figures()
+        };
+        prop_assert_eq!(run(&arrivals), run(&shuffled));
+    }
+
+    #[test]
+    fn a_retraction_and_an_approval_change_places_freely(
+        sender in proptest::sample::select(vec![REPORTER, REVIEWER]),
+        by in proptest::sample::select(vec![REPORTER, REVIEWER]),
+        reject in any::<bool>(),
+    ) {
+        let run = |retracted_first: bool| {
+            let mut rulings = Rulings::new();
+            rulings.rule(1, "block", sender);
+            if retracted_first {
+                rulings.retract(1, by);
+            }
+            let _ = if reject { rulings.reject(1) } else { rulings.approve(1) };
+            if !retracted_first {
+                rulings.retract(1, by);
+            }
+            let effective = rulings.state.candidate(rulings.id(1)).unwrap().is_effective();
+            (rulings.applies().map(str::to_owned), effective)
+        };
+        prop_assert_eq!(run(true), run(false));
+    }
+
+    #[test]
+    fn what_is_kept_of_a_ruling_says_whether_it_is_effective(
+        all in proptest::collection::vec(said(), 1..7),
+    ) {
+        let mut rulings = Rulings::new();
+        for index in 0..all.len() {
+            rulings.arrives(&all, &mut Vec::new(), (index, false));
+            if all[index].retracted_by.is_some() {
+                rulings.arrives(&all, &mut Vec::new(), (index, true));
+            }
+        }
+        for (index, said) in all.iter().enumerate() {
+            let id = rulings.id(10 * i64::try_from(index).unwrap() + 1);
+            let ruling = rulings.state.candidate(id).unwrap();
+            let is_entitled = |names: &str| roles(names).permit(Role::Reviewer);
+            let taken_back = said.retracted_by.is_some_and(is_entitled);
+            prop_assert_eq!(ruling.is_effective(), is_entitled(said.sender) && !taken_back);
+            let kept = ruling.ruling.as_ref().unwrap();
+            prop_assert_eq!(&kept.roles, &roles(said.sender));
+            prop_assert_eq!(kept.taken_back == TakenBack::No, said.retracted_by.is_none());
+        }
+    }
+}
