@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use emend_base::{Entropy, SystemClock};
 use emend_core::{
     AcceptOrder, Ballot, Ballots, Caller, ContestState, Correction, Event, EventId, FeedbackId, Namespace,
-    Origin, Policy, Proposal, Reporter, Revision, ballots::Tally, correction::Form, decide,
+    Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, correction::Form, decide,
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
@@ -102,7 +102,9 @@ fn cast(number: u32, proposal: &Proposal) -> Result<(Event, Ballot)> {
         ballot: ballot.clone(),
         value: proposal.value.clone(),
         origin: Origin::Votes,
-        personal_data: false, sender: Roles::default(), retracted_by: None,
+        personal_data: false,
+        sender: Roles::default(),
+        retracted_by: None,
     };
     Ok((event, ballot))
 }
@@ -120,7 +122,13 @@ fn decided(ballots: u32, events: u32) -> Result<f64> {
     let mut play = Vec::new();
     for number in ballots..ballots + events.div_ceil(2) {
         let (event, ballot) = cast(number, &proposal)?;
-        play.extend([event, Event::Retracted { ballot, sender: Roles::default() }]);
+        play.extend([
+            event,
+            Event::Retracted {
+                ballot,
+                sender: Roles::default(),
+            },
+        ]);
     }
     let began = Instant::now();
     for event in &play {
@@ -237,6 +245,7 @@ fn event(number: u32) -> Result<IngestEvent> {
             reason: String::new(),
             context: std::collections::BTreeMap::new(),
             effects: vec![proposal],
+            sender: Roles::default(),
             received_at: SystemClock::shared().now(),
             erased: None,
         })),
@@ -249,6 +258,7 @@ fn retraction(of: &IngestEvent) -> IngestEvent {
         what: FeedbackChange::Retracted {
             caller: Caller::anonymous(),
             at: SystemClock::shared().now(),
+            sender: Roles::default(),
         },
         ..of.clone()
     }

@@ -78,9 +78,9 @@ pub use emend_base::{
     tls::{ClientTls, TlsError},
 };
 pub use emend_core::{
-    Digest, FeedbackId, FieldViolation, InstallationId, Invalid, Kind, Learned, Namespace, NodeId,
-    NormalizedKey, Relation, RequestId, ResourceValue, Revision, Scope, Synonym, UserId, Violations,
-    lookup::Match,
+    Digest, DomainDecision, DomainRule, FeedbackId, FieldViolation, InstallationId, Invalid, Kind, Learned,
+    Namespace, NodeId, NormalizedKey, Relation, RequestId, ResourceValue, Revision, Scope, Synonym,
+    TrustLevel, UserId, Violations, lookup::Match,
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, ResourceKey},
@@ -99,8 +99,8 @@ pub use tonic::{
     transport::Endpoint,
 };
 pub use view::{
-    Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader, Reading,
-    Resolution, Source, Staleness, StandsFor,
+    DomainDecided, Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader,
+    Reading, Resolution, Source, SourceTrust, Staleness, StandsFor,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

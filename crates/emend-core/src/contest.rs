@@ -299,10 +299,13 @@ impl ContestState {
 
     /// The effective rulings, the newest first.
     pub fn effective(&self) -> Vec<&Candidate> {
-        let mut effective: Vec<&Candidate> =
-            self.candidates.iter().filter(|candidate| candidate.is_effective()).collect();
+        let mut effective: Vec<&Candidate> = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.is_effective())
+            .collect();
         let order = |candidate: &Candidate| candidate.ruling.as_ref().map(|ruling| ruling.accept_order);
-        effective.sort_unstable_by(|one, other| (order(other), other.id).cmp(&(order(one), one.id)));
+        effective.sort_unstable_by_key(|candidate| std::cmp::Reverse((order(candidate), candidate.id)));
         effective
     }
 

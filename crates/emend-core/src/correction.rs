@@ -89,7 +89,9 @@ impl Form {
     pub const fn needs_reason(self) -> bool {
         match self {
             Self::Verb | Self::PhraseMapping | Self::Entity | Self::Prohibition | Self::Term => false,
-            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => true,
+            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
+                true
+            }
         }
     }
 
@@ -171,8 +173,8 @@ impl Correction {
                 "must differ from system_choice: there is nothing to correct",
             );
         }
-        let learned = parsed_choice
-            .and_then(|choice| violations.check(choice_field, Learned::of(form.kind(), choice)));
+        let learned =
+            parsed_choice.and_then(|choice| violations.check(choice_field, Learned::of(form.kind(), choice)));
         let qualifier = learned
             .as_ref()
             .and_then(Learned::qualifier_of_key)
@@ -409,12 +411,21 @@ mod tests {
     fn levels_and_patterns_that_are_not_allowed_are_named() {
         let fields = |form, pattern, level| -> Vec<String> {
             let parsed = Correction::parse_domain(form, pattern, level);
-            let violations = parsed.and_then(|parsed| parsed.check_new()).unwrap_err().into_vec();
+            let violations = parsed
+                .and_then(|parsed| parsed.check_new())
+                .unwrap_err()
+                .into_vec();
             violations.into_iter().map(|violation| violation.field).collect()
         };
-        assert_eq!(fields(Form::DomainBlock, "https://example.org", None), ["pattern"]);
+        assert_eq!(
+            fields(Form::DomainBlock, "https://example.org", None),
+            ["pattern"]
+        );
         assert_eq!(fields(Form::DomainBlock, "co.jp", None), ["pattern"]);
-        assert_eq!(fields(Form::DomainBlock, "", Some(TrustLevel::Low)), ["pattern", "level"]);
+        assert_eq!(
+            fields(Form::DomainBlock, "", Some(TrustLevel::Low)),
+            ["pattern", "level"]
+        );
         assert_eq!(fields(Form::DomainSetTrust, "example.org", None), ["level"]);
         let blocked = Some(TrustLevel::Blocked);
         assert_eq!(fields(Form::DomainSetTrust, "example.org", blocked), ["level"]);

@@ -36,11 +36,11 @@ pub use contest::{Candidate, ContestState, Hold, Origin, Ruling, Status, TakenBa
 pub use correction::{Correction, Proposal, Scope};
 pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;
+pub use evidence::{DomainPattern, TrustLevel};
 pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
     NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
-pub use evidence::{DomainPattern, TrustLevel};
 pub use kinds::{DomainDecision, DomainRule, Kind, Learned, Relation, Rule, Synonym};
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};

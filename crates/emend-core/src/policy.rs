@@ -59,8 +59,11 @@ impl Role {
     /// The role with this name.
     pub fn parse(name: &str) -> Result<Self, Invalid> {
         let mut all = Self::ALL.into_iter();
-        all.find(|role| role.name() == name)
-            .ok_or_else(|| Invalid::new(format!("must be reporter, reviewer, operator or admin, is {name:?}")))
+        all.find(|role| role.name() == name).ok_or_else(|| {
+            Invalid::new(format!(
+                "must be reporter, reviewer, operator or admin, is {name:?}"
+            ))
+        })
     }
 }
 
@@ -97,7 +100,9 @@ impl Roles {
 
     /// Whether they permit what `role` does.
     pub fn permit(&self, role: Role) -> bool {
-        self.names().filter_map(|name| Role::parse(name).ok()).any(|held| held >= role)
+        self.names()
+            .filter_map(|name| Role::parse(name).ok())
+            .any(|held| held >= role)
     }
 }
 

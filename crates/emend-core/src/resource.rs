@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
     kinds::{Form, Kind, Learned, Qualifier},
-    normalize::{MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey},
+    normalize::{MAX_KEY_CHARS, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
 
@@ -185,10 +185,7 @@ impl ResourceValue {
     pub fn new(display: impl Into<String>, learned: Learned) -> Self {
         Self {
             display: display.into(),
-            normalization_version: match learned.kind().rules().key {
-                Form::Phrase => NORMALIZATION_VERSION,
-                Form::Choice | Form::Domain | Form::Exact | Form::OneOf(_) => 0,
-            },
+            normalization_version: learned.kind().rules().key.normalization_version(),
             learned,
         }
     }
@@ -207,12 +204,18 @@ impl ResourceValue {
 
 /// The candidate that a ruling is: each correction's is one of its own.
 pub fn ruling_of(contest: ContestId, feedback: FeedbackId) -> CandidateId {
-    CandidateId(Uuid::new_v5(&contest.0, &length_prefixed(&[b"ruling", feedback.0.as_bytes()])))
+    CandidateId(Uuid::new_v5(
+        &contest.0,
+        &length_prefixed(&[b"ruling", feedback.0.as_bytes()]),
+    ))
 }
 
 /// The candidate that an operator's write to a contest decided by rulings is, by its accept order.
 pub fn ruling_at(contest: ContestId, order: AcceptOrder) -> CandidateId {
-    CandidateId(Uuid::new_v5(&contest.0, &length_prefixed(&[b"written", &order.0.to_le_bytes()])))
+    CandidateId(Uuid::new_v5(
+        &contest.0,
+        &length_prefixed(&[b"written", &order.0.to_le_bytes()]),
+    ))
 }
 
 #[cfg(test)]
@@ -274,9 +277,7 @@ mod tests {
         ] {
             let learned = Learned::of(kind, choice.to_owned()).unwrap();
             let qualifier = learned.qualifier_of_key().unwrap().unwrap();
-            let contest = key(kind, phrase, &qualifier, "")
-                .unwrap()
-                .contest_id();
+            let contest = key(kind, phrase, &qualifier, "").unwrap().contest_id();
             let value = ResourceValue::new(phrase, learned);
             assert_eq!(value.candidate_id(contest).to_string(), id, "{kind}");
         }

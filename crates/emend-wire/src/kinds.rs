@@ -157,60 +157,48 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
     let Assertion { input, learned, .. } = first;
     let (input, choice) = (input.clone(), learned.maps_to().to_owned());
     let system_choice = correction.system_choice().unwrap_or_default().to_owned();
-    match correction.form() {
-        Form::Verb => Oneof::Verb(pb::VerbCorrection {
+    match learned {
+        Learned::Verb(_) if correction.form() == Form::PhraseMapping => {
+            Oneof::PhraseMapping(pb::PhraseMapping {
+                phrase: input,
+                verb: choice,
+            })
+        }
+        Learned::Verb(_) => Oneof::Verb(pb::VerbCorrection {
             original_input: input,
             system_choice,
             correct_choice: choice,
         }),
-        Form::PhraseMapping => Oneof::PhraseMapping(pb::PhraseMapping {
-            phrase: input,
-            verb: choice,
-        }),
-        Form::Entity => Oneof::Entity(pb::EntityCorrection {
+        Learned::Entity(_) => Oneof::Entity(pb::EntityCorrection {
             original_input: input,
             system_choice,
             correct_choice: choice,
         }),
-        Form::Prohibition => Oneof::Prohibition(pb::Prohibition {
+        Learned::Forbidden(_) => Oneof::Prohibition(pb::Prohibition {
             phrase: input,
             forbidden_choice: choice,
         }),
-        Form::Term => Oneof::Term(pb::TermCorrection {
+        Learned::Synonym(synonym) => Oneof::Term(pb::TermCorrection {
             term: choice,
             equivalents: assertions
                 .iter()
                 .map(|assertion| assertion.input.clone())
                 .collect(),
-            relation: match learned {
-                Learned::Synonym(synonym) => relation_number(synonym.relation),
-                Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) | Learned::DomainRule(_) => {
-                    pb::SynonymRelation::Unspecified
-                }
-            }
-            .into(),
+            relation: relation_number(synonym.relation).into(),
         }),
-        Form::DomainBlock => Oneof::DomainBlock(pb::DomainBlock { pattern: input }),
-        Form::DomainUnblock => Oneof::DomainUnblock(pb::DomainUnblock {
-            pattern: input,
-            level: level_of(learned),
-        }),
-        Form::DomainClearOverride => {
-            Oneof::DomainClearOverride(pb::DomainClearOverride { pattern: input })
-        }
-        Form::DomainSetTrust => Oneof::DomainSetTrust(pb::DomainSetTrust {
-            pattern: input,
-            level: level_of(learned),
-        }),
+        Learned::DomainRule(rule) => domain_decision(input, *rule),
     }
 }
 
-fn level_of(learned: &Learned) -> i32 {
-    let level = match learned {
-        Learned::DomainRule(rule) => rule.level,
-        Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) | Learned::Synonym(_) => None,
-    };
-    level_number(level).into()
+/// The correction that decides this about a pattern of domains.
+pub fn domain_decision(pattern: String, rule: DomainRule) -> Oneof {
+    let level = level_number(rule.level).into();
+    match rule.decision {
+        DomainDecision::Block => Oneof::DomainBlock(pb::DomainBlock { pattern }),
+        DomainDecision::Unblock => Oneof::DomainUnblock(pb::DomainUnblock { pattern, level }),
+        DomainDecision::SetTrust => Oneof::DomainSetTrust(pb::DomainSetTrust { pattern, level }),
+        DomainDecision::Clear => Oneof::DomainClearOverride(pb::DomainClearOverride { pattern }),
+    }
 }
 
 /// The decision with this number.
@@ -288,7 +276,11 @@ mod tests {
     #[test]
     fn the_wire_names_kinds_and_fields_as_their_rows_do() {
         for kind in Kind::ALL {
-            let choice = if kind == Kind::DomainRule { "block" } else { "choice" };
+            let choice = if kind == Kind::DomainRule {
+                "block"
+            } else {
+                "choice"
+            };
             let value = value(&Learned::of(kind, choice.to_owned()).unwrap());
             assert_eq!(kind_of(&value), kind);
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
@@ -330,7 +322,10 @@ mod tests {
             (Form::DomainClearOverride, None),
             (Form::DomainSetTrust, Some(TrustLevel::Primary)),
         ];
-        let domain = ("(\\*\\.)?[A-Za-z]{1,9}\\.org", proptest::sample::select(decisions.to_vec()))
+        let domain = (
+            "(\\*\\.)?[A-Za-z]{1,9}\\.org",
+            proptest::sample::select(decisions.to_vec()),
+        )
             .prop_map(|(pattern, (form, level))| Correction::parse_domain(form, &pattern, level).unwrap());
         prop_oneof![choice, term, domain]
     }

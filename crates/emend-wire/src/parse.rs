@@ -134,9 +134,7 @@ pub fn resource_value(
         }
         Some(value) => learned(value, key, &mut violations),
     };
-    let parsed = (|| {
-        Some(ResourceValue::new(display?, learned?))
-    })();
+    let parsed = (|| Some(ResourceValue::new(display?, learned?)))();
     violations.finish(parsed)
 }
 

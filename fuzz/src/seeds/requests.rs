@@ -3,8 +3,9 @@
 use emend_base::Error;
 use emend_proto::{
     common::v1::{
-        self as common, Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, SynonymRelation,
-        TermCorrection, VerbCorrection, correction::Correction as Oneof,
+        self as common, Correction, DomainBlock, DomainUnblock, EntityCorrection, PhraseMapping, Prohibition,
+        Reporter, SynonymRelation, TermCorrection, TrustLevel, VerbCorrection,
+        correction::Correction as Oneof,
     },
     feedback::v1 as feedback,
     learning::v1::{self as learning, event, import_resources_request},
@@ -61,6 +62,13 @@ fn corrections() -> Vec<Option<Correction>> {
             term: "フィールド".into(),
             equivalents: vec!["盤面".into(), "Board".into()],
             relation: SynonymRelation::OneWay.into(),
+        }),
+        Oneof::DomainUnblock(DomainUnblock {
+            pattern: "*.Bücher.example".into(),
+            level: TrustLevel::Low.into(),
+        }),
+        Oneof::DomainBlock(DomainBlock {
+            pattern: "spam.example.".into(),
         }),
     ];
     oneofs
@@ -191,6 +199,7 @@ fn ingested() -> Vec<learning::Event> {
                 correction,
                 received_at: Some(at(1_700_000_000)),
                 erased_voter: None,
+                sender_roles: vec!["reviewer".into()],
             }))
         })
         .collect();
@@ -198,6 +207,7 @@ fn ingested() -> Vec<learning::Event> {
         caller: "anonymous".into(),
         reason: "oops".into(),
         retracted_at: Some(at(1_700_000_001)),
+        sender_roles: vec!["reporter".into()],
     })));
     events.push(of(event::Event::Redacted(learning::FeedbackRedacted {
         caller: "anonymous".into(),

@@ -61,7 +61,9 @@ pub(crate) struct Origin {
 impl Origin {
     /// The names of the caller's roles in a namespace.
     pub(crate) fn roles(&self, namespace: &Namespace) -> Vec<String> {
-        let held = Role::ALL.into_iter().filter(|role| self.access.holds(*role, namespace));
+        let held = Role::ALL
+            .into_iter()
+            .filter(|role| self.access.holds(*role, namespace));
         held.map(|role| role.name().to_owned()).collect()
     }
 }

@@ -213,7 +213,7 @@ async fn assert_acts(record: &Record, learning: &Learning) {
         let revision = revision.unwrap_or_else(|| panic!("{act:?} is not in the log"));
         let change = revision.changes.iter().find(|change| {
             change.key.as_ref().is_some_and(|key| key.key == act.key)
-                && change.after.as_ref().map(|value| maps_to(Some(value))) == act.value.as_deref()
+                && change.after.as_ref().map(|value| maps_to(Some(value))) == act.value
         });
         assert!(change.is_some(), "{act:?} is not what the log says: {revision:?}");
     }
@@ -253,7 +253,7 @@ fn assert_imports(record: &Record, log: &StoredLog) {
         given
             .entry((&key.namespace, &key.key))
             .or_default()
-            .push((*revision, maps_to(value.as_ref()).to_owned()));
+            .push((*revision, maps_to(value.as_ref())));
     }
     for import in &record.imports {
         let Import {

@@ -294,7 +294,7 @@ fn expected(stored: &[(&Key, &Held)], kind: Kind, user: &str) -> Answer {
     let value = |of: &str| {
         let (_, held) = of_kind(kind).find(|(key, _)| key.user_id == of)?;
         let value = ResourceValue::decode(&*held.value).expect("a stored value");
-        let value = maps_to(Some(&value)).to_owned();
+        let value = maps_to(Some(&value));
         (!prohibited.contains(&value)).then_some((value, held.revision))
     };
     let own = if user.is_empty() { None } else { value(user) };

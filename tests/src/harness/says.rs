@@ -131,12 +131,7 @@ fn value(value: Value) -> ResourceValue {
 }
 
 /// What a value maps to, whatever its kind; empty if it has none.
-pub fn maps_to(value: Option<&ResourceValue>) -> &str {
-    match value.and_then(|value| value.value.as_ref()) {
-        None => "",
-        Some(Value::InvocationPhrase(value)) => &value.verb,
-        Some(Value::EntityAlias(value)) => &value.entity_id,
-        Some(Value::Prohibition(value)) => &value.forbidden_choice,
-        Some(Value::Synonym(value)) => &value.representative,
-    }
+pub fn maps_to(value: Option<&ResourceValue>) -> String {
+    let learned = value.and_then(|value| emend_wire::kinds::learned(value.value.as_ref()?).ok());
+    learned.map_or_else(String::new, |learned| learned.maps_to().to_owned())
 }

@@ -163,10 +163,7 @@ impl Backends {
             .iter()
             .map(|resource| {
                 let key = resource.key.as_ref().expect("a resource has a key");
-                (
-                    (key.kind, key.key.clone()),
-                    maps_to(resource.value.as_ref()).to_owned(),
-                )
+                ((key.kind, key.key.clone()), maps_to(resource.value.as_ref()))
             })
             .collect();
         assert_eq!(learned, expected, "exactly what follows from it is learned");

@@ -241,6 +241,7 @@ both_databases! {
                 caller: "web".into(),
                 reason: String::new(),
                 retracted_at: Some(prost_types::Timestamp { seconds: 1_800_000_001, nanos: 0 }),
+                sender_roles: Vec::new(),
             })),
             ..recorded.clone()
         };

@@ -274,7 +274,7 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
         let key = candidate.key.clone().unwrap();
         let value = match candidate.value.as_ref().and_then(|value| value.value.as_ref()) {
             Some(Value::Synonym(synonym)) => synonym.relation().as_str_name().to_owned(),
-            _ => maps_to(candidate.value.as_ref()).to_owned(),
+            _ => maps_to(candidate.value.as_ref()),
         };
         let proposal = ((key.kind, key.key, key.qualifier, key.user_id), value);
         let supporters = expected.get(&proposal).copied().unwrap_or_default();
@@ -312,6 +312,11 @@ fn effects(correction: &Form) -> Vec<(i32, &str, &str, String)> {
             let pair = |equivalent| (4, equivalent, &*term.term, relation.clone());
             term.equivalents.iter().map(String::as_str).map(pair).collect()
         }
+        // Rulings are no votes.
+        Form::DomainBlock(_)
+        | Form::DomainUnblock(_)
+        | Form::DomainClearOverride(_)
+        | Form::DomainSetTrust(_) => Vec::new(),
     }
 }
 

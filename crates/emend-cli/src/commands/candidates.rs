@@ -235,7 +235,8 @@ async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result
                 .map_err(|Invalid(why)| Failure::usage(format!("--instead: {why}")))?,
             ..synonym
         }),
-        _ => Learned::of(kind, choice.to_owned()),
+        _ => Learned::of(kind, choice.to_owned())
+            .map_err(|Invalid(why)| Failure::usage(format!("--instead: {why}")))?,
     };
     Ok(ResourceValue {
         value: Some(emend_wire::kinds::value(&learned)),

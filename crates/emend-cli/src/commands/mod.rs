@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod candidates;
 pub mod doctor;
+pub mod domains;
 pub mod export;
 pub mod feedback;
 pub mod import;
@@ -48,6 +49,8 @@ pub enum Command {
     Candidates(candidates::Args),
     /// Learned resources: list, get, set by hand, delete
     Resources(resources::Args),
+    /// What is decided about domains: block, unblock, clear, trust, list, check
+    Domains(domains::Args),
     /// Revert a revision
     Revert(revert::Args),
     /// Show the audit trail, newest first
@@ -92,6 +95,7 @@ impl Command {
             Self::Feedback(args) => feedback::run(args, context, output).await?,
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
+            Self::Domains(args) => domains::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
             Self::Policy(args) => policy::run(args, context, output).await?,

@@ -1,7 +1,7 @@
 //! `emend resources`: shows what was learned, and sets it by hand.
 
 use clap::Subcommand;
-use emend_core::{Learned, Synonym};
+use emend_core::{Invalid, Learned, Synonym, kinds};
 use emend_proto::{
     common::v1::{Resource, ResourceKey, ResourceValue},
     learning::v1::{DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest},
@@ -76,7 +76,7 @@ struct Key {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
-    /// The phrase, alias or term, in any form
+    /// The phrase, alias, term or pattern of domains, in any form
     phrase: String,
     /// The forbidden choice of a prohibition, or the term that a synonym stands for
     #[arg(long, value_name = "CHOICE", default_value = "", hide_default_value = true)]
@@ -91,9 +91,10 @@ struct PutArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
-    /// The phrase, alias or term
+    /// The phrase, alias, term or pattern of domains
     phrase: String,
-    /// The verb, the entity's id, the choice never to offer, or the term that it stands for
+    /// The verb, the entity's id, the choice never to offer, the term that it stands for, or the decision about a domain:
+    /// block, unblock, unblock:LEVEL or a level
     choice: String,
     /// How a synonym is related to the term that it stands for [default: equivalent]
     #[arg(long, value_enum, value_name = "RELATION")]
@@ -128,13 +129,26 @@ struct DeleteArgs {
     by: String,
 }
 
+/// The qualifier of a key that has none on the command line: the first one, where it is one of a list.
+pub(super) fn default_qualifier(kind: emend_core::Kind) -> &'static str {
+    match kind.rules().qualifier.map(|qualifier| qualifier.form) {
+        Some(kinds::Form::OneOf(names)) => names.first().copied().unwrap_or_default(),
+        _ => "",
+    }
+}
+
 impl Key {
     fn message(self, namespace: String) -> ResourceKey {
+        let qualifier = if self.qualifier.is_empty() {
+            default_qualifier(self.kind.0).to_owned()
+        } else {
+            self.qualifier
+        };
         ResourceKey {
             namespace,
             kind: self.kind.number(),
             key: self.phrase,
-            qualifier: self.qualifier,
+            qualifier,
             user_id: self.user,
         }
     }
@@ -147,9 +161,10 @@ pub fn put_request(namespace: String, phrase: String, learned: &Learned) -> PutR
             namespace,
             kind: learned.kind().number(),
             key: phrase,
-            qualifier: learned
-                .qualifier()
-                .map_or_else(String::new, |field| field.text.to_owned()),
+            qualifier: learned.qualifier().map_or_else(
+                || default_qualifier(learned.kind()).to_owned(),
+                |field| field.text.to_owned(),
+            ),
             user_id: String::new(),
         }),
         value: Some(ResourceValue {
@@ -162,7 +177,9 @@ pub fn put_request(namespace: String, phrase: String, learned: &Learned) -> PutR
 
 /// The value that the arguments describe.
 fn learned(kind: Kind, choice: String, relation: Option<Relation>) -> Result<Learned> {
-    match (Learned::of(kind.0, choice), relation) {
+    let learned =
+        Learned::of(kind.0, choice).map_err(|Invalid(why)| Failure::usage(format!("CHOICE: {why}")))?;
+    match (learned, relation) {
         (learned, None) => Ok(learned),
         (Learned::Synonym(synonym), Some(relation)) => Ok(Learned::Synonym(Synonym {
             relation: relation.into(),

@@ -49,7 +49,8 @@ impl Day {
             }
             Action::Approve { choice } => self.approve(step.ask, choice).await.map(Some),
             Action::Put { choice } => {
-                let learned = Learned::of(step.ask.kind, (*choice).into());
+                let learned = Learned::of(step.ask.kind, (*choice).into())
+                    .map_err(|emend_core::Invalid(why)| Failure::failed(why))?;
                 let mut request = put_request(NAMESPACE.into(), step.ask.phrase.into(), &learned);
                 request.on_behalf_of = "dana".into();
                 let mut client = self.context.resources().await?;

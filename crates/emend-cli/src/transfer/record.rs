@@ -1,6 +1,6 @@
 //! One row, independent of the file format.
 
-use emend_core::{Invalid, Kind, Learned, Relation};
+use emend_core::{DomainRule, Invalid, Kind, Learned, Relation};
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, TermCorrection, VerbCorrection,
@@ -8,7 +8,7 @@ use emend_proto::{
     },
     learning::v1::ImportRow,
 };
-use emend_wire::kinds::relation_number;
+use emend_wire::kinds::{domain_decision, relation_number};
 use serde::{Serialize, Serializer};
 
 use crate::view;
@@ -21,9 +21,10 @@ pub const COLUMNS: [&str; 5] = ["type", "input", "choice", "relation", "user_id"
 pub struct Record {
     /// What it teaches; its short name in files.
     pub kind: Kind,
-    /// The phrase, alias or term.
+    /// The phrase, alias, term or pattern of domains.
     pub input: String,
-    /// The verb, the entity's id, the choice never to offer, or the term that it stands for.
+    /// The verb, the entity's id, the choice never to offer, the term that it stands for, or the decision about a domain as one
+    /// word.
     pub choice: String,
     /// How a synonym is related to the term that it stands for.
     pub relation: Option<Relation>,
@@ -108,16 +109,16 @@ impl Field {
             .as_str()
         {
             "type" => Ok(Self::Type),
-            "input" | "phrase" | "alias" | "term" | "original_input" => Ok(Self::Input),
+            "input" | "phrase" | "alias" | "term" | "pattern" | "original_input" => Ok(Self::Input),
             "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice"
-            | "representative" => Ok(Self::Choice),
+            | "representative" | "decision" => Ok(Self::Choice),
             "relation" => Ok(Self::Relation),
             "system_choice" => Ok(Self::SystemChoice),
             "user_id" | "user" => Ok(Self::UserId),
             _ => Err(RowError::field(
                 name,
-                "is not known; expected type, input (or phrase, alias, term), choice (or verb, entity_id, \
-                 forbidden_choice, representative), relation, system_choice, user_id",
+                "is not known; expected type, input (or phrase, alias, term, pattern), choice (or verb, entity_id, \
+                 forbidden_choice, representative, decision), relation, system_choice, user_id",
             )),
         }
     }
@@ -156,10 +157,12 @@ impl Fields {
         if relation.is_some() && kind != Kind::Synonym {
             return Err(RowError::field("relation", "is for rows of type synonym only"));
         }
+        let choice = required("choice", choice)?;
+        Learned::of(kind, choice.clone()).map_err(|invalid| named("choice", invalid))?;
         Ok(Record {
             kind,
             input: required("input", input)?,
-            choice: required("choice", choice)?,
+            choice,
             relation,
             system_choice: system_choice.unwrap_or_default(),
             user_id: user_id.unwrap_or_default(),
@@ -204,6 +207,9 @@ impl Record {
                 phrase: input,
                 forbidden_choice: choice,
             }),
+            Kind::DomainRule => {
+                domain_decision(input, DomainRule::parse(&choice).unwrap_or(DomainRule::CLEAR))
+            }
             Kind::Synonym => Variant::Term(TermCorrection {
                 term: choice,
                 equivalents: vec![input],
@@ -234,7 +240,7 @@ impl Record {
             choice: learned.maps_to().to_owned(),
             relation: match &learned {
                 Learned::Synonym(synonym) => Some(synonym.relation),
-                Learned::Verb(_) | Learned::Entity(_) | Learned::Forbidden(_) => None,
+                _ => None,
             },
             system_choice: String::new(),
             user_id: key.user_id.clone(),

@@ -4,7 +4,7 @@ use emend_base::status::{Explained, from_item_status};
 use emend_core::Learned;
 use emend_proto::common::v1::{
     Actor, Correction, ItemStatus, Outcome, OutcomeState, Reporter, Resource, ResourceKey, ResourceValue,
-    SynonymRelation, correction::Correction as Variant,
+    SynonymRelation, TrustLevel, correction::Correction as Variant,
 };
 use serde_json::{Value, json};
 
@@ -52,7 +52,22 @@ pub fn correction(correction: Option<&Correction>) -> Value {
                 term.relation,
             ),
         }}),
+        Some(Variant::DomainBlock(of)) => json!({"domainBlock": {"pattern": of.pattern}}),
+        Some(Variant::DomainUnblock(of)) => {
+            json!({"domainUnblock": {"pattern": of.pattern, "level": trust_level(of.level)}})
+        }
+        Some(Variant::DomainClearOverride(of)) => json!({"domainClearOverride": {"pattern": of.pattern}}),
+        Some(Variant::DomainSetTrust(of)) => {
+            json!({"domainSetTrust": {"pattern": of.pattern, "level": trust_level(of.level)}})
+        }
     }
+}
+
+fn trust_level(number: i32) -> Value {
+    name(
+        TrustLevel::try_from(number).ok().map(|level| level.as_str_name()),
+        number,
+    )
 }
 
 /// A correction in short: `set up a CSA → create_isda`; several things it asserts are separated by semicolons.

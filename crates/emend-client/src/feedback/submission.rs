@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{Relation, RequestId};
+use emend_core::{DomainRule, Relation, RequestId};
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, TermCorrection,
@@ -12,7 +12,7 @@ use emend_proto::{
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
-use emend_wire::kinds::relation_number;
+use emend_wire::kinds::{domain_decision, relation_number};
 
 /// A correction to submit.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +121,18 @@ impl Submission {
         )
     }
 
+    /// What is decided about the sources that a pattern of domains covers: `example.org` with all its subdomains, or
+    /// `*.example.org` for these alone. In force at once if the caller is entitled (policy; by default reviewers). The reason is
+    /// required.
+    pub fn domain(
+        namespace: impl Into<String>,
+        pattern: impl Into<String>,
+        rule: DomainRule,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::new(namespace, domain_decision(pattern.into(), rule)).reason(reason)
+    }
+
     /// What the system chose. Applies to verb and entity corrections; others are left unchanged.
     pub fn system_choice(mut self, choice: impl Into<String>) -> Self {
         match self
@@ -131,7 +143,8 @@ impl Submission {
         {
             Some(Form::Verb(verb)) => verb.system_choice = choice.into(),
             Some(Form::Entity(entity)) => entity.system_choice = choice.into(),
-            Some(Form::PhraseMapping(_) | Form::Prohibition(_) | Form::Term(_)) | None => {}
+            // The other forms have none.
+            _ => {}
         }
         self
     }

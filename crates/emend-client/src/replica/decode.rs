@@ -74,11 +74,12 @@ pub(crate) fn decode(key: KeyParts<'_>, value: &[u8], stated: u64) -> Result<Res
             value: value.learned.kind(),
         });
     }
-    if value.normalization_version != NORMALIZATION_VERSION {
+    if value.normalization_version != kind.rules().key.normalization_version() {
         return Err(Rejection::UnknownNormalization(value.normalization_version));
     }
-    let of_value = value.learned.qualifier_of_key();
-    if of_value.map_err(|Invalid(why)| Rejection::Undecodable(why))? != key.qualifier {
+    let of_value = value.learned.qualifier_of_key().transpose();
+    let of_value = of_value.map_err(|Invalid(why)| Rejection::Undecodable(why))?;
+    if of_value.is_some_and(|qualifier| qualifier != key.qualifier) {
         return Err(Rejection::QualifierMismatch);
     }
     Ok(value)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emend_core::{Kind, Learned, Revision};
 
-use super::{publisher::Fact, synonyms::Synonyms};
+use super::{domains::DomainRules, publisher::Fact, synonyms::Synonyms};
 
 /// A learned answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,22 +26,24 @@ pub(crate) struct Entry {
     pub(crate) prohibited: Vec<Arc<str>>,
     /// What the phrase stands for, and what stands for it; `None` if nothing.
     pub(crate) synonyms: Option<Box<Synonyms>>,
+    /// What was decided about the sources of a domain of that name; `None` if nothing.
+    pub(crate) domains: Option<Box<DomainRules>>,
 }
 
 impl Entry {
-    /// The answer of that kind. Prohibitions are not answers.
+    /// The answer of that kind, if the kind has answers.
     pub(crate) fn answer(&self, kind: Kind) -> Option<&Answer> {
         match kind {
             Kind::InvocationPhrase => self.verb.as_ref(),
             Kind::EntityAlias => self.entity.as_ref(),
-            Kind::Prohibition | Kind::Synonym => None,
+            Kind::Prohibition | Kind::Synonym | Kind::DomainRule => None,
         }
     }
 
     /// Records what is now learned, or no longer, in the entry of the fact's key.
     pub(crate) fn note(&mut self, fact: &Fact<'_>) {
         let Some(value) = &fact.value else {
-            return self.forget(fact.kind, fact.qualifier);
+            return self.forget(fact);
         };
         match &value.learned {
             Learned::Verb(choice) | Learned::Entity(choice) => {
@@ -51,6 +53,10 @@ impl Entry {
             Learned::Synonym(synonym) => {
                 let synonyms = self.synonyms.get_or_insert_default();
                 synonyms.stands_for(fact.qualifier, synonym, fact.revision);
+            }
+            Learned::DomainRule(rule) => {
+                let domains = self.domains.get_or_insert_default();
+                domains.set(fact.key, Some((*rule, fact.revision)));
             }
         }
     }
@@ -64,7 +70,7 @@ impl Entry {
         match kind {
             Kind::InvocationPhrase => self.verb = answer,
             Kind::EntityAlias => self.entity = answer,
-            Kind::Prohibition | Kind::Synonym => {}
+            Kind::Prohibition | Kind::Synonym | Kind::DomainRule => {}
         }
     }
 
@@ -75,14 +81,21 @@ impl Entry {
         }
     }
 
-    /// Removes what is no longer learned. For a prohibition, `qualifier` is the choice that is no longer forbidden; for a
+    /// Removes what is no longer learned. For a prohibition, the qualifier is the choice that is no longer forbidden; for a
     /// synonym the representative.
-    fn forget(&mut self, kind: Kind, qualifier: &str) {
-        match kind {
+    fn forget(&mut self, fact: &Fact<'_>) {
+        let qualifier = fact.qualifier;
+        match fact.kind {
             Kind::InvocationPhrase => self.verb = None,
             Kind::EntityAlias => self.entity = None,
             Kind::Prohibition => self.prohibited.retain(|choice| **choice != *qualifier),
             Kind::Synonym => self.change_synonyms(|synonyms| synonyms.stands_for_no_longer(qualifier)),
+            Kind::DomainRule => {
+                if let Some(domains) = &mut self.domains {
+                    domains.set(fact.key, None);
+                }
+                self.domains.take_if(|domains| domains.is_empty());
+            }
         }
     }
 
@@ -106,7 +119,11 @@ impl Entry {
 
     /// Whether nothing is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.verb.is_none() && self.entity.is_none() && self.prohibited.is_empty() && self.synonyms.is_none()
+        self.verb.is_none()
+            && self.entity.is_none()
+            && self.prohibited.is_empty()
+            && self.synonyms.is_none()
+            && self.domains.is_none()
     }
 }
 
@@ -115,6 +132,8 @@ impl Entry {
 pub(crate) enum Found<'a> {
     /// One answer of that kind and nothing else.
     One(Kind, &'a str, Revision),
+    /// One decision about a domain and nothing else.
+    Domain(DomainRules),
     /// Everything in this entry.
     Many(&'a Entry),
 }
@@ -125,6 +144,7 @@ impl<'a> Found<'a> {
     pub(crate) fn answer(self, kind: Kind) -> Option<(&'a str, Revision)> {
         match self {
             Self::One(of, value, revision) => (of == kind).then_some((value, revision)),
+            Self::Domain(_) => None,
             Self::Many(entry) => entry.answer(kind).map(|answer| (&*answer.value, answer.revision)),
         }
     }
@@ -133,7 +153,7 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn prohibited(self) -> &'a [Arc<str>] {
         match self {
-            Self::One(..) => &[],
+            Self::One(..) | Self::Domain(_) => &[],
             Self::Many(entry) => &entry.prohibited,
         }
     }
@@ -142,8 +162,18 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn synonyms(self) -> Option<&'a Synonyms> {
         match self {
-            Self::One(..) => None,
+            Self::One(..) | Self::Domain(_) => None,
             Self::Many(entry) => entry.synonyms.as_deref(),
+        }
+    }
+
+    /// What was decided about the sources of a domain of that name.
+    #[inline]
+    pub(crate) fn domains(self) -> Option<DomainRules> {
+        match self {
+            Self::One(..) => None,
+            Self::Domain(rules) => Some(rules),
+            Self::Many(entry) => entry.domains.as_deref().copied(),
         }
     }
 
@@ -155,6 +185,10 @@ impl<'a> Found<'a> {
                 entry.set_answer(kind, value, revision);
                 entry
             }
+            Self::Domain(rules) => Entry {
+                domains: Some(Box::new(rules)),
+                ..Entry::default()
+            },
             Self::Many(entry) => entry.clone(),
         }
     }

@@ -37,11 +37,13 @@ pub(super) const INDEX_BITS: u32 = 24;
 pub(super) const REVISION_BITS: u32 = 38;
 
 impl Word {
+    pub(super) const DOMAIN: u64 = 0;
     pub(super) const VERB: u64 = 1;
     pub(super) const ENTITY: u64 = 2;
     pub(super) const MANY: u64 = 3;
 
-    /// An answer stored in the slot itself: the index of its text and its revision. `None` if either is too large.
+    /// An answer stored in the slot itself: the index of its text, or a decision about a domain packed into as many bits, and
+    /// its revision. `None` if either is too large.
     pub(super) fn one(form: u64, index: u32, revision: Revision) -> Option<Self> {
         let revision = u64::try_from(revision.0).ok()?;
         (revision >> REVISION_BITS == 0 && index >> INDEX_BITS == 0)
@@ -58,7 +60,7 @@ impl Word {
         self.0 & 3
     }
 
-    /// The index of an answer's text.
+    /// The index of an answer's text, or the packed decision about a domain.
     #[inline]
     pub(super) fn text(self) -> usize {
         (self.0 >> 2) as usize & ((1 << INDEX_BITS) - 1)

@@ -3,6 +3,7 @@
 //! Any number of threads share a [`LearnedView`]. A look-up never locks and never waits, even while updates are
 //! applied: a [`Reading`] is one published state, and the [`Publisher`] swaps in the next one as a whole.
 
+mod domains;
 mod entry;
 mod line;
 mod lookup;
@@ -19,18 +20,20 @@ use std::{fmt, ops::Deref, sync::Arc};
 use arc_swap::{ArcSwap, Cache, Guard};
 use emend_base::{Entropy, SharedClock};
 use emend_core::{
-    Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, UserId,
+    DomainRule, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
+    evidence::{self, Covering},
     lookup::{Match, resolve},
 };
 use tokio::sync::watch;
 
 pub use self::{
+    domains::{DomainDecided, SourceTrust},
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
     publisher::{Fact, Publisher},
     status::{Origin, Staleness},
     synonyms::{Expansion, StandsFor},
 };
-use self::{state::ViewState, status::ViewStatus};
+use self::{entry::Found, state::ViewState, status::ViewStatus};
 use crate::keyed_hash::KeyedHash;
 
 /// What was learned. Clones share the same view.
@@ -130,6 +133,18 @@ impl LearnedView {
         let reading = self.read();
         let expansion = reading.synonyms(key, user);
         Ok(expansion.terms().map(str::to_owned).collect())
+    }
+
+    /// How far a source is trusted, by its host as written. A host that is no domain name is invalid.
+    pub fn trust(&self, namespace: &Namespace, host: &str) -> Result<SourceTrust, Invalid> {
+        let host = evidence::host(host)?;
+        Ok(self.read().trust(namespace, &host))
+    }
+
+    /// Whether the sources of a host, as written, must not be shown. A host that is no domain name is invalid.
+    pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> Result<bool, Invalid> {
+        let host = evidence::host(host)?;
+        Ok(self.read().is_blocked(namespace, &host))
     }
 
     /// How stale the view may be.
@@ -248,8 +263,8 @@ impl Reading<'_> {
             _ => None,
         };
         let global = state.find(global_key);
-        let user_prohibited = own.map_or(&[][..], entry::Found::prohibited);
-        let global_prohibited = global.map_or(&[][..], entry::Found::prohibited);
+        let user_prohibited = own.map_or(&[][..], Found::prohibited);
+        let global_prohibited = global.map_or(&[][..], Found::prohibited);
         let as_match = |scope| {
             move |(value, revision)| Match {
                 value,
@@ -285,6 +300,39 @@ impl Reading<'_> {
             let global = namespace ^ self.hash.phrase(term);
             let own = user.map(|user| global ^ user);
             [own, Some(global)].map(|key| key.and_then(|key| state.find(key)?.synonyms()))
+        })
+    }
+}
+
+impl Reading<'_> {
+    /// How far a source is trusted, by its host in the form of [`evidence::host`].
+    pub fn trust(&self, namespace: &Namespace, host: &str) -> SourceTrust {
+        self.decided(namespace, host)
+            .map_or_else(SourceTrust::default, |(covering, (rule, revision))| {
+                SourceTrust::by(covering.pattern(), rule, revision)
+            })
+    }
+
+    /// Whether the sources of a host, in the form of [`evidence::host`], must not be shown. Looks up each name above the host
+    /// once, however many rules there are.
+    #[inline]
+    pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> bool {
+        let decided = self.decided(namespace, host);
+        decided.is_some_and(|(_, (rule, _))| rule.trust() == TrustLevel::Blocked)
+    }
+
+    #[inline]
+    fn decided<'h>(
+        &self,
+        namespace: &Namespace,
+        host: &'h str,
+    ) -> Option<(Covering<'h>, (DomainRule, Revision))> {
+        let state = &*self.state;
+        let namespace = self.hash.namespace(namespace.as_str());
+        evidence::deciding(host, |name| {
+            state
+                .find(namespace ^ self.hash.phrase(name))
+                .and_then(Found::domains)
         })
     }
 }

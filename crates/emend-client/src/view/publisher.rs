@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use emend_core::{Kind, ResourceValue, Revision};
+use emend_core::{Kind, ResourceValue, Revision, evidence::Covering};
 
 use super::{
     LearnedView,
@@ -26,7 +26,8 @@ pub struct Fact<'a> {
     pub kind: Kind,
     /// The normalised key.
     pub key: &'a str,
-    /// The forbidden choice of a prohibition, the representative of a synonym; empty otherwise.
+    /// The forbidden choice of a prohibition, the representative of a synonym, the layer of a decision about a domain; empty
+    /// otherwise.
     pub qualifier: &'a str,
     /// The user whose own it is; empty for everybody's.
     pub user_id: &'a str,
@@ -38,10 +39,13 @@ pub struct Fact<'a> {
 
 impl Fact<'_> {
     /// Passes to `change` each entry that the fact belongs to, by the hash of its key, and how it is noted there: a synonym
-    /// also in the entry of its representative.
+    /// also in the entry of its representative, a decision about a domain in that of the pattern's name.
     fn for_each_entry(&self, hash: &KeyedHash, mut change: impl FnMut(u128, fn(&mut Entry, &Self))) {
-        let key = hash.entry(self.namespace, self.user_id, self.key);
-        change(key, Entry::note);
+        let key = match self.kind {
+            Kind::DomainRule => Covering::of(self.key).name,
+            _ => self.key,
+        };
+        change(hash.entry(self.namespace, self.user_id, key), Entry::note);
         if self.kind == Kind::Synonym {
             let representative = hash.entry(self.namespace, self.user_id, self.qualifier);
             change(representative, Entry::note_in_set);

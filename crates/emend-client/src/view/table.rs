@@ -1,8 +1,8 @@
 //! The flat table that look-ups read: a look-up goes to memory once, for one cache line.
 //!
 //! A line holds four slots. Each has half of its key's 128-bit keyed hash (the other half selected the line) and a word
-//! with the single answer that most phrases have. Entries with more (a verb and an entity, or prohibitions) are stored
-//! separately. Texts of answers are shared: thousands of phrases mean one verb. The slots of a line are compared
+//! with the single answer that most phrases have, or the single decision about a domain. Entries with more (a verb and an
+//! entity, or prohibitions) are stored separately. Texts of answers are shared: thousands of phrases mean one verb. The slots of a line are compared
 //! without branches, because a mispredicted branch would discard the look-ups begun speculatively behind it, which
 //! costs more than the comparisons. What does not fit in a full line goes to the next, and a removal moves it back
 //! (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear probing with buckets, Algorithm R), so there are no
@@ -17,6 +17,7 @@ use emend_core::Kind;
 use hashbrown::HashTable;
 
 use super::{
+    domains,
     entry::{Answer, Entry, Found},
     line::{Line, SLOTS, Word, halves},
 };
@@ -207,6 +208,7 @@ impl Table {
         match word.form() {
             Word::VERB => one(Kind::InvocationPhrase),
             Word::ENTITY => one(Kind::EntityAlias),
+            Word::DOMAIN => domains::unpacked(word.text(), word.revision()).map(Found::Domain),
             _ => self.entries[word.entry()].as_ref().map(Found::Many),
         }
     }
@@ -218,17 +220,31 @@ impl Table {
                 entity: None,
                 prohibited,
                 synonyms: None,
-            } if prohibited.is_empty() => Some((Word::VERB, answer)),
+                domains: None,
+            } if prohibited.is_empty() => self.answer_word(Word::VERB, answer, texts),
             Entry {
                 verb: None,
                 entity: Some(answer),
                 prohibited,
                 synonyms: None,
-            } if prohibited.is_empty() => Some((Word::ENTITY, answer)),
+                domains: None,
+            } if prohibited.is_empty() => self.answer_word(Word::ENTITY, answer, texts),
+            Entry {
+                verb: None,
+                entity: None,
+                prohibited,
+                synonyms: None,
+                domains: Some(rules),
+            } if prohibited.is_empty() => {
+                domains::packed(rules).and_then(|(index, revision)| Word::one(Word::DOMAIN, index, revision))
+            }
             _ => None,
         };
-        one.and_then(|(form, Answer { value, revision })| Word::one(form, self.text(value, texts), *revision))
-            .unwrap_or_else(|| Word::many(self.keep(entry.clone())))
+        one.unwrap_or_else(|| Word::many(self.keep(entry.clone())))
+    }
+
+    fn answer_word(&mut self, form: u64, answer: &Answer, texts: &mut TextIndex) -> Option<Word> {
+        Word::one(form, self.text(&answer.value, texts), answer.revision)
     }
 
     fn text(&mut self, value: &Arc<str>, known: &mut TextIndex) -> u32 {

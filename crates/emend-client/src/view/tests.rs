@@ -23,7 +23,7 @@ fn fact<'a>(key: &'a str, kind: Kind, user_id: &'a str, value: &'a str, revision
         revision: Revision(revision),
         value: Some(Cow::Owned(ResourceValue::new(
             key,
-            Learned::of(kind, value.to_owned()),
+            Learned::of(kind, value.to_owned()).unwrap(),
         ))),
     }
 }

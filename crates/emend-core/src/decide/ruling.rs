@@ -22,7 +22,11 @@ pub(super) fn happen(
     event: &Event,
 ) -> Result<(), Refusal> {
     let is_high_risk = (rules.is_high_risk)(evaluation.state.key.key.as_str());
-    evaluation.risk = if is_high_risk { RiskLevel::High } else { RiskLevel::Low };
+    evaluation.risk = if is_high_risk {
+        RiskLevel::High
+    } else {
+        RiskLevel::Low
+    };
     evaluation.threshold = 0;
     match event {
         Event::Recorded {
@@ -273,26 +277,30 @@ fn revert(
 ) -> Result<(), Refusal> {
     review::check_kind(evaluation, restore)?;
     let effective: Vec<CandidateId> = evaluation.state.effective().iter().map(|of| of.id).collect();
-    let brought = effective
-        .iter()
-        .position(|id| evaluation.state.candidate(*id).is_some_and(|of| of.applied_revision == revision));
+    let brought = effective.iter().position(|id| {
+        evaluation
+            .state
+            .candidate(*id)
+            .is_some_and(|of| of.applied_revision == revision)
+    });
     if restore.is_some() {
         review::check_room(evaluation)?;
     }
     evaluation.cause = Cause::Revert;
-    match brought {
-        Some(place) => {
-            for &id in &effective[..=place] {
-                review::note(evaluation, id, Some(reason));
-                set_taken_back(evaluation, id, TakenBack::Reverted);
-            }
+    if let Some(place) = brought {
+        for &id in &effective[..=place] {
+            review::note(evaluation, id, Some(reason));
+            set_taken_back(evaluation, id, TakenBack::Reverted);
         }
-        None => {
-            let display = evaluation.state.resource.as_ref().map(|of| of.value.display.clone());
-            let nothing = || ResourceValue::new(display.unwrap_or_default(), (rules.nothing)());
-            let value = restore.cloned().unwrap_or_else(nothing);
-            write(evaluation, &value, Origin::Operator, Some(reason));
-        }
+    } else {
+        let display = evaluation
+            .state
+            .resource
+            .as_ref()
+            .map(|of| of.value.display.clone());
+        let nothing = || ResourceValue::new(display.unwrap_or_default(), (rules.nothing)());
+        let value = restore.cloned().unwrap_or_else(nothing);
+        write(evaluation, &value, Origin::Operator, Some(reason));
     }
     Ok(())
 }

@@ -96,7 +96,9 @@ impl Scenario {
             ballot: ballot.clone(),
             value: self.value(choice),
             origin: Origin::Votes,
-            personal_data: false, sender: Roles::default(), retracted_by: None,
+            personal_data: false,
+            sender: Roles::default(),
+            retracted_by: None,
         };
         let decision = self.event(&event).unwrap();
         (ballot, decision.outcome.unwrap())

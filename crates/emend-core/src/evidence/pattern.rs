@@ -136,7 +136,9 @@ fn normalized(name: &str) -> Result<String, Invalid> {
         })?;
     let last = ascii.rsplit('.').next().unwrap_or_default();
     if last.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Invalid::new(format!("must be a domain name, not an address: {name:?}")));
+        return Err(Invalid::new(format!(
+            "must be a domain name, not an address: {name:?}"
+        )));
     }
     Ok(ascii.into_owned())
 }
@@ -170,9 +172,28 @@ mod tests {
     #[test]
     fn what_is_no_domain_is_refused() {
         for raw in [
-            "", " ", "*", "**", "*.", "*.*", "*.*.org", "a.*.org", "?.com", "exam*ple.org", "https://example.org",
-            "example.org:443", "example.org/path", "a..org", ".example.org", "example.org..", "1.2.3.4", "[::1]",
-            "user@example.org", "a b.org", "example.org?", "a\u{0}.org",
+            "",
+            " ",
+            "*",
+            "**",
+            "*.",
+            "*.*",
+            "*.*.org",
+            "a.*.org",
+            "?.com",
+            "exam*ple.org",
+            "https://example.org",
+            "example.org:443",
+            "example.org/path",
+            "a..org",
+            ".example.org",
+            "example.org..",
+            "1.2.3.4",
+            "[::1]",
+            "user@example.org",
+            "a b.org",
+            "example.org?",
+            "a\u{0}.org",
         ] {
             assert!(DomainPattern::parse(raw).is_err(), "{raw:?}");
         }
@@ -183,7 +204,10 @@ mod tests {
 
     #[test]
     fn a_bare_domain_covers_itself_and_a_wildcard_only_what_is_below() {
-        let (bare, below) = (DomainPattern::parse("example.org").unwrap(), DomainPattern::parse("*.example.org").unwrap());
+        let (bare, below) = (
+            DomainPattern::parse("example.org").unwrap(),
+            DomainPattern::parse("*.example.org").unwrap(),
+        );
         for (host, by_bare, by_wildcard) in [
             ("example.org", true, false),
             ("www.example.org", true, true),
@@ -191,7 +215,11 @@ mod tests {
             ("badexample.org", false, false),
             ("org", false, false),
         ] {
-            assert_eq!((bare.covers(host), below.covers(host)), (by_bare, by_wildcard), "{host}");
+            assert_eq!(
+                (bare.covers(host), below.covers(host)),
+                (by_bare, by_wildcard),
+                "{host}"
+            );
         }
     }
 
@@ -218,7 +246,10 @@ mod tests {
 
     #[test]
     fn suffixes_go_from_the_host_to_the_top() {
-        assert_eq!(suffixes("a.b.org").collect::<Vec<_>>(), ["a.b.org", "b.org", "org"]);
+        assert_eq!(
+            suffixes("a.b.org").collect::<Vec<_>>(),
+            ["a.b.org", "b.org", "org"]
+        );
     }
 
     proptest! {

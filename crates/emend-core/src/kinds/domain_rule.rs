@@ -17,7 +17,7 @@ pub const HUMAN: &str = "human";
 pub struct DomainRule {
     /// What was decided.
     pub decision: DomainDecision,
-    /// How far they are trusted: always given with SET_TRUST, perhaps with UNBLOCK, never otherwise. Never BLOCKED.
+    /// How far they are trusted: always given with `SetTrust`, perhaps with `Unblock`, never otherwise. Never `Blocked`.
     pub level: Option<TrustLevel>,
 }
 
@@ -50,7 +50,13 @@ impl DomainDecision {
 }
 
 impl DomainRule {
-    /// A decision with its level. SET_TRUST needs one, UNBLOCK may have one, the others have none; BLOCKED is none.
+    /// No rule: the default applies.
+    pub const CLEAR: Self = Self {
+        decision: DomainDecision::Clear,
+        level: None,
+    };
+
+    /// A decision with its level. `SetTrust` needs one, `Unblock` may have one, the others have none; `Blocked` is none.
     pub fn new(decision: DomainDecision, level: Option<TrustLevel>) -> Result<Self, Invalid> {
         use DomainDecision::{Block, Clear, SetTrust, Unblock};
         match (decision, level) {
@@ -77,7 +83,9 @@ impl DomainRule {
         };
         let level = level.map(TrustLevel::parse).transpose();
         let level = level.map_err(|Invalid(why)| {
-            Invalid::new(format!("must be block, unblock, unblock:LEVEL, clear or a level; a level {why}"))
+            Invalid::new(format!(
+                "must be block, unblock, unblock:LEVEL, clear or a level; a level {why}"
+            ))
         })?;
         Self::new(decision, level)
     }
@@ -110,14 +118,11 @@ pub(super) const RULES: KindRules = KindRules {
         nothing,
         is_high_risk,
     }),
+    parse: |word| DomainRule::parse(&word).map(Learned::DomainRule),
     allows,
     is_answer: false,
     arrow: '⊢',
 };
-
-pub(super) fn learned(choice: String) -> Result<Learned, Invalid> {
-    DomainRule::parse(&choice).map(Learned::DomainRule)
-}
 
 pub(super) fn fields(rule: &DomainRule) -> Vec<Field<'_>> {
     vec![
@@ -143,6 +148,10 @@ pub(super) fn maps_to(rule: &DomainRule) -> &str {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the same signature for all kinds"
+)]
 pub(super) fn describe(pattern: &str, rule: &DomainRule) -> String {
     match (rule.decision, rule.level) {
         (DomainDecision::Block, _) => format!("“{pattern}” is blocked"),
@@ -171,9 +180,9 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
             decision: DomainDecision::Unblock,
             level: None,
         } => {
-            let before = rules.take_while(|rule| rule.decision != DomainDecision::Clear);
+            let mut before = rules.take_while(|rule| rule.decision != DomainDecision::Clear);
             Some(Learned::DomainRule(DomainRule {
-                level: before.filter_map(|rule| rule.level).next(),
+                level: before.find_map(|rule| rule.level),
                 ..newest
             }))
         }
@@ -182,10 +191,7 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
 }
 
 fn nothing() -> Learned {
-    Learned::DomainRule(DomainRule {
-        decision: DomainDecision::Clear,
-        level: None,
-    })
+    Learned::DomainRule(DomainRule::CLEAR)
 }
 
 /// Who has a name below a private suffix is not who owns the suffix: a person decides about all of them.
@@ -208,8 +214,10 @@ mod tests {
     use super::*;
 
     fn applies(newest_first: &[&str]) -> Option<String> {
-        let rulings: Vec<Learned> =
-            newest_first.iter().map(|word| learned((*word).to_owned()).unwrap()).collect();
+        let rulings: Vec<Learned> = newest_first
+            .iter()
+            .map(|word| Learned::DomainRule(DomainRule::parse(word).unwrap()))
+            .collect();
         let rulings: Vec<&Learned> = rulings.iter().collect();
         in_force(&rulings).map(|learned| learned.maps_to().to_owned())
     }
@@ -240,7 +248,15 @@ mod tests {
                 }
             }
         }
-        for word in ["", "blocked", "unblock:", "unblock:blocked", "block:low", "set_trust", "hide"] {
+        for word in [
+            "",
+            "blocked",
+            "unblock:",
+            "unblock:blocked",
+            "block:low",
+            "set_trust",
+            "hide",
+        ] {
             assert!(DomainRule::parse(word).is_err(), "{word}");
         }
     }

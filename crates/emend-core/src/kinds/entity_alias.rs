@@ -1,7 +1,7 @@
 //! A name people use and the entity it means. Decided by votes; the entities proposed for one alias are rivals.
 
-use super::{Field, Form, KindRules, Learned, Rule, any_key};
-use crate::{policy::RiskLevel, violation::Invalid};
+use super::{Field, Form, KindRules, Learned, Rule};
+use crate::policy::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "entity_alias",
@@ -14,14 +14,11 @@ pub(super) const RULES: KindRules = KindRules {
     rule: Rule::Votes {
         default_risk: RiskLevel::Low,
     },
-    allows: any_key,
+    parse: |choice| Ok(Learned::Entity(choice)),
+    allows: |_, _| Ok(()),
     is_answer: true,
     arrow: '→',
 };
-
-pub(super) fn learned(entity: String) -> Result<Learned, Invalid> {
-    Ok(Learned::Entity(entity))
-}
 
 pub(super) fn fields(entity: &str) -> Vec<Field<'_>> {
     vec![Field::distinguishing("entity_id", entity)]

@@ -2,7 +2,7 @@
 
 use crate::{
     evidence::DomainPattern,
-    normalize::{MAX_KEY_CHARS, NormalizedKey, compose, is_default_ignorable},
+    normalize::{MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable},
     violation::{Invalid, bounded_text},
 };
 
@@ -22,6 +22,14 @@ pub enum Form {
 }
 
 impl Form {
+    /// The version of the normalisation that makes texts in this form; 0 where it is no phrase.
+    pub const fn normalization_version(self) -> u32 {
+        match self {
+            Self::Phrase => NORMALIZATION_VERSION,
+            Self::Choice | Self::Domain | Self::Exact | Self::OneOf(_) => 0,
+        }
+    }
+
     /// The text in this form: equal for all spellings that are one.
     pub fn parse(self, raw: &str) -> Result<String, Invalid> {
         match self {
@@ -32,9 +40,9 @@ impl Form {
             Self::OneOf(names) => {
                 let sought = raw.trim().to_ascii_lowercase();
                 let found = names.iter().find(|name| **name == sought);
-                found.map(|name| (*name).to_owned()).ok_or_else(|| {
-                    Invalid::new(format!("must be one of {}, is {raw:?}", names.join(", ")))
-                })
+                found
+                    .map(|name| (*name).to_owned())
+                    .ok_or_else(|| Invalid::new(format!("must be one of {}, is {raw:?}", names.join(", "))))
             }
         }
     }

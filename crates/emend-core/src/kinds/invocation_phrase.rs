@@ -1,7 +1,7 @@
 //! A phrase and the verb it invokes. Decided by votes; the verbs proposed for one phrase are rivals.
 
-use super::{Field, Form, KindRules, Learned, Rule, any_key};
-use crate::{policy::RiskLevel, violation::Invalid};
+use super::{Field, Form, KindRules, Learned, Rule};
+use crate::policy::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "invocation_phrase",
@@ -14,14 +14,11 @@ pub(super) const RULES: KindRules = KindRules {
     rule: Rule::Votes {
         default_risk: RiskLevel::Medium,
     },
-    allows: any_key,
+    parse: |choice| Ok(Learned::Verb(choice)),
+    allows: |_, _| Ok(()),
     is_answer: true,
     arrow: '→',
 };
-
-pub(super) fn learned(verb: String) -> Result<Learned, Invalid> {
-    Ok(Learned::Verb(verb))
-}
 
 pub(super) fn fields(verb: &str) -> Vec<Field<'_>> {
     vec![Field::distinguishing("verb", verb)]

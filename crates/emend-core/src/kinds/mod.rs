@@ -37,6 +37,8 @@ pub struct KindRules {
     pub qualifier: Option<Qualifier>,
     /// How it is decided what is learned.
     pub rule: Rule,
+    /// The usual meaning of a choice: what a key maps to, as one word of a file or command line.
+    pub parse: fn(String) -> Result<Learned, Invalid>,
     /// Whether new decisions may name a key and qualifier, which are in their forms.
     pub allows: fn(&str, &str) -> Result<(), Invalid>,
     /// Whether a phrase is resolved to what is learned.
@@ -66,11 +68,6 @@ pub struct RulingRules {
     pub nothing: fn() -> Learned,
     /// Whether only a person may put a ruling on this key into force, whoever sent it.
     pub is_high_risk: fn(&str) -> bool,
-}
-
-/// Any key that has its form.
-fn any_key(_: &str, _: &str) -> Result<(), Invalid> {
-    Ok(())
 }
 
 /// What distinguishes resources of one kind with the same key.
@@ -114,7 +111,7 @@ impl<'a> Field<'a> {
 }
 
 /// Declares the kinds: for each its name, what is learned, and its module. The module holds the kind's `RULES` and, for
-/// what is learned, `learned` (the usual value of a choice, if it is one), `fields`, `maps_to` and `describe`.
+/// what is learned, `fields`, `maps_to` and `describe`.
 macro_rules! kinds {
     ($($(#[$of_kind:meta])+ $kind:ident: $(#[$of_learned:meta])+ $learned:ident($content:ty) in $module:ident;)+) => {
         /// What a resource is about.
@@ -151,9 +148,7 @@ macro_rules! kinds {
 
             /// The usual meaning of `choice` for that kind.
             pub fn of(kind: Kind, choice: String) -> Result<Self, Invalid> {
-                match kind {
-                    $(Kind::$kind => $module::learned(choice),)+
-                }
+                (kind.rules().parse)(choice)
             }
 
             /// All fields, in the order of their numbers on the wire.
@@ -315,7 +310,11 @@ mod tests {
     #[test]
     fn a_value_says_the_qualifier_of_its_key() {
         for kind in Kind::ALL {
-            let choice = if kind == Kind::DomainRule { "block" } else { "delete_fund" };
+            let choice = if kind == Kind::DomainRule {
+                "block"
+            } else {
+                "delete_fund"
+            };
             let learned = Learned::of(kind, choice.to_owned()).unwrap();
             assert_eq!(learned.kind(), kind);
             let of_value = learned.qualifier_of_key().map(Result::unwrap);
@@ -343,7 +342,8 @@ mod tests {
             synonym(Relation::OneWay, "board")
         );
         for kind in [Kind::InvocationPhrase, Kind::EntityAlias, Kind::Prohibition] {
-            let [one, other] = ["a", "b"].map(|choice| Learned::of(kind, choice.to_owned()).unwrap().canonical());
+            let [one, other] =
+                ["a", "b"].map(|choice| Learned::of(kind, choice.to_owned()).unwrap().canonical());
             assert_ne!(one, other, "{kind}");
         }
     }

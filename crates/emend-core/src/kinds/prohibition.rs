@@ -1,8 +1,8 @@
 //! A choice that must never be offered for a phrase. Decided by votes; the choice is the key's qualifier, so there are
 //! no rivals.
 
-use super::{Field, Form, KindRules, Learned, Qualifier, Rule, any_key};
-use crate::{policy::RiskLevel, violation::Invalid};
+use super::{Field, Form, KindRules, Learned, Qualifier, Rule};
+use crate::policy::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "prohibition",
@@ -19,14 +19,11 @@ pub(super) const RULES: KindRules = KindRules {
     rule: Rule::Votes {
         default_risk: RiskLevel::Medium,
     },
-    allows: any_key,
+    parse: |choice| Ok(Learned::Forbidden(choice)),
+    allows: |_, _| Ok(()),
     is_answer: false,
     arrow: '↛',
 };
-
-pub(super) fn learned(choice: String) -> Result<Learned, Invalid> {
-    Ok(Learned::Forbidden(choice))
-}
 
 pub(super) fn fields(choice: &str) -> Vec<Field<'_>> {
     vec![Field::distinguishing("forbidden_choice", choice)]

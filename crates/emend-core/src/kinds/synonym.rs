@@ -3,7 +3,7 @@
 //!
 //! The terms that stand for one representative are its set. Nothing is joined beyond it: one pair never merges two sets.
 
-use super::{Field, Form, KindRules, Learned, Qualifier, Rule, any_key};
+use super::{Field, Form, KindRules, Learned, Qualifier, Rule};
 use crate::{policy::RiskLevel, violation::Invalid};
 
 /// A term's representative and how the two are related.
@@ -65,17 +65,16 @@ pub(super) const RULES: KindRules = KindRules {
     rule: Rule::Votes {
         default_risk: RiskLevel::Medium,
     },
-    allows: any_key,
+    parse: |representative| {
+        Ok(Learned::Synonym(Synonym {
+            relation: Relation::default(),
+            representative,
+        }))
+    },
+    allows: |_, _| Ok(()),
     is_answer: false,
     arrow: '≈',
 };
-
-pub(super) fn learned(representative: String) -> Result<Learned, Invalid> {
-    Ok(Learned::Synonym(Synonym {
-        relation: Relation::default(),
-        representative,
-    }))
-}
 
 pub(super) fn fields(synonym: &Synonym) -> Vec<Field<'_>> {
     vec![

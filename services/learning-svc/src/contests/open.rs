@@ -12,9 +12,9 @@ use std::{
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballots, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
-    Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES, decide,
-    decide::Cause, policy::MAX_SCOPES,
+    AcceptOrder, Ballots, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind,
+    OperationId, Outcome, Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision,
+    contest::MAX_CANDIDATES, decide, decide::Cause, policy::MAX_SCOPES,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::StoreError;

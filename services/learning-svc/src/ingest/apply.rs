@@ -373,7 +373,11 @@ impl Group {
         };
         let without_effect = |state, reason| {
             let risk = policy.risk_for(effect.key.user.is_some());
-            let threshold = if is_by_votes { policy.threshold_for(risk) } else { 0 };
+            let threshold = if is_by_votes {
+                policy.threshold_for(risk)
+            } else {
+                0
+            };
             Outcome::without_effect(state, reason, candidate, &effect.value, risk, threshold, self.now)
         };
         if self.of_erased.contains(&event.feedback) {

@@ -8,8 +8,8 @@ use emend_base::{
     traceparent::Traceparent,
 };
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Namespace, ReporterId, Roles,
-    Scope, Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
+    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Namespace, ReporterId, Roles, Scope,
+    Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::Access;

@@ -146,14 +146,24 @@ fn check_rule(kind: Kind, fields: &[&str], violations: &mut Violations) {
     let is_by_votes = matches!(kind.rules().rule, Rule::Votes { .. });
     for &field in fields {
         match field {
-            "risk_level" | "threshold" | "counting" | "half_life" | "max_derived_voters"
+            "risk_level"
+            | "threshold"
+            | "counting"
+            | "half_life"
+            | "max_derived_voters"
             | "max_counted_feedback"
                 if !is_by_votes =>
             {
-                violations.add(field, format!("is for kinds decided by votes; {kind} is decided by rulings"));
+                violations.add(
+                    field,
+                    format!("is for kinds decided by votes; {kind} is decided by rulings"),
+                );
             }
             "entitled_role" if is_by_votes => {
-                violations.add(field, format!("is for kinds decided by rulings; {kind} is decided by votes"));
+                violations.add(
+                    field,
+                    format!("is for kinds decided by rulings; {kind} is decided by votes"),
+                );
             }
             _ => {}
         }

@@ -105,9 +105,14 @@ pub fn taken_back(taken_back: TakenBack) -> i32 {
 
 /// What that number says.
 pub fn parse_taken_back(number: i32) -> Option<TakenBack> {
-    [TakenBack::No, TakenBack::Unentitled, TakenBack::Entitled, TakenBack::Reverted]
-        .into_iter()
-        .find(|&known| taken_back(known) == number)
+    [
+        TakenBack::No,
+        TakenBack::Unentitled,
+        TakenBack::Entitled,
+        TakenBack::Reverted,
+    ]
+    .into_iter()
+    .find(|&known| taken_back(known) == number)
 }
 
 /// The number of a role.
@@ -163,7 +168,14 @@ mod tests {
         for number in 1..=4 {
             assert_eq!(parse_role(number).map(role), Some(number));
         }
-        for name in ["", "REVERTED", "DELETED", "PERSONAL_DATA", "NOT_ENTITLED", "FROZEN"] {
+        for name in [
+            "",
+            "REVERTED",
+            "DELETED",
+            "PERSONAL_DATA",
+            "NOT_ENTITLED",
+            "FROZEN",
+        ] {
             assert_eq!(parse_hold(name).map(hold), Some(name));
         }
         for name in ["", "RIVALS", "RETRACTED"] {

@@ -76,7 +76,10 @@ impl At<'_> {
 
     /// Roles joined by commas.
     pub(crate) fn roles(self, column: &'static str, joined: &str) -> Result<Roles, StoreError> {
-        self.parse(column, Roles::parse(joined.split(',').filter(|name| !name.is_empty())))
+        self.parse(
+            column,
+            Roles::parse(joined.split(',').filter(|name| !name.is_empty())),
+        )
     }
 
     pub(crate) fn uuid(self, column: &'static str, bytes: &[u8]) -> Result<Uuid, StoreError> {

@@ -160,7 +160,7 @@ pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{Kind, Namespace, OperationId, Revision, Status};
+    use emend_core::{Key, Kind, Namespace, OperationId, Revision, Status, kinds::Form};
     use sqlx::{AssertSqlSafe, QueryBuilder};
 
     use super::*;
@@ -199,7 +199,7 @@ mod tests {
             kind: None,
             operation: None,
         };
-        let key = Some("jd".to_owned());
+        let keys = vec![Key::parse(Form::Phrase, "jd").unwrap()];
         let operation = Some(OperationId(uuid::Uuid::from_u128(1)));
         let kind = Some(Kind::EntityAlias);
         for (filter, index) in [
@@ -214,7 +214,7 @@ mod tests {
             (
                 RevisionFilter {
                     kind,
-                    key,
+                    keys,
                     ..all.clone()
                 },
                 "c USING INDEX contests_by_key",

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use emend_base::{Clock as _, Entropy, Error, ManualClock};
 use emend_core::{
     AcceptOrder, Caller, CandidateId, Correction, EventId, FeedbackId, Namespace, Reporter, ResourceKey,
-    ResourceValue, Revision, UserId, correction::Form,
+    ResourceValue, Revision, Roles, UserId, correction::Form,
 };
 use emend_proto::common::v1 as pb;
 use emend_serve::auth::Access;
@@ -127,6 +127,7 @@ impl World {
                 reason: "because".to_owned(),
                 context: BTreeMap::from([("topic".to_owned(), "funds".to_owned())]),
                 effects: correction.effects(&namespace(), user),
+                sender: Roles::default(),
                 received_at: self.clock.now(),
                 erased: None,
             })),
@@ -160,6 +161,7 @@ impl World {
             what: FeedbackChange::Retracted {
                 caller: Caller::parse("backend").unwrap(),
                 at: self.clock.now(),
+                sender: Roles::default(),
             },
             ..of.clone()
         }

@@ -178,7 +178,10 @@ both_databases! {
                         correction: Some(Correction {
                             correction: Some(Form::Verb(VerbCorrection::default())),
                         }),
-                        received_at: bad_time, erased_voter: None, })),
+                        received_at: bad_time,
+                        erased_voter: None,
+                        sender_roles: vec!["NOT OK".into()],
+                    })),
                     ..Event::default()
                 },
                 vec![
@@ -196,6 +199,7 @@ both_databases! {
                     "recorded.reporter.id",
                     "recorded.reporter.session_id",
                     "recorded.scope",
+                    "recorded.sender_roles",
                 ],
             ),
             (
@@ -258,10 +262,11 @@ both_databases! {
                         // It is not stored there, so its length does not matter.
                         reason: long(2_001),
                         retracted_at: bad_time,
+                        sender_roles: vec!["a".into(); 17],
                     })),
                     ..good.clone()
                 },
-                vec!["retracted.caller", "retracted.retracted_at"],
+                vec!["retracted.caller", "retracted.retracted_at", "retracted.sender_roles"],
             ),
             (
                 Event {

@@ -10,7 +10,9 @@ fn personal_data_awaits_review_at_once() {
         value: scenario.value("a"),
         ballot,
         origin: Origin::Votes,
-        personal_data: true, sender: Roles::default(), retracted_by: None,
+        personal_data: true,
+        sender: Roles::default(),
+        retracted_by: None,
     };
     let outcome = scenario.event(&event).unwrap().outcome.unwrap();
     assert_eq!(

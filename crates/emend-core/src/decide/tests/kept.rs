@@ -82,11 +82,16 @@ fn event_of(step: &Step, scenario: &mut Scenario, live: &mut Vec<Ballot>) -> Opt
                 value: value(scenario, choice),
                 ballot,
                 origin: Origin::Votes,
-                personal_data, sender: Roles::default(), retracted_by: None,
+                personal_data,
+                sender: Roles::default(),
+                retracted_by: None,
             }
         }
         Step::Retract(_) if live.is_empty() => return None,
-        Step::Retract(which) => Event::Retracted { ballot: live.swap_remove(which % live.len()), sender: Roles::default() },
+        Step::Retract(which) => Event::Retracted {
+            ballot: live.swap_remove(which % live.len()),
+            sender: Roles::default(),
+        },
         Step::Policy {
             occurrences,
             threshold,
@@ -130,7 +135,9 @@ fn event_of(step: &Step, scenario: &mut Scenario, live: &mut Vec<Ballot>) -> Opt
             reason: None,
         },
         Step::Delete => Event::Delete { reason: None },
-        Step::Revert(choice) => Event::Revert { revision: Revision::default(), restore: choice.map(|choice| value(scenario, choice)),
+        Step::Revert(choice) => Event::Revert {
+            revision: Revision::default(),
+            restore: choice.map(|choice| value(scenario, choice)),
             reason: "wrong".to_owned(),
         },
         Step::Wait(hours) => {

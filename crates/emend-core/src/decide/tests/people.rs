@@ -38,7 +38,12 @@ fn a_pinned_value_is_not_withdrawn_by_retraction() {
             reason: None,
         })
         .unwrap();
-    scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap();
+    scenario
+        .event(&Event::Retracted {
+            ballot,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!(scenario.applied(), Some("a"));
 }
 
@@ -149,7 +154,9 @@ fn a_reverted_value_is_held_whatever_arrives_late() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
     scenario.votes(0..3, "a");
     scenario
-        .event(&Event::Revert { revision: Revision::default(), restore: None,
+        .event(&Event::Revert {
+            revision: Revision::default(),
+            restore: None,
             reason: "wrong".into(),
         })
         .unwrap();
@@ -181,7 +188,9 @@ fn reverting_restores_what_was_there_before() {
     assert_eq!(scenario.applied(), Some("b"));
     let restore = Some(scenario.value("a"));
     let decision = scenario
-        .event(&Event::Revert { revision: Revision::default(), restore,
+        .event(&Event::Revert {
+            revision: Revision::default(),
+            restore,
             reason: "wrong".into(),
         })
         .unwrap();

@@ -37,7 +37,10 @@ impl Rulings {
     }
 
     fn value(word: &str) -> ResourceValue {
-        ResourceValue::new("Example.org", Learned::of(Kind::DomainRule, word.to_owned()).unwrap())
+        ResourceValue::new(
+            "Example.org",
+            Learned::of(Kind::DomainRule, word.to_owned()).unwrap(),
+        )
     }
 
     fn id(&self, order: i64) -> CandidateId {
@@ -132,7 +135,10 @@ impl Rulings {
     }
 
     fn applies(&self) -> Option<&str> {
-        self.state.resource.as_ref().map(|current| current.value.learned.maps_to())
+        self.state
+            .resource
+            .as_ref()
+            .map(|current| current.value.learned.maps_to())
     }
 
     fn status(&self, order: i64) -> (Status, Option<Reason>) {
@@ -164,7 +170,10 @@ fn a_ruling_that_arrives_late_stays_behind_the_newer_one() {
     let mut rulings = Rulings::new();
     rulings.rule(5, "block", REVIEWER);
     let late = rulings.rule(3, "academic", REVIEWER);
-    assert_eq!((late.state, late.reason), (OutcomeState::NoEffect, Some(Reason::NewerRuling)));
+    assert_eq!(
+        (late.state, late.reason),
+        (OutcomeState::NoEffect, Some(Reason::NewerRuling))
+    );
     assert_eq!(rulings.applies(), Some("block"));
     // The level of an unblock comes from what was said before it, whenever that arrived.
     rulings.rule(6, "unblock", REVIEWER);
@@ -177,7 +186,10 @@ fn a_ruling_that_arrives_late_stays_behind_the_newer_one() {
 fn who_is_not_entitled_waits_for_a_person() {
     let mut rulings = Rulings::new();
     let waits = rulings.rule(1, "block", REPORTER);
-    assert_eq!((waits.state, waits.reason), (OutcomeState::AwaitingReview, Some(Reason::NotEntitled)));
+    assert_eq!(
+        (waits.state, waits.reason),
+        (OutcomeState::AwaitingReview, Some(Reason::NotEntitled))
+    );
     assert_eq!(rulings.applies(), None);
     rulings.approve(1).unwrap();
     assert_eq!(rulings.applies(), Some("block"));
@@ -193,7 +205,11 @@ fn who_is_entitled_is_said_by_the_policy_of_the_time() {
     assert_eq!(rulings.applies(), Some("low"));
     rulings.policy.entitled = Role::Reporter;
     rulings.happens(&Event::PolicyChanged).unwrap();
-    assert_eq!(rulings.status(1).0, Status::AwaitingReview, "a changed policy concerns later rulings");
+    assert_eq!(
+        rulings.status(1).0,
+        Status::AwaitingReview,
+        "a changed policy concerns later rulings"
+    );
     rulings.rule(3, "block", REPORTER);
     assert_eq!(rulings.applies(), Some("block"));
 }
@@ -202,7 +218,10 @@ fn who_is_entitled_is_said_by_the_policy_of_the_time() {
 fn a_private_suffix_waits_for_a_person_unless_an_operator_puts_it() {
     let mut rulings = Rulings::of("github.io");
     let waits = rulings.rule(1, "block", "admin");
-    assert_eq!((waits.state, waits.reason), (OutcomeState::AwaitingReview, Some(Reason::HighRisk)));
+    assert_eq!(
+        (waits.state, waits.reason),
+        (OutcomeState::AwaitingReview, Some(Reason::HighRisk))
+    );
     rulings.put("low");
     assert_eq!(rulings.applies(), Some("low"));
 }
@@ -235,11 +254,18 @@ fn an_edited_approval_is_the_reviewers_own_ruling() {
     rulings.rule(1, "block", REPORTER);
     rulings.rule(2, "academic", REVIEWER);
     let edited = Some(Rulings::value("low"));
-    let event = Event::Approve { candidate: rulings.id(1), edited, reason: None };
+    let event = Event::Approve {
+        candidate: rulings.id(1),
+        edited,
+        reason: None,
+    };
     let decision = rulings.happens(&event).unwrap();
     assert_eq!(rulings.applies(), Some("low"));
     let written = rulings.state.candidate(decision.subject.unwrap()).unwrap();
-    assert_eq!((written.origin, written.edited_from), (Origin::Review, Some(rulings.id(1))));
+    assert_eq!(
+        (written.origin, written.edited_from),
+        (Origin::Review, Some(rulings.id(1)))
+    );
     assert_eq!(rulings.status(1).0, Status::Rejected);
 }
 
@@ -249,7 +275,10 @@ fn a_retraction_by_somebody_entitled_brings_back_what_was_before() {
     rulings.rule(1, "low", REVIEWER);
     rulings.rule(2, "block", REVIEWER);
     let outcome = rulings.retract(2, REVIEWER);
-    assert_eq!((outcome.state, outcome.revision), (OutcomeState::Withdrawn, Revision(3)));
+    assert_eq!(
+        (outcome.state, outcome.revision),
+        (OutcomeState::Withdrawn, Revision(3))
+    );
     assert_eq!(rulings.applies(), Some("low"));
     assert_eq!(rulings.approve(2), Err(Refusal::TakenBack));
     rulings.retract(1, REVIEWER);
@@ -265,7 +294,10 @@ fn a_reporter_takes_back_what_waits_and_not_what_a_reviewer_approved() {
     rulings.rule(2, "block", REPORTER);
     rulings.approve(2).unwrap();
     let outcome = rulings.retract(2, REPORTER);
-    assert_eq!((outcome.state, outcome.reason), (OutcomeState::NoEffect, Some(Reason::NotEntitled)));
+    assert_eq!(
+        (outcome.state, outcome.reason),
+        (OutcomeState::NoEffect, Some(Reason::NotEntitled))
+    );
     assert_eq!(rulings.applies(), Some("block"));
     // Whoever is asked may still approve what its reporter no longer wants.
     rulings.approve(1).unwrap();
@@ -276,12 +308,18 @@ fn a_reporter_takes_back_what_waits_and_not_what_a_reviewer_approved() {
 fn clearing_nothing_is_without_effect_and_still_counts() {
     let mut rulings = Rulings::new();
     let nothing = rulings.rule(5, "clear", REVIEWER);
-    assert_eq!((nothing.state, nothing.reason), (OutcomeState::NoEffect, Some(Reason::NothingToClear)));
+    assert_eq!(
+        (nothing.state, nothing.reason),
+        (OutcomeState::NoEffect, Some(Reason::NothingToClear))
+    );
     rulings.rule(4, "block", REVIEWER);
     assert_eq!(rulings.applies(), None, "it was said before it was cleared");
     rulings.rule(6, "block", REVIEWER);
     let cleared = rulings.rule(7, "clear", REVIEWER);
-    assert_eq!((cleared.state, cleared.auto_applied), (OutcomeState::Applied, true));
+    assert_eq!(
+        (cleared.state, cleared.auto_applied),
+        (OutcomeState::Applied, true)
+    );
     assert_eq!(rulings.applies(), None);
 }
 
@@ -290,13 +328,21 @@ fn put_and_delete_are_rulings_at_their_time() {
     let mut rulings = Rulings::new();
     rulings.put("low");
     rulings.rule(i64::from(u16::MAX), "block", REVIEWER);
-    assert_eq!(rulings.applies(), Some("block"), "what is newer wins, also over an operator");
+    assert_eq!(
+        rulings.applies(),
+        Some("block"),
+        "what is newer wins, also over an operator"
+    );
     rulings.clock = i64::from(u16::MAX);
     rulings.happens(&Event::Delete { reason: None }).unwrap();
     assert_eq!(rulings.applies(), None);
     let deleted = rulings.happens(&Event::Delete { reason: None });
     assert_eq!(deleted, Err(Refusal::NoResource));
-    let cleared = Event::Put { value: Rulings::value("clear"), origin: Origin::Operator, reason: None };
+    let cleared = Event::Put {
+        value: Rulings::value("clear"),
+        origin: Origin::Operator,
+        reason: None,
+    };
     assert_eq!(rulings.happens(&cleared), Err(Refusal::NoValue));
 }
 
@@ -308,7 +354,11 @@ fn reverting_what_brought_a_ruling_into_force_takes_it_back() {
     rulings.rule(4, "block", REVIEWER);
     rulings.rule(2, "academic", REVIEWER);
     rulings.revert(2, Some("low"));
-    assert_eq!(rulings.applies(), Some("academic"), "what was said late, but before it");
+    assert_eq!(
+        rulings.applies(),
+        Some("academic"),
+        "what was said late, but before it"
+    );
     for order in [3, 4] {
         assert_eq!(rulings.status(order), (Status::Withdrawn, Some(Reason::Reverted)));
     }
@@ -333,7 +383,10 @@ fn a_frozen_policy_lets_rulings_wait_and_people_act() {
     let mut rulings = Rulings::new();
     rulings.policy.frozen = true;
     let waits = rulings.rule(1, "block", REVIEWER);
-    assert_eq!((waits.state, waits.reason), (OutcomeState::Pending, Some(Reason::Frozen)));
+    assert_eq!(
+        (waits.state, waits.reason),
+        (OutcomeState::Pending, Some(Reason::Frozen))
+    );
     rulings.put("low");
     assert_eq!(rulings.applies(), Some("low"));
     rulings.rule(i64::from(u16::MAX), "academic", REVIEWER);
@@ -348,7 +401,10 @@ fn a_namespace_without_room_lets_rulings_wait() {
     let mut rulings = Rulings::new();
     rulings.state.full = true;
     let waits = rulings.rule(1, "block", REVIEWER);
-    assert_eq!((waits.state, waits.reason), (OutcomeState::AwaitingReview, Some(Reason::ResourceLimit)));
+    assert_eq!(
+        (waits.state, waits.reason),
+        (OutcomeState::AwaitingReview, Some(Reason::ResourceLimit))
+    );
     assert_eq!(rulings.approve(1), Err(Refusal::Full));
 }
 
@@ -370,10 +426,21 @@ enum Done {
 }
 
 fn said() -> impl Strategy<Value = Said> {
-    let words = proptest::sample::select(vec!["block", "unblock", "unblock:low", "academic", "primary", "clear"]);
+    let words = proptest::sample::select(vec![
+        "block",
+        "unblock",
+        "unblock:low",
+        "academic",
+        "primary",
+        "clear",
+    ]);
     let senders = proptest::sample::select(vec![REPORTER, REVIEWER, "operator"]);
     let by = proptest::option::weighted(0.4, proptest::sample::select(vec![REPORTER, REVIEWER]));
-    (words, senders, by).prop_map(|(word, sender, retracted_by)| Said { word, sender, retracted_by })
+    (words, senders, by).prop_map(|(word, sender, retracted_by)| Said {
+        word,
+        sender,
+        retracted_by,
+    })
 }
 
 fn done() -> impl Strategy<Value = Done> {
@@ -391,7 +458,11 @@ type Arrival = (usize, bool);
 impl Rulings {
     /// An event arrives. A retraction that comes first is a mark that the recorded one finds.
     fn arrives(&mut self, all: &[Said], marks: &mut Vec<usize>, (index, retraction): Arrival) {
-        let Said { word, sender, retracted_by } = &all[index];
+        let Said {
+            word,
+            sender,
+            retracted_by,
+        } = &all[index];
         let order = 10 * i64::try_from(index).unwrap() + 1;
         let known = self.state.candidate(self.id(order)).is_some();
         match (retraction, known) {
@@ -412,20 +483,31 @@ impl Rulings {
         self.state.next_order = AcceptOrder(order);
         let id = |index: &usize| self.id(10 * i64::try_from(*index).unwrap() + 1);
         let event = match done {
-            Done::Put(word) => Event::Put { value: Self::value(word), origin: Origin::Operator, reason: None },
+            Done::Put(word) => Event::Put {
+                value: Self::value(word),
+                origin: Origin::Operator,
+                reason: None,
+            },
             Done::Delete => Event::Put {
                 value: Self::value("unblock"),
                 origin: Origin::Import,
                 reason: None,
             },
-            Done::Approve(index) => Event::Approve { candidate: id(index), edited: None, reason: None },
-            Done::Reject(index) => Event::Reject { candidate: id(index), reason: "no".into() },
+            Done::Approve(index) => Event::Approve {
+                candidate: id(index),
+                edited: None,
+                reason: None,
+            },
+            Done::Reject(index) => Event::Reject {
+                candidate: id(index),
+                reason: "no".into(),
+            },
         };
         let _ = self.happens_at(&event);
     }
 
     /// All that must not depend on the order of arrival.
-    fn figures(&self) -> (Option<ResourceValue>, Vec<(CandidateId, bool, Status, bool)>) {
+    fn figures(&self) -> (Option<ResourceValue>, Vec<Figures>) {
         let mut rulings: Vec<_> = self
             .state
             .candidates
@@ -436,9 +518,15 @@ impl Rulings {
             })
             .collect();
         rulings.sort_unstable_by_key(|ruling| ruling.0);
-        (self.state.resource.as_ref().map(|current| current.value.clone()), rulings)
+        (
+            self.state.resource.as_ref().map(|current| current.value.clone()),
+            rulings,
+        )
     }
 }
+
+/// A ruling, whether it is effective, its status, and whether a person approved it.
+type Figures = (CandidateId, bool, Status, bool);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]

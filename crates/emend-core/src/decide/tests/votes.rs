@@ -158,7 +158,9 @@ fn an_older_correction_that_arrives_late_does_not_move_the_vote_back() {
         value: scenario.value("b"),
         ballot: late,
         origin: Origin::Votes,
-        personal_data: false, sender: Roles::default(), retracted_by: None,
+        personal_data: false,
+        sender: Roles::default(),
+        retracted_by: None,
     };
     scenario.event(&event).unwrap();
     assert_eq!(scenario.state.candidate(scenario.id("a")).unwrap().reporters, 1);
@@ -202,7 +204,12 @@ fn retraction_below_the_threshold_withdraws_and_the_next_vote_reopens() {
     scenario.votes(0..2, "a");
     let (ballot, _) = scenario.cast(&reporter_named("last"), "a");
     assert_eq!(scenario.applied(), Some("a"));
-    let decision = scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap();
+    let decision = scenario
+        .event(&Event::Retracted {
+            ballot,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!((decision.cause, scenario.applied()), (Cause::Retraction, None));
     assert_eq!(scenario.status("a"), Status::Withdrawn);
     assert_eq!(scenario.vote("again", "a").state, OutcomeState::Applied);
@@ -213,10 +220,20 @@ fn retraction_above_the_threshold_and_of_a_repeated_vote_changes_nothing() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
     scenario.votes(0..3, "a");
     let (again, _) = scenario.cast(&reporter_named("r0"), "a");
-    scenario.event(&Event::Retracted { ballot: again, sender: Roles::default() }).unwrap();
+    scenario
+        .event(&Event::Retracted {
+            ballot: again,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!(scenario.applied(), Some("a"));
     let (fourth, _) = scenario.cast(&reporter_named("r9"), "a");
-    scenario.event(&Event::Retracted { ballot: fourth, sender: Roles::default() }).unwrap();
+    scenario
+        .event(&Event::Retracted {
+            ballot: fourth,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!(scenario.applied(), Some("a"));
 }
 
@@ -225,7 +242,12 @@ fn a_voters_earlier_choice_counts_again_when_the_later_is_retracted() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
     scenario.vote("jane", "a");
     let (ballot, _) = scenario.cast(&reporter_named("jane"), "b");
-    scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap();
+    scenario
+        .event(&Event::Retracted {
+            ballot,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!(scenario.state.candidate(scenario.id("a")).unwrap().reporters, 1);
     assert_eq!(scenario.status("b"), Status::Withdrawn);
 }
@@ -235,7 +257,12 @@ fn retracting_a_rivals_vote_promotes_the_new_winner() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
     let (rival, _) = scenario.cast(&reporter_named("rival"), "b");
     scenario.votes(0..3, "a");
-    scenario.event(&Event::Retracted { ballot: rival, sender: Roles::default() }).unwrap();
+    scenario
+        .event(&Event::Retracted {
+            ballot: rival,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!(scenario.applied(), Some("a"));
 }
 
@@ -251,7 +278,12 @@ fn rivals_decay_and_a_raised_threshold_never_withdraw() {
     scenario.event(&Event::PolicyChanged).unwrap();
     assert_eq!(scenario.applied(), Some("a"));
     let (ballot, _) = scenario.cast(&reporter_named("r3"), "a");
-    scenario.event(&Event::Retracted { ballot, sender: Roles::default() }).unwrap();
+    scenario
+        .event(&Event::Retracted {
+            ballot,
+            sender: Roles::default(),
+        })
+        .unwrap();
     assert_eq!(
         scenario.applied(),
         Some("a"),

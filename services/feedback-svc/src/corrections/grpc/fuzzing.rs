@@ -82,7 +82,15 @@ pub fn event(bytes: &[u8]) -> Option<Vec<u8>> {
     let (submission, _) = parse::submission(&request).ok()?;
     let (event_id, feedback_id) = (EventId(Uuid::from_u128(1)), FeedbackId(Uuid::from_u128(2)));
     let caller = Caller::anonymous();
-    let new = event::recorded(event_id, feedback_id, &caller, Vec::new(), "", &submission.masked(), None);
+    let new = event::recorded(
+        event_id,
+        feedback_id,
+        &caller,
+        Vec::new(),
+        "",
+        &submission.masked(),
+        None,
+    );
     let accepted = Accepted {
         order: emend_core::AcceptOrder(1),
         at: Timestamp::UNIX_EPOCH,

@@ -74,11 +74,18 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
         if form.needs_reason() && reason.as_ref().is_some_and(String::is_empty) {
             violations.add(
                 "reason",
-                format!("is required with {}: 1 to {} characters", form.name(), parse::MAX_REASON_CHARS),
+                format!(
+                    "is required with {}: 1 to {} characters",
+                    form.name(),
+                    parse::MAX_REASON_CHARS
+                ),
             );
         }
         if scope == Some(Scope::User) && !form.may_be_for_a_user() {
-            violations.add("scope", format!("must be GLOBAL with {}: it is decided for everybody", form.name()));
+            violations.add(
+                "scope",
+                format!("must be GLOBAL with {}: it is decided for everybody", form.name()),
+            );
         }
     }
     let parsed = (|| {

@@ -1,7 +1,7 @@
 //! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled
 //! for each database, and for the store in memory used by the simulation.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     super::{Backend, open_for_test},
@@ -23,7 +23,7 @@ use crate::{
 use async_trait::async_trait;
 use emend_base::{Entropy, Error, ManualClock};
 use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, correction::Form,
+    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, correction::Form,
     policy::MAX_SCOPES,
 };
 use emend_store::{MayConflict as _, StoreError};
@@ -165,10 +165,12 @@ async fn marks_are_seen_and_kept_once() {
         FeedbackId(uuid::Uuid::from_u128(1)),
         FeedbackId(uuid::Uuid::from_u128(2)),
     );
+    let roles = Roles::parse(["reporter", "reviewer"].into_iter()).unwrap();
     let mark = |feedback| Mark {
         feedback,
         event: EventId(uuid::Uuid::from_u128(3)),
         caller: emend_core::Caller::system(),
+        sender: roles.clone(),
         at: NOW,
     };
     for _ in 0..2 {
@@ -182,7 +184,8 @@ async fn marks_are_seen_and_kept_once() {
     }
     let mut tx = store.begin().await.unwrap();
     let seen = tx.inbox().seen(&[], &[feedback, other]).await.unwrap();
-    assert_eq!((seen.retracted, seen.redacted), (vec![feedback], vec![other]));
+    assert_eq!(seen.retracted, HashMap::from([(feedback, roles)]));
+    assert_eq!(seen.redacted, [other]);
 }
 
 struct Nobody;
@@ -220,6 +223,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
             reason: String::new(),
             context: std::collections::BTreeMap::new(),
             effects: correction(phrase).effects(&namespace(), None),
+            sender: Roles::default(),
             received_at: NOW,
             erased: None,
         })),
@@ -314,7 +318,7 @@ async fn candidates_are_counted_by_kind_and_status() {
         namespace: namespace(),
         kinds: Vec::new(),
         statuses: Vec::new(),
-        key: None,
+        keys: Vec::new(),
     };
     let listed = store.list_candidates(&all, None, 10).await.unwrap();
     let status = |kind| {

@@ -195,20 +195,7 @@ pub(super) fn listed(
     let namespace = filter.namespace.as_str();
     let limit = i64::from(limit);
     let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
-    if !filter.keys.is_empty() {
-        // Start from the contests; SQLite would not choose that plan by itself.
-        query.push(" FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest = c.contest AND ");
-        push_any_key(&mut query, &filter.keys);
-        query.push(" AND c.namespace = ").push_bind(namespace);
-        push_numbers(
-            &mut query,
-            " AND c.kind IN (",
-            filter.kinds.iter().map(|kind| kind.number()),
-        );
-        let statuses = filter.statuses.iter().map(|status| codes::status(*status));
-        push_numbers(&mut query, " AND k.status IN (", statuses);
-        push_after(&mut query, "k", after);
-    } else {
+    if filter.keys.is_empty() {
         query.push(" FROM (");
         let kinds = if filter.kinds.is_empty() {
             &Kind::ALL[..]
@@ -242,6 +229,19 @@ pub(super) fn listed(
             ") AS newest CROSS JOIN candidates AS k CROSS JOIN contests AS c WHERE k.candidate = newest.candidate \
              AND c.contest = k.contest",
         );
+    } else {
+        // Start from the contests; SQLite would not choose that plan by itself.
+        query.push(" FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest = c.contest AND ");
+        push_any_key(&mut query, &filter.keys);
+        query.push(" AND c.namespace = ").push_bind(namespace);
+        push_numbers(
+            &mut query,
+            " AND c.kind IN (",
+            filter.kinds.iter().map(|kind| kind.number()),
+        );
+        let statuses = filter.statuses.iter().map(|status| codes::status(*status));
+        push_numbers(&mut query, " AND k.status IN (", statuses);
+        push_after(&mut query, "k", after);
     }
     query
         .push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ")

@@ -344,10 +344,28 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
                 .push_bind(candidate.policy_version)
                 .push_bind(small(candidate.applied_threshold.unwrap_or(0)))
                 .push_bind(candidate.applied_revision.0)
-                .push_bind(candidate.ruling.as_ref().map_or(0, |ruling| ruling.accept_order.0))
-                .push_bind(candidate.ruling.as_ref().map(|ruling| ruling.roles.to_string()).unwrap_or_default())
-                .push_bind(i32::from(candidate.ruling.as_ref().is_some_and(|ruling| ruling.approved)))
-                .push_bind(candidate.ruling.as_ref().map_or(0, |ruling| codes::taken_back(ruling.taken_back)))
+                .push_bind(
+                    candidate
+                        .ruling
+                        .as_ref()
+                        .map_or(0, |ruling| ruling.accept_order.0),
+                )
+                .push_bind(
+                    candidate
+                        .ruling
+                        .as_ref()
+                        .map(|ruling| ruling.roles.to_string())
+                        .unwrap_or_default(),
+                )
+                .push_bind(i32::from(
+                    candidate.ruling.as_ref().is_some_and(|ruling| ruling.approved),
+                ))
+                .push_bind(
+                    candidate
+                        .ruling
+                        .as_ref()
+                        .map_or(0, |ruling| codes::taken_back(ruling.taken_back)),
+                )
                 .push_bind(kept.created_at.as_microsecond())
                 .push_bind(kept.updated_at.as_microsecond())
                 .push_bind(kept.transitions)

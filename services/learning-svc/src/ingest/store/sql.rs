@@ -32,12 +32,15 @@ impl InboxRepository for Work {
         feedback.sort_unstable();
         feedback.dedup();
         for (events, feedback) in pair_up(events, &feedback) {
-            let mut query =
-                QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome, '' AS roles FROM inbox WHERE event_id IN ");
+            let mut query = QueryBuilder::new(
+                "SELECT 1 AS what, event_id AS id, outcome, '' AS roles FROM inbox WHERE event_id IN ",
+            );
             push_list(&mut query, events.iter().map(|id| id.0));
             query.push(" UNION ALL SELECT 2, feedback_id, NULL, sender_roles FROM retraction_marks WHERE feedback_id IN ");
             push_list(&mut query, feedback.iter().map(|id| id.0));
-            query.push(" UNION ALL SELECT 3, feedback_id, NULL, '' FROM redaction_marks WHERE feedback_id IN ");
+            query.push(
+                " UNION ALL SELECT 3, feedback_id, NULL, '' FROM redaction_marks WHERE feedback_id IN ",
+            );
             push_list(&mut query, feedback.iter().map(|id| id.0));
             for row in self.rows::<SeenRow>(query).await? {
                 match row.what {

@@ -292,7 +292,10 @@ impl Upload {
             let form = correction.form();
             violations.part(&format!("correction.{}", form.name()), correction.check_new());
             if !row.user_id.is_empty() && !form.may_be_for_a_user() {
-                violations.add("user_id", format!("must be empty with {}: it is decided for everybody", form.name()));
+                violations.add(
+                    "user_id",
+                    format!("must be empty with {}: it is decided for everybody", form.name()),
+                );
             }
         }
         let user = violations.check("user_id", parse::user(&row.user_id));

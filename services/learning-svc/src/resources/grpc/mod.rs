@@ -2,8 +2,7 @@
 
 use emend_base::Error;
 use emend_core::{
-    Caller, Key, Kind, OperationId, ResourceKey, ResourceValue, Revision, Violations,
-    digest::value_checksum,
+    Caller, Key, Kind, OperationId, ResourceKey, ResourceValue, Revision, Violations, digest::value_checksum,
 };
 use emend_proto::{
     common::v1 as common,

@@ -457,7 +457,7 @@ mod damage {
         let contests: Vec<_> = state.tables.contests.keys().copied().collect();
         for contest in contests {
             let row = state.tables.contests.get_mut(&contest).unwrap();
-            row.key.key = NormalizedKey::parse(key).unwrap();
+            row.key.key = NormalizedKey::parse(key).unwrap().into();
         }
     }
 

@@ -89,8 +89,9 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
                 what: or(of, 1)?,
                 id: id(of, ID)?,
                 outcome: or(of, None)?,
+                roles: text(of, "reviewer,operator")?,
             };
-            row.event().is_ok() & row.feedback().is_ok()
+            row.event().is_ok() & row.feedback().is_ok() & row.roles().is_ok()
         }
     })
 }
@@ -166,6 +167,10 @@ fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
         policy_version: or(of, 0)?,
         applied_threshold: or(of, 0)?,
         applied_revision: or(of, 0)?,
+        ruling_order: or(of, 0)?,
+        ruling_roles: text(of, "reviewer")?,
+        ruling_approved: or(of, 0)?,
+        ruling_taken_back: or(of, 0)?,
         created_at: or(of, AT)?,
         updated_at: or(of, AT)?,
         transitions: or(of, 1)?,
@@ -213,6 +218,8 @@ fn policy(of: &mut Unstructured<'_>) -> Result<PolicyRow> {
         max_resources: or(of, 1_000)?,
         max_value_bytes: or(of, 1_000)?,
         max_counted_feedback: or(of, 1_000)?,
+        entitled: or(of, 2)?,
+        frozen: or(of, 0)?,
         updated_at: or(of, AT)?,
     })
 }

@@ -1,0 +1,274 @@
+//! `emend domains`: what is decided about the sources of domains, and how far a source is trusted.
+
+use std::collections::HashMap;
+
+use clap::{Subcommand, ValueEnum};
+use emend_core::{
+    DomainDecision, DomainRule, Invalid, Learned, TrustLevel,
+    evidence::{Covering, RulesOfName, deciding, host, suffixes},
+};
+use emend_proto::{
+    common::v1::{Correction, Reporter, Resource},
+    feedback::v1::SubmitFeedbackRequest,
+    learning::v1::ListResourcesRequest,
+};
+use emend_wire::kinds::domain_decision;
+use serde_json::json;
+
+use super::submit::outcome_text;
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view, words,
+};
+
+/// List, check or decide.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend domains block spam.example --reason \"copies others\"
+  emend domains trust \"*.example.edu\" academic --reason \"a university\"
+  emend domains unblock docs.spam.example --level low --reason \"a mirror that is kept well\"
+  emend domains clear spam.example --reason \"a new owner\"
+  emend domains check www.spam.example
+  emend domains list
+
+A decision is in force at once if you are entitled to decide; otherwise it awaits review (emend
+candidates). The newest decision about a pattern is in force. A pattern is a domain, which covers
+all its subdomains, or *.DOMAIN for the subdomains alone.")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the decisions in force
+    List {
+        /// Only patterns that begin with this text
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        prefix: String,
+        /// List at most this many; 0 for all
+        #[arg(long, default_value_t = 100, value_name = "COUNT")]
+        limit: usize,
+    },
+    /// Show how far a source is trusted, and which decision says so
+    Check {
+        /// The host, for example www.example.org
+        host: String,
+    },
+    /// Never show these sources
+    Block(Decision),
+    /// Show these sources, whatever else blocked them
+    Unblock {
+        #[command(flatten)]
+        decision: Decision,
+        /// How far they are trusted [default: as was decided about the pattern before]
+        #[arg(long, value_enum)]
+        level: Option<Level>,
+    },
+    /// End what was decided about a pattern; the default applies again
+    Clear(Decision),
+    /// Say how far these sources are trusted
+    Trust {
+        /// A domain, or *.DOMAIN for its subdomains alone
+        pattern: String,
+        /// How far
+        #[arg(value_enum)]
+        level: Level,
+        #[command(flatten)]
+        why: Why,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Decision {
+    /// A domain, or *.DOMAIN for its subdomains alone
+    pattern: String,
+    #[command(flatten)]
+    why: Why,
+}
+
+#[derive(Debug, clap::Args)]
+struct Why {
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Who decides
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    reporter: String,
+    /// An id that makes it safe to repeat the command [default: a random one]
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+}
+
+/// A level that people may set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Level(TrustLevel);
+
+impl ValueEnum for Level {
+    fn value_variants<'a>() -> &'a [Self] {
+        const LEVELS: [Level; 6] = [
+            Level(TrustLevel::Primary),
+            Level(TrustLevel::Government),
+            Level(TrustLevel::Academic),
+            Level(TrustLevel::Trusted),
+            Level(TrustLevel::Low),
+            Level(TrustLevel::Unverified),
+        ];
+        &LEVELS
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()))
+    }
+}
+
+/// Lists or checks decisions, or submits one and prints the outcome.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let (pattern, decision, level, why) = match args.action {
+        Action::List { prefix, limit } => {
+            let (rules, more) = list(context, &prefix, limit).await?;
+            output.results(
+                &rules,
+                view::resource,
+                table,
+                &context.none_of("decisions about domains"),
+            )?;
+            super::candidates::note_more(more);
+            return Ok(());
+        }
+        Action::Check { host } => return check(context, &host, output).await,
+        Action::Block(of) => (of.pattern, DomainDecision::Block, None, of.why),
+        Action::Clear(of) => (of.pattern, DomainDecision::Clear, None, of.why),
+        Action::Unblock { decision: of, level } => (of.pattern, DomainDecision::Unblock, level, of.why),
+        Action::Trust { pattern, level, why } => (pattern, DomainDecision::SetTrust, Some(level), why),
+    };
+    let rule = DomainRule {
+        decision,
+        level: level.map(|Level(level)| level),
+    };
+    let request = SubmitFeedbackRequest {
+        request_id: why.request_id.unwrap_or_else(|| context.request_id()),
+        namespace: context.namespace(),
+        reporter: Some(Reporter {
+            id: why.reporter,
+            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
+            ..Reporter::default()
+        }),
+        reason: why.reason,
+        wait: words::wait(true) as i32,
+        correction: Some(Correction {
+            correction: Some(domain_decision(pattern, rule)),
+        }),
+        ..SubmitFeedbackRequest::default()
+    };
+    let response = context
+        .feedback()
+        .await?
+        .submit_feedback(context.request(request))
+        .await?;
+    let feedback = response
+        .into_inner()
+        .feedback
+        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+}
+
+async fn list(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
+    let client = context.resources().await?;
+    pages(limit, 1_000, |page_size, page_token| {
+        let request = ListResourcesRequest {
+            namespace: context.namespace(),
+            kinds: vec![emend_core::Kind::DomainRule.number()],
+            key_prefix: prefix.to_owned(),
+            page_size,
+            page_token,
+            ..ListResourcesRequest::default()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client
+                .list_resources(context.request(request))
+                .await?
+                .into_inner();
+            Ok((page.resources, page.next_page_token))
+        }
+    })
+    .await
+}
+
+fn table(rules: &[Resource]) -> Table {
+    Table::new([
+        ("PATTERN", Column::Text),
+        ("DECISION", Column::Fixed),
+        ("TRUST", Column::Fixed),
+        ("REVISION", Column::Number),
+        ("COMMITTED", Column::Fixed),
+    ])
+    .with_rows(rules, |resource| {
+        let rule = rule_of(resource);
+        [
+            resource.key.clone().unwrap_or_default().key,
+            rule.map_or("?", |rule| rule.decision.name()).to_owned(),
+            rule.map_or("?", |rule| rule.trust().name()).to_owned(),
+            resource.revision.to_string(),
+            view::short_time(resource.committed_at.as_ref()),
+        ]
+    })
+}
+
+fn rule_of(resource: &Resource) -> Option<DomainRule> {
+    match view::learned(resource.value.as_ref())? {
+        Learned::DomainRule(rule) => Some(rule),
+        _ => None,
+    }
+}
+
+/// Asks for the decisions about each name above the host, and decides as a node does.
+async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result {
+    let host = host(raw).map_err(|Invalid(why)| Failure::usage(format!("HOST: {why}")))?;
+    let mut rules: HashMap<&str, RulesOfName<Resource>> = HashMap::new();
+    for name in suffixes(&host) {
+        for pattern in [name.to_owned(), format!("*.{name}")] {
+            let (found, _) = list(context, &pattern, 1).await?;
+            let exact = |resource: &Resource| resource.key.as_ref().is_some_and(|key| key.key == pattern);
+            let rule = found.into_iter().find(exact);
+            rules.entry(name).or_default().set(&pattern, rule);
+        }
+    }
+    let decided = deciding(&host, |name| rules.get(name).cloned());
+    let (level, by) = match &decided {
+        Some((covering, resource)) => (
+            rule_of(resource).map(DomainRule::trust).unwrap_or_default(),
+            Some((covering, resource)),
+        ),
+        None => (TrustLevel::default(), None),
+    };
+    let json = json!({
+        "host": host,
+        "level": level.name(),
+        "weight": level.weight(),
+        "blocked": level == TrustLevel::Blocked,
+        "rule": by.map(|(_, resource)| view::resource(resource)),
+    });
+    output.result(&json, || text(&host, level, by))
+}
+
+fn text(host: &str, level: TrustLevel, by: Option<(&Covering<'_>, &Resource)>) -> String {
+    let first = match level {
+        TrustLevel::Blocked => format!("{host} is blocked"),
+        level => format!("{host} is {level} (weight {:.2})", level.weight()),
+    };
+    let second = match by {
+        Some((covering, resource)) => format!(
+            "decided about {}: {} (revision {})",
+            covering.pattern(),
+            view::value_text(resource.value.as_ref()),
+            resource.revision,
+        ),
+        None => "nothing was decided about it".to_owned(),
+    };
+    format!("{first}\n{second}")
+}
