@@ -145,7 +145,7 @@ impl Ballots {
     /// The tally of these ballots, equal to what [`Tally::count`] computes from them.
     pub fn tally(&mut self, policy: &Policy, now: Timestamp) -> Tally {
         let rules = Rules::of(policy);
-        if policy.half_life.is_some() {
+        if policy.votes.half_life.is_some() {
             self.kept = None;
             self.held.limit_to(rules.counted);
             return count_newest_first(self.held.within(), policy, now);
@@ -189,9 +189,9 @@ struct Rules {
 impl Rules {
     fn of(policy: &Policy) -> Self {
         Self {
-            counting: policy.counting,
-            counted: policy.max_counted_feedback as usize,
-            derived: policy.max_derived_voters as usize,
+            counting: policy.votes.counting,
+            counted: policy.votes.max_counted_feedback as usize,
+            derived: policy.votes.max_derived_voters as usize,
         }
     }
 }
@@ -287,7 +287,7 @@ fn count_newest_first<'a>(
     policy: &Policy,
     now: Timestamp,
 ) -> Tally {
-    let mut counted: Vec<&Ballot> = ballots.take(policy.max_counted_feedback as usize).collect();
+    let mut counted: Vec<&Ballot> = ballots.take(policy.votes.max_counted_feedback as usize).collect();
     let mut supports: HashMap<VoterKey, CandidateId> = HashMap::with_capacity(counted.len());
     let mut derived_of: HashMap<&Caller, u32> = HashMap::new();
     let mut live = Vec::with_capacity(counted.len());
@@ -298,7 +298,7 @@ fn count_newest_first<'a>(
         supports.insert(ballot.voter, ballot.candidate);
         if !ballot.identified {
             let derived = derived_of.entry(&ballot.caller).or_default();
-            if *derived >= policy.max_derived_voters {
+            if *derived >= policy.votes.max_derived_voters {
                 continue;
             }
             *derived += 1;
@@ -310,7 +310,7 @@ fn count_newest_first<'a>(
     for ballot in &live {
         tally.supporters.entry(ballot.candidate).or_default().voters += 1;
     }
-    let counted = match policy.counting {
+    let counted = match policy.votes.counting {
         Counting::DistinctVoters => live,
         Counting::Occurrences => {
             counted.retain(|ballot| supports.get(&ballot.voter) == Some(&ballot.candidate));
@@ -320,7 +320,7 @@ fn count_newest_first<'a>(
     let mut weights: BTreeMap<CandidateId, f64> = BTreeMap::new();
     for ballot in counted {
         tally.supporters.entry(ballot.candidate).or_default().undecayed += 1;
-        *weights.entry(ballot.candidate).or_default() += weight(ballot, policy.half_life, now);
+        *weights.entry(ballot.candidate).or_default() += weight(ballot, policy.votes.half_life, now);
     }
     for (candidate, weight) in weights {
         tally.supporters.entry(candidate).or_default().counted = round_half_up(weight);

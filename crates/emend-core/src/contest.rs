@@ -4,6 +4,7 @@ use crate::{
     ballots::Ballots,
     ids::{AcceptOrder, Caller, CandidateId, ContestId, Namespace, ReporterId, Revision},
     outcome::Reason,
+    outputs::Rated,
     policy::{RiskLevel, Roles},
     resource::{ResourceKey, ResourceValue},
 };
@@ -262,6 +263,8 @@ pub struct ContestState {
     pub candidates: Vec<Candidate>,
     /// At least the newest `max_counted_feedback` ballots.
     pub ballots: Ballots,
+    /// Where a window of ratings decides, what of them a decision needs, in any order: see [`mod@crate::decide`].
+    pub ratings: Vec<Rated>,
     /// No new resource fits: the policy's limit or [`MAX_SCOPES`](crate::policy::MAX_SCOPES) is reached.
     pub full: bool,
     /// The accept order of what a person does now: newer than all that the contest has seen.
@@ -278,6 +281,7 @@ impl ContestState {
             highest_accept_order: AcceptOrder::default(),
             candidates: Vec::new(),
             ballots: Ballots::default(),
+            ratings: Vec::new(),
             full: false,
             next_order: AcceptOrder::default(),
         }

@@ -3,8 +3,11 @@
 use crate::{
     evidence::TrustLevel,
     ids::{Namespace, UserId},
-    kinds::{DomainDecision, DomainRule, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice},
+    kinds::{
+        DomainDecision, DomainRule, FewShotSet, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice,
+    },
     normalize::NormalizedKey,
+    outputs::{RatedTexts, Rating, RatingFields},
     personal_data,
     resource::{Key, ResourceKey, ResourceValue},
     violation::{Invalid, Violations},
@@ -41,11 +44,13 @@ pub enum Form {
     DomainClearOverride,
     /// The sources of a domain are trusted this far.
     DomainSetTrust,
+    /// What an AI made is good, or is not.
+    Rating,
 }
 
 impl Form {
     /// All forms, in the order of their numbers on the wire.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Verb,
         Self::PhraseMapping,
         Self::Entity,
@@ -55,6 +60,7 @@ impl Form {
         Self::DomainUnblock,
         Self::DomainClearOverride,
         Self::DomainSetTrust,
+        Self::Rating,
     ];
 
     /// The kind of resource it teaches.
@@ -67,6 +73,7 @@ impl Form {
             Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
                 Kind::DomainRule
             }
+            Self::Rating => Kind::FewShotSet,
         }
     }
 
@@ -82,20 +89,26 @@ impl Form {
             Self::DomainUnblock => "domain_unblock",
             Self::DomainClearOverride => "domain_clear_override",
             Self::DomainSetTrust => "domain_set_trust",
+            Self::Rating => "rating",
         }
     }
 
     /// Whether the reporter has to say why.
     pub const fn needs_reason(self) -> bool {
         match self {
-            Self::Verb | Self::PhraseMapping | Self::Entity | Self::Prohibition | Self::Term => false,
+            Self::Verb
+            | Self::PhraseMapping
+            | Self::Entity
+            | Self::Prohibition
+            | Self::Term
+            | Self::Rating => false,
             Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
                 true
             }
         }
     }
 
-    /// Whether it may be learned for the reporter alone. What is decided by rulings is decided for everybody.
+    /// Whether it may be learned for the reporter alone. What is not decided by votes is decided for everybody.
     pub const fn may_be_for_a_user(self) -> bool {
         matches!(self.kind().rules().rule, Rule::Votes { .. })
     }
@@ -110,6 +123,7 @@ impl Form {
             Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
                 ("pattern", "level")
             }
+            Self::Rating => ("target", "value"),
         }
     }
 }
@@ -123,6 +137,7 @@ pub struct Correction {
     form: Form,
     assertions: Vec<Assertion>,
     system_choice: Option<String>,
+    rating: Option<Box<Rating>>,
 }
 
 /// One thing that a correction asserts: what an input means.
@@ -134,7 +149,7 @@ pub struct Assertion {
     pub key: Key,
     /// The qualifier of the key, in its form; empty if the kind has none.
     pub qualifier: String,
-    /// What it maps to.
+    /// What it maps to; of a rating, a set without examples: only all ratings together say what there is to show.
     pub learned: Learned,
 }
 
@@ -149,6 +164,8 @@ pub struct Proposal {
     pub system_choice: Option<String>,
     /// Personal data was found in the key or value, and the scope is GLOBAL.
     pub personal_data: bool,
+    /// The rating, where the kind is decided by a window of ratings. `value` is then a set without examples.
+    pub rating: Option<Box<Rating>>,
 }
 
 impl Correction {
@@ -190,6 +207,7 @@ impl Correction {
                     learned: learned?,
                 }],
                 system_choice: system_choice?,
+                rating: None,
             })
         })();
         violations.finish(parsed)
@@ -239,6 +257,7 @@ impl Correction {
             form: Form::Term,
             assertions,
             system_choice: None,
+            rating: None,
         }))
     }
 
@@ -268,9 +287,59 @@ impl Correction {
                     learned: Learned::DomainRule(rule?),
                 }],
                 system_choice: None,
+                rating: None,
             })
         })();
         violations.finish(parsed)
+    }
+
+    /// Parses the fields of a rating.
+    pub fn parse_rating(fields: RatingFields<'_>) -> Result<Self, Violations> {
+        let rating = Rating::parse(fields)?;
+        let mut violations = Violations::new();
+        let key = violations.check(
+            "target",
+            Key::parse(Form::Rating.kind().rules().key, &rating.target),
+        );
+        let parsed = key.map(|key| Self {
+            form: Form::Rating,
+            assertions: vec![Assertion {
+                input: rating.target.clone(),
+                key,
+                qualifier: String::new(),
+                learned: Learned::FewShotSet(FewShotSet::default()),
+            }],
+            system_choice: None,
+            rating: Some(Box::new(rating)),
+        });
+        violations.finish(parsed)
+    }
+
+    /// The rating that it is, if it is one.
+    pub fn rating(&self) -> Option<&Rating> {
+        self.rating.as_deref()
+    }
+
+    /// The same with personal data masked in what can be erased. Keys and values are never masked.
+    #[must_use]
+    pub fn masked(mut self) -> Self {
+        self.rating = self.rating.map(|rating| Box::new(rating.masked()));
+        self
+    }
+
+    /// The same without what can be erased.
+    #[must_use]
+    pub fn without_personal_parts(self) -> Self {
+        self.with_texts(RatedTexts::default())
+    }
+
+    /// The same with these texts, if it is a rating.
+    #[must_use]
+    pub fn with_texts(mut self, texts: RatedTexts) -> Self {
+        if let Some(rating) = &mut self.rating {
+            rating.texts = texts;
+        }
+        self
     }
 
     /// Checks what makes a new correction invalid, though one that was stored before is not: what its keys may be is said
@@ -281,6 +350,9 @@ impl Correction {
         for assertion in &self.assertions {
             let allowed = (rules.allows)(assertion.key.as_str(), &assertion.qualifier);
             violations.check(self.form.fields().0, allowed);
+        }
+        if let Some(rating) = &self.rating {
+            violations.part("", rating.check_new());
         }
         violations.finish(Some(()))
     }
@@ -315,6 +387,7 @@ impl Correction {
                 },
                 value: ResourceValue::new(&*assertion.input, assertion.learned.clone()),
                 system_choice: self.system_choice.clone(),
+                rating: self.rating.clone(),
                 personal_data: user.is_none()
                     && (personal_data::found_in(&assertion.input)
                         || personal_data::found_in(assertion.learned.maps_to())),
@@ -429,6 +502,27 @@ mod tests {
         assert_eq!(fields(Form::DomainSetTrust, "example.org", None), ["level"]);
         let blocked = Some(TrustLevel::Blocked);
         assert_eq!(fields(Form::DomainSetTrust, "example.org", blocked), ["level"]);
+    }
+
+    #[test]
+    fn a_rating_is_about_its_target_as_it_is_written() {
+        let namespace = Namespace::parse("research").unwrap();
+        let rating = Correction::parse_rating(RatingFields {
+            target: " INTERPRET ",
+            value: "GOOD",
+            target_id: "q-1",
+            input_text: "mail a@b.org",
+            output_text: "done",
+            ..RatingFields::default()
+        });
+        let masked = rating.unwrap().masked();
+        let effects = masked.effects(&namespace, None);
+        assert_eq!(effects[0].key.key.as_str(), "INTERPRET");
+        assert!(!effects[0].personal_data);
+        assert_eq!(effects[0].rating.as_ref().unwrap().texts.input, "mail [email]");
+        let bare = masked.clone().without_personal_parts();
+        assert_eq!(bare.rating().unwrap().texts, RatedTexts::default());
+        assert_eq!(bare.with_texts(masked.rating().unwrap().texts.clone()), masked);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! * [`correction`] and [`reporter`]: what people say is wrong, what they propose instead, and who they are.
 //! * [`policy`], [`contest`], [`mod@decide`]: what it takes to learn something.
 //! * [`evidence`]: patterns of domains and levels of trust.
+//! * [`outputs`]: ratings of what an AI made, and the examples that they become.
 //! * [`outcome`]: what a reporter is told.
 //! * [`lookup`]: what a node answers.
 //! * [`digest`]: whether two parties hold the same resources.
@@ -25,6 +26,7 @@ pub mod kinds;
 pub mod lookup;
 pub mod normalize;
 pub mod outcome;
+pub mod outputs;
 pub mod personal_data;
 pub mod policy;
 pub mod reporter;
@@ -41,10 +43,11 @@ pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
     NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
-pub use kinds::{DomainDecision, DomainRule, Kind, Learned, Relation, Rule, Synonym};
+pub use kinds::{DomainDecision, DomainRule, Example, FewShotSet, Kind, Learned, Relation, Rule, Synonym};
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};
-pub use policy::{Counting, Policy, RiskLevel, Role, Roles};
+pub use outputs::{Language, Rated, RatedId, RatedTexts, Rating, RatingClass};
+pub use policy::{Counting, Policy, RiskLevel, Role, Roles, RulingPolicy, VotesPolicy, WindowPolicy};
 pub use reporter::Reporter;
 pub use resource::{Key, ResourceKey, ResourceValue};
 pub use violation::{FieldViolation, Invalid, Violations};

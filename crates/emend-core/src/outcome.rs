@@ -9,6 +9,7 @@ use crate::{
     ids::{CandidateId, Revision},
     kinds::Learned,
     policy::RiskLevel,
+    resource::ResourceValue,
     violation::Invalid,
 };
 
@@ -78,11 +79,19 @@ pub enum Reason {
     NewerRuling,
     /// There was nothing to clear.
     NothingToClear,
+    /// A rating that counts neither as good nor as bad.
+    Neutral,
+    /// A newer rating of the same output by the same reporter counts instead.
+    Replaced,
+    /// Newer ratings fill the set.
+    NotInWindow,
+    /// Its texts have been erased.
+    Redacted,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -97,6 +106,10 @@ impl Reason {
         Self::NotEntitled,
         Self::NewerRuling,
         Self::NothingToClear,
+        Self::Neutral,
+        Self::Replaced,
+        Self::NotInWindow,
+        Self::Redacted,
     ];
 
     /// The stable name, for example `BELOW_THRESHOLD`.
@@ -116,6 +129,10 @@ impl Reason {
             Self::NotEntitled => "NOT_ENTITLED",
             Self::NewerRuling => "NEWER_RULING",
             Self::NothingToClear => "NOTHING_TO_CLEAR",
+            Self::Neutral => "NEUTRAL",
+            Self::Replaced => "REPLACED",
+            Self::NotInWindow => "NOT_IN_WINDOW",
+            Self::Redacted => "REDACTED",
         }
     }
 
@@ -143,6 +160,10 @@ impl Reason {
             Self::NotEntitled => "its sender is not entitled to decide it",
             Self::NewerRuling => "a newer ruling is in force",
             Self::NothingToClear => "there was nothing to clear",
+            Self::Neutral => "it counts neither as good nor as bad",
+            Self::Replaced => "a newer rating by the same reporter counts instead",
+            Self::NotInWindow => "newer ratings fill the set",
+            Self::Redacted => "its texts have been erased",
         }
     }
 }
@@ -160,8 +181,8 @@ pub struct Outcome {
     pub state: OutcomeState,
     /// The reason, if the state alone does not say.
     pub reason: Option<Reason>,
-    /// The candidate it supports.
-    pub candidate_id: CandidateId,
+    /// The candidate it supports; none where the kind is decided by a window of ratings.
+    pub candidate_id: Option<CandidateId>,
     /// What was learned, or would be.
     pub learned: Learned,
     /// What the user says, as the reporter wrote it.
@@ -238,7 +259,7 @@ impl Outcome {
         let mut outcome = Self {
             state,
             reason,
-            candidate_id: candidate.id,
+            candidate_id: Some(candidate.id),
             learned: candidate.value.learned.clone(),
             input: candidate.value.display.clone(),
             risk: candidate.risk,
@@ -292,31 +313,68 @@ impl Outcome {
         state: OutcomeState,
         reason: Reason,
         candidate_id: CandidateId,
-        value: &crate::resource::ResourceValue,
+        value: &ResourceValue,
         risk: RiskLevel,
         threshold: u32,
         now: Timestamp,
     ) -> Self {
         let mut outcome = Self {
+            candidate_id: Some(candidate_id),
+            risk,
+            threshold,
+            ..Self::bare(state, Some(reason), value, now)
+        };
+        outcome.message = outcome.sentence(None);
+        outcome
+    }
+
+    /// The outcome of a rating, with what its target now shows.
+    pub(crate) fn of_rating(
+        state: OutcomeState,
+        reason: Option<Reason>,
+        value: &ResourceValue,
+        auto_applied: bool,
+        now: Timestamp,
+    ) -> Self {
+        let target = &value.display;
+        let why = reason.map_or("", Reason::explanation);
+        let message = match state {
+            OutcomeState::Applied => format!("Learned: it is an example for “{target}” now."),
+            OutcomeState::Pending => {
+                format!("Noted: it would be an example for “{target}”. It waits because {why}.")
+            }
+            OutcomeState::Withdrawn => {
+                format!("Withdrawn: it is no example for “{target}” any more: {why}.")
+            }
+            _ => format!("Without effect: it is no example for “{target}”; {why}."),
+        };
+        Self {
+            auto_applied,
+            message,
+            ..Self::bare(state, reason, value, now)
+        }
+    }
+
+    /// An outcome without figures and message.
+    fn bare(state: OutcomeState, reason: Option<Reason>, value: &ResourceValue, now: Timestamp) -> Self {
+        Self {
             state,
-            reason: Some(reason),
-            candidate_id,
+            reason,
+            candidate_id: None,
             learned: value.learned.clone(),
             input: value.display.clone(),
-            risk,
+            risk: RiskLevel::Low,
             occurrences: 0,
             reporters: 0,
             confirmations_needed: 0,
-            threshold,
+            threshold: 0,
             was_new: false,
             auto_applied: false,
             message: String::new(),
             evaluated_at: now,
             revision: Revision::default(),
             effects: Vec::new(),
-        };
-        outcome.message = outcome.sentence(None);
-        outcome
+        }
     }
 
     fn sentence(&self, decision_reason: Option<&str>) -> String {

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 
 use crate::{
     kinds::{Kind, Rule},
+    outputs::Language,
     violation::{Invalid, Violations},
 };
 
@@ -112,11 +113,28 @@ impl fmt::Display for Roles {
     }
 }
 
-/// What it takes to learn resources of one kind in one namespace.
+/// What it takes to learn resources of one kind in one namespace. Only the part for the kind's own rule matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// Increases by 1 with each change; 0 is the default policy.
     pub version: i64,
+    /// Maximum number of resources of this kind in the namespace, 1 to 2,000,000.
+    pub max_resources: u64,
+    /// Maximum encoded size of one value in bytes, 1 to 524,288.
+    pub max_value_bytes: u32,
+    /// Corrections put nothing into force until this is taken back; people still may.
+    pub frozen: bool,
+    /// For kinds that are decided by votes.
+    pub votes: VotesPolicy,
+    /// For kinds that are decided by rulings.
+    pub ruling: RulingPolicy,
+    /// For kinds that are decided by a window of ratings.
+    pub window: WindowPolicy,
+}
+
+/// How votes decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VotesPolicy {
     /// How much harm a wrong promotion does.
     pub risk: RiskLevel,
     /// Net confirmations required at MEDIUM risk, 1 to 1,000.
@@ -127,16 +145,39 @@ pub struct Policy {
     pub half_life: Option<SignedDuration>,
     /// How many voters derived from one caller count in one contest, 1 to 1,000.
     pub max_derived_voters: u32,
-    /// Maximum number of resources of this kind in the namespace, 1 to 2,000,000.
-    pub max_resources: u64,
-    /// Maximum encoded size of one value in bytes, 1 to 524,288.
-    pub max_value_bytes: u32,
     /// How many of a contest's newest corrections are counted, 100 to 100,000.
     pub max_counted_feedback: u32,
-    /// Whose rulings are effective at once, where the kind is decided by rulings.
+}
+
+/// Who decides by rulings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulingPolicy {
+    /// Whose rulings are effective at once.
     pub entitled: Role,
-    /// Corrections put nothing into force until this is taken back; people still may.
-    pub frozen: bool,
+}
+
+/// How much a window shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowPolicy {
+    /// How many good examples, 0 to 20.
+    pub good: u32,
+    /// How many examples to avoid, 0 to 20.
+    pub bad: u32,
+    /// The characters after which each text of an example is cut, 100 to 10,000.
+    pub max_text_chars: u32,
+    /// The language of the headings and labels around examples.
+    pub language: Language,
+}
+
+impl Default for WindowPolicy {
+    fn default() -> Self {
+        Self {
+            good: 5,
+            bad: 3,
+            max_text_chars: 2_000,
+            language: Language::En,
+        }
+    }
 }
 
 /// Maximum number of scopes, (namespace, kind) pairs, that hold resources: nodes compare one digest per scope with
@@ -148,19 +189,24 @@ impl Policy {
     pub fn default_for(kind: Kind) -> Self {
         Self {
             version: 0,
-            risk: match kind.rules().rule {
-                Rule::Votes { default_risk } => default_risk,
-                Rule::Ruling(_) => RiskLevel::Low,
-            },
-            threshold: 3,
-            counting: Counting::DistinctVoters,
-            half_life: None,
-            max_derived_voters: 1,
             max_resources: 2_000_000,
             max_value_bytes: 512 * 1024,
-            max_counted_feedback: 10_000,
-            entitled: Role::Reviewer,
             frozen: false,
+            votes: VotesPolicy {
+                risk: match kind.rules().rule {
+                    Rule::Votes { default_risk } => default_risk,
+                    Rule::Ruling(_) | Rule::Window(_) => RiskLevel::Low,
+                },
+                threshold: 3,
+                counting: Counting::DistinctVoters,
+                half_life: None,
+                max_derived_voters: 1,
+                max_counted_feedback: 10_000,
+            },
+            ruling: RulingPolicy {
+                entitled: Role::Reviewer,
+            },
+            window: WindowPolicy::default(),
         }
     }
 
@@ -172,17 +218,22 @@ impl Policy {
                 violations.add(field, format!("must be {min} to {max}, is {value}"));
             }
         };
-        within("threshold", self.threshold.into(), 1, 1_000);
-        within("max_derived_voters", self.max_derived_voters.into(), 1, 1_000);
         within("max_resources", self.max_resources, 1, 2_000_000);
         within("max_value_bytes", self.max_value_bytes.into(), 1, 512 * 1024);
+        let votes = &self.votes;
+        within("threshold", votes.threshold.into(), 1, 1_000);
+        within("max_derived_voters", votes.max_derived_voters.into(), 1, 1_000);
         within(
             "max_counted_feedback",
-            self.max_counted_feedback.into(),
+            votes.max_counted_feedback.into(),
             100,
             100_000,
         );
-        if let Some(half_life) = self.half_life {
+        let window = &self.window;
+        within("window.good", window.good.into(), 0, 20);
+        within("window.bad", window.bad.into(), 0, 20);
+        within("window.max_text_chars", window.max_text_chars.into(), 100, 10_000);
+        if let Some(half_life) = votes.half_life {
             violations.check("half_life", check_half_life(half_life));
         }
         violations.finish(Some(()))
@@ -190,14 +241,18 @@ impl Policy {
 
     /// The risk of one contest. A user-scoped contest is LOW, since it harms nobody else.
     pub fn risk_for(&self, user_scoped: bool) -> RiskLevel {
-        if user_scoped { RiskLevel::Low } else { self.risk }
+        if user_scoped {
+            RiskLevel::Low
+        } else {
+            self.votes.risk
+        }
     }
 
     /// The net confirmations required at this risk. For HIGH the threshold is for display only: votes never apply it.
     pub fn threshold_for(&self, risk: RiskLevel) -> u32 {
         match risk {
             RiskLevel::Low => 1,
-            RiskLevel::Medium | RiskLevel::High => self.threshold,
+            RiskLevel::Medium | RiskLevel::High => self.votes.threshold,
         }
     }
 }
@@ -220,8 +275,8 @@ mod tests {
         for kind in Kind::ALL {
             let policy = Policy::default_for(kind);
             assert_eq!(policy.validate(), Ok(()));
-            let is_low = matches!(kind, Kind::EntityAlias | Kind::DomainRule);
-            assert_eq!(policy.risk == RiskLevel::Low, is_low);
+            let is_low = matches!(kind, Kind::EntityAlias | Kind::DomainRule | Kind::FewShotSet);
+            assert_eq!(policy.votes.risk == RiskLevel::Low, is_low);
         }
     }
 
@@ -238,15 +293,22 @@ mod tests {
 
     #[test]
     fn every_broken_bound_is_named() {
-        let policy = Policy {
+        let mut policy = Policy::default_for(Kind::InvocationPhrase);
+        policy.max_resources = 0;
+        policy.max_value_bytes = 0;
+        policy.votes = VotesPolicy {
             threshold: 0,
             max_derived_voters: 0,
-            max_resources: 0,
-            max_value_bytes: 0,
             max_counted_feedback: 1,
             half_life: Some(SignedDuration::from_secs(1)),
-            ..Policy::default_for(Kind::InvocationPhrase)
+            ..policy.votes
         };
-        assert_eq!(policy.validate().unwrap_err().into_vec().len(), 6);
+        policy.window = WindowPolicy {
+            good: 21,
+            bad: 21,
+            max_text_chars: 99,
+            ..policy.window
+        };
+        assert_eq!(policy.validate().unwrap_err().into_vec().len(), 9);
     }
 }

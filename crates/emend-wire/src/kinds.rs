@@ -2,10 +2,11 @@
 //! way; a kind or form that is missing in one does not compile.
 
 use emend_core::{
-    Correction, DomainDecision, DomainRule, Invalid, Kind, Learned, Relation, ResourceValue, Synonym,
-    TrustLevel, Violations,
+    Correction, DomainDecision, DomainRule, Example, FeedbackId, FewShotSet, Invalid, Kind, Language,
+    Learned, RatedTexts, Rating, RatingClass, Relation, ResourceValue, Synonym, TrustLevel, Violations,
     correction::{Assertion, Form},
     kinds::parse_choice,
+    outputs::RatingFields,
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
 
@@ -17,6 +18,7 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::Prohibition(_) => Kind::Prohibition,
         Value::Synonym(_) => Kind::Synonym,
         Value::DomainRule(_) => Kind::DomainRule,
+        Value::FewShotSet(_) => Kind::FewShotSet,
     }
 }
 
@@ -55,6 +57,19 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
                 violations.check("level", rule).map(Learned::DomainRule)
             })
         }
+        Value::FewShotSet(pb::FewShotSetValue { language, good, bad }) => {
+            let language = violations.check("language", self::language(*language));
+            let good = examples(&mut violations, "good", good);
+            let bad = examples(&mut violations, "bad", bad);
+            let set = (|| {
+                Some(FewShotSet {
+                    language: language?,
+                    good: good?,
+                    bad: bad?,
+                })
+            })();
+            set.map(Learned::FewShotSet)
+        }
     };
     violations.finish(learned)
 }
@@ -76,6 +91,49 @@ pub fn value(learned: &Learned) -> Value {
             decision: decision_number(decision).into(),
             level: level_number(level).into(),
         }),
+        Learned::FewShotSet(FewShotSet { language, good, bad }) => Value::FewShotSet(pb::FewShotSetValue {
+            language: language.number(),
+            good: good.into_iter().map(example).collect(),
+            bad: bad.into_iter().map(example).collect(),
+        }),
+    }
+}
+
+fn examples(
+    violations: &mut Violations,
+    field: &str,
+    messages: &[pb::FewShotExample],
+) -> Option<Vec<Example>> {
+    let mut examples = Vec::with_capacity(messages.len());
+    for (index, message) in messages.iter().enumerate() {
+        let id = FeedbackId::parse(&message.feedback_id);
+        examples.push(Example {
+            feedback: violations.check(&format!("{field}[{index}].feedback_id"), id)?,
+            input: message.input.clone(),
+            output: message.output.clone(),
+            corrected: message.corrected.clone(),
+            issues: message.issues.clone(),
+        });
+    }
+    Some(examples)
+}
+
+fn example(example: Example) -> pb::FewShotExample {
+    pb::FewShotExample {
+        feedback_id: example.feedback.to_string(),
+        input: example.input,
+        output: example.output,
+        corrected: example.corrected,
+        issues: example.issues,
+    }
+}
+
+/// The language with this number; UNSPECIFIED is EN.
+pub fn language(number: i32) -> Result<Language, Invalid> {
+    match number {
+        0 => Ok(Language::En),
+        number => Language::from_number(number)
+            .ok_or_else(|| Invalid::new(format!("is not a known language: {number}"))),
     }
 }
 
@@ -121,6 +179,55 @@ pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
         Oneof::DomainSetTrust(pb::DomainSetTrust { pattern, level }) => {
             domain(Form::DomainSetTrust, pattern, *level)
         }
+        Oneof::Rating(message) => rating(message),
+    }
+}
+
+fn rating(message: &pb::Rating) -> Result<Correction, Violations> {
+    let mut violations = Violations::new();
+    let counts_as = match message.counts_as {
+        0 => Some(None),
+        number => {
+            let class = RatingClass::from_number(number);
+            let class = class.ok_or_else(|| Invalid::new(format!("is not a known class: {number}")));
+            violations.check("counts_as", class).map(Some)
+        }
+    };
+    let parsed = Correction::parse_rating(RatingFields {
+        target: &message.target,
+        value: &message.value,
+        target_id: &message.target_id,
+        input_text: &message.input_text,
+        output_text: &message.output_text,
+        prompt_version: &message.prompt_version,
+        issues: &message.issues,
+        corrected_text: &message.corrected_text,
+        correct_judgement: &message.correct_judgement,
+        counts_as: counts_as.flatten(),
+    });
+    let parsed = violations.part("", parsed);
+    violations.finish(parsed)
+}
+
+fn rating_message(rating: &Rating) -> pb::Rating {
+    let RatedTexts {
+        input,
+        output,
+        issues,
+        corrected,
+        judgement,
+    } = rating.texts.clone();
+    pb::Rating {
+        target: rating.target.clone(),
+        value: rating.value.clone(),
+        target_id: rating.target_id.clone(),
+        input_text: input,
+        output_text: output,
+        prompt_version: rating.prompt_version.clone(),
+        issues,
+        corrected_text: corrected,
+        correct_judgement: judgement,
+        counts_as: rating.class.number(),
     }
 }
 
@@ -145,6 +252,7 @@ pub(crate) fn form_of(form: &Oneof) -> Form {
         Oneof::DomainUnblock(_) => Form::DomainUnblock,
         Oneof::DomainClearOverride(_) => Form::DomainClearOverride,
         Oneof::DomainSetTrust(_) => Form::DomainSetTrust,
+        Oneof::Rating(_) => Form::Rating,
     }
 }
 
@@ -187,6 +295,7 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
             relation: relation_number(synonym.relation).into(),
         }),
         Learned::DomainRule(rule) => domain_decision(input, *rule),
+        Learned::FewShotSet(_) => Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default()),
     }
 }
 
@@ -281,7 +390,8 @@ mod tests {
             } else {
                 "choice"
             };
-            let value = value(&Learned::of(kind, choice.to_owned()).unwrap());
+            let learned = Learned::of(kind, choice.to_owned());
+            let value = value(&learned.unwrap_or_else(|_| Learned::FewShotSet(FewShotSet::default())));
             assert_eq!(kind_of(&value), kind);
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
             let name = wire.as_str_name().trim_start_matches("RESOURCE_KIND_");
@@ -327,7 +437,25 @@ mod tests {
             proptest::sample::select(decisions.to_vec()),
         )
             .prop_map(|(pattern, (form, level))| Correction::parse_domain(form, &pattern, level).unwrap());
-        prop_oneof![choice, term, domain]
+        let texts = proptest::collection::vec("[a-zé]{0,9}", 6);
+        let rating = (0usize..3, texts, proptest::collection::vec("[a-z]{1,5}", 0..3)).prop_map(
+            |(value, texts, issues)| {
+                Correction::parse_rating(RatingFields {
+                    target: "SUMMARIZE_DAILY",
+                    value: ["GOOD", "NEUTRAL", "BAD"][value],
+                    target_id: "day-1",
+                    input_text: &texts[0],
+                    output_text: &texts[1],
+                    prompt_version: &texts[2],
+                    issues: &issues,
+                    corrected_text: &texts[3],
+                    correct_judgement: &texts[4],
+                    counts_as: None,
+                })
+                .unwrap()
+            },
+        );
+        prop_oneof![choice, term, domain, rating]
     }
 
     proptest! {

@@ -90,7 +90,7 @@ pub fn outcome(outcome: &Outcome) -> pb::Outcome {
             .reason
             .map(|reason| reason.name().to_owned())
             .unwrap_or_default(),
-        candidate_id: outcome.candidate_id.to_string(),
+        candidate_id: outcome.candidate_id.map(|id| id.to_string()).unwrap_or_default(),
         kind,
         risk_level: risk_level(outcome.risk) as i32,
         occurrence_count: saturated(outcome.occurrences),

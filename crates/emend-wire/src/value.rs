@@ -35,17 +35,73 @@ pub fn decode(bytes: &[u8]) -> Result<ResourceValue, Invalid> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{Kind, Learned};
+    use emend_core::{
+        AcceptOrder, Example, FeedbackId, FewShotSet, Kind, Language, Learned, Rated, RatedId, RatedTexts,
+        RatingClass, WindowPolicy, contest::VoterKey, outputs::set_of,
+    };
     use proptest::prelude::*;
 
     use super::*;
+
+    fn an_id() -> FeedbackId {
+        FeedbackId::parse("0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10").unwrap()
+    }
+
+    fn a_set(text: &str) -> Learned {
+        let example = |corrected: &str, issues| Example {
+            feedback: an_id(),
+            input: text.to_owned(),
+            output: text.repeat(2),
+            corrected: corrected.to_owned(),
+            issues,
+        };
+        Learned::FewShotSet(FewShotSet {
+            language: Language::Ja,
+            good: vec![example("", Vec::new())],
+            bad: vec![example(text, vec![text.to_owned()]), example("", Vec::new())],
+        })
+    }
+
+    #[test]
+    fn a_set_is_no_larger_than_the_bytes_it_is_cut_to() {
+        for bytes in [0, 60, 100, 500, 1_000, 5_000] {
+            let rated: Vec<Rated> = (1..30)
+                .map(|number| Rated {
+                    feedback: an_id(),
+                    accept_order: AcceptOrder(number),
+                    voter: VoterKey(an_id().0),
+                    rated: RatedId(an_id().0),
+                    class: RatingClass::Bad,
+                    excluded: false,
+                    live: true,
+                    texts: RatedTexts {
+                        input: "é".repeat(usize::try_from(number).unwrap() * 3),
+                        issues: vec![String::from("x")],
+                        ..RatedTexts::default()
+                    },
+                })
+                .collect();
+            let policy = WindowPolicy {
+                bad: 20,
+                ..WindowPolicy::default()
+            };
+            let set = set_of(&rated.iter().collect::<Vec<_>>(), &policy, bytes);
+            let value = kinds::value(&Learned::FewShotSet(set));
+            let message = pb::ResourceValue {
+                value: Some(value),
+                ..pb::ResourceValue::default()
+            };
+            assert!(message.encoded_len() <= bytes.max(8), "{bytes}");
+        }
+    }
 
     proptest! {
         #[test]
         fn values_survive_a_round_trip(display in "\\PC{1,20}", choice in "[a-z]{1,10}", kind in 0..Kind::ALL.len()) {
             let kind = Kind::ALL[kind];
             let choice = if kind == Kind::DomainRule { "unblock:low".to_owned() } else { choice };
-            let value = ResourceValue::new(display, Learned::of(kind, choice).unwrap());
+            let learned = Learned::of(kind, choice.clone()).unwrap_or_else(|_| a_set(&choice));
+            let value = ResourceValue::new(display, learned);
             prop_assert_eq!(decode(&encode(&value)).unwrap(), value);
         }
 

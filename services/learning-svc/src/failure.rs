@@ -70,6 +70,7 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::AlreadyRejected => precondition("ALREADY_REJECTED"),
         Refusal::RejectedForGood => precondition("REJECTED_FOR_GOOD"),
         Refusal::TakenBack => precondition("TAKEN_BACK"),
+        Refusal::Window => precondition("WINDOW"),
         Refusal::WrongKind | Refusal::NoValue => Error::invalid("value", refusal.to_string()),
         Refusal::Full => resource_limit(refusal.to_string()),
     }

@@ -3,6 +3,7 @@
 //! It is cut by capability; each folder holds its use cases and its `grpc`:
 //! * [`ingest`]: events from feedback-svc, each with exactly-once effect.
 //! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
+//! * [`outputs`]: ratings of what an AI made.
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
 //! * [`log`]: the revisions, and reverting one.
@@ -35,6 +36,7 @@ pub mod ingest;
 pub mod log;
 pub mod metrics;
 pub mod nodes;
+pub mod outputs;
 pub mod policies;
 pub mod resources;
 pub mod roles;

@@ -67,9 +67,10 @@ struct Scenario {
 impl Scenario {
     fn new() -> Self {
         Self {
-            policy: Policy {
-                max_counted_feedback: 8,
-                ..Policy::default_for(Kind::InvocationPhrase)
+            policy: {
+                let mut policy = Policy::default_for(Kind::InvocationPhrase);
+                policy.votes.max_counted_feedback = 8;
+                policy
             },
             now: Timestamp::UNIX_EPOCH,
             next: 0,
@@ -93,7 +94,7 @@ impl Scenario {
     }
 
     fn counted(&self) -> usize {
-        self.policy.max_counted_feedback as usize
+        self.policy.votes.max_counted_feedback as usize
     }
 
     fn step(&mut self, step: &Step) {
@@ -114,14 +115,14 @@ impl Scenario {
                 counted,
                 half_life,
             } => {
-                self.policy.counting = if occurrences {
+                self.policy.votes.counting = if occurrences {
                     Counting::Occurrences
                 } else {
                     Counting::DistinctVoters
                 };
-                self.policy.max_derived_voters = derived;
-                self.policy.max_counted_feedback = counted;
-                self.policy.half_life = half_life.map(SignedDuration::from_hours);
+                self.policy.votes.max_derived_voters = derived;
+                self.policy.votes.max_counted_feedback = counted;
+                self.policy.votes.half_life = half_life.map(SignedDuration::from_hours);
             }
             Step::Wait(hours) => self.now += SignedDuration::from_hours(hours),
             Step::Forget(more) => self.ballots.forget_beyond(self.counted() + more),

@@ -7,6 +7,11 @@
 //! supporters minus those of its strongest rival, the applied value included) reach the threshold. A tie changes
 //! nothing. Votes never replace what a person set and never restore what a person removed.
 //!
+//! A window decides without candidates: its value is a function of the newest live ratings. Of its ratings, which may be
+//! many, the state holds those that the events ahead are about; of each of their voters and outputs, the newest that are not
+//! excluded, one more than will be; and of each class, the newest live ones, as many as are shown and as will be excluded
+//! or replaced.
+//!
 //! The rest of this module lists the other events in a contest and what each does. It must not know where the state
 //! came from or how a decision is stored.
 
@@ -15,15 +20,17 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 mod votes;
+mod window;
 
 use jiff::Timestamp;
 
 use crate::{
     ballots::{Ballot, Tally},
     contest::{Candidate, ContestState, Hold, Origin, Status},
-    ids::{CandidateId, Revision},
+    ids::{CandidateId, FeedbackId, Revision},
     kinds::{Rule, RulingRules},
     outcome::{Outcome, Reason},
+    outputs::Rated,
     policy::{MAX_SCOPES, Policy, RiskLevel, Roles},
     resource::ResourceValue,
 };
@@ -52,6 +59,20 @@ pub enum Event {
         ballot: Ballot,
         /// The roles of who retracts it.
         sender: Roles,
+    },
+    /// A rating arrives, for a kind that is decided by a window of ratings.
+    Rated {
+        /// The rating.
+        rating: Box<Rated>,
+        /// What arrived before it and excludes it.
+        excluded: Option<Exclusion>,
+    },
+    /// A rating no longer counts.
+    RatingExcluded {
+        /// Its feedback.
+        feedback: FeedbackId,
+        /// Why.
+        by: Exclusion,
     },
     /// The policy changed.
     PolicyChanged,
@@ -98,6 +119,15 @@ pub enum Event {
     Erase,
 }
 
+/// Why a rating never counts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exclusion {
+    /// It was retracted.
+    Retraction,
+    /// Its texts were erased.
+    Redaction,
+}
+
 /// Why a resource changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
@@ -115,15 +145,17 @@ pub enum Cause {
     Retraction,
     /// A changed policy was applied to pending candidates.
     Policy,
-    /// The user whose own it was has been erased.
+    /// The user whose own it was, or what a person had said, has been erased.
     Erasure,
     /// A correction of an entitled person or agent came into force.
     Ruling,
+    /// A rating became an example, or took the place of one.
+    Rating,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Votes,
         Self::Review,
         Self::Operator,
@@ -133,6 +165,7 @@ impl Cause {
         Self::Policy,
         Self::Erasure,
         Self::Ruling,
+        Self::Rating,
     ];
 
     /// The number on the wire and in databases.
@@ -147,6 +180,7 @@ impl Cause {
             Self::Policy => 7,
             Self::Erasure => 8,
             Self::Ruling => 9,
+            Self::Rating => 10,
         }
     }
 
@@ -180,6 +214,9 @@ pub enum Refusal {
     /// The value says that nothing applies.
     #[error("a value that says that nothing applies is not set: delete the resource instead")]
     NoValue,
+    /// A window of ratings decides what applies, and nobody else.
+    #[error("its value follows from ratings: retract or redact a rating instead")]
+    Window,
     /// The value's kind is not the contest's.
     #[error("the value is of another kind than the key")]
     WrongKind,
@@ -219,8 +256,8 @@ pub struct Transition {
 pub enum ResourceChange {
     /// It gets this value.
     Put {
-        /// The candidate that is applied.
-        candidate: CandidateId,
+        /// The candidate that is applied; none where a window of ratings decides.
+        candidate: Option<CandidateId>,
         /// Its value.
         value: ResourceValue,
     },
@@ -235,8 +272,7 @@ impl ResourceChange {
     /// The candidate that is applied or whose value is deleted.
     pub fn candidate(&self) -> Option<CandidateId> {
         match self {
-            Self::Put { candidate, .. } => Some(*candidate),
-            Self::Delete { candidate } => *candidate,
+            Self::Put { candidate, .. } | Self::Delete { candidate } => *candidate,
         }
     }
 }
@@ -302,6 +338,7 @@ pub fn decide(
     let happened = match rule {
         Rule::Votes { .. } => happen(&mut evaluation, event),
         Rule::Ruling(rules) => ruling::happen(&mut evaluation, rules, event),
+        Rule::Window(rules) => window::happen(&mut evaluation, rules, event),
     };
     match happened {
         Ok(()) => Ok(evaluation.finish(rule)),
@@ -323,6 +360,7 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
             ..
         } => votes::record(evaluation, ballot, value, *origin, *personal_data),
         Event::Retracted { ballot, .. } => votes::retract(evaluation, ballot),
+        Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::PolicyChanged => votes::reevaluate(evaluation),
         Event::Approve {
             candidate,
@@ -357,6 +395,8 @@ struct Evaluation<'a> {
     /// The candidate whose outcome is reported, if the event reports one.
     reported: Option<ReportedCandidate>,
     subject: Option<CandidateId>,
+    /// What a window of ratings comes to.
+    window: Option<window::Shown>,
 }
 
 struct ReportedCandidate {
@@ -383,6 +423,7 @@ impl<'a> Evaluation<'a> {
             transitions: Vec::new(),
             reported: None,
             subject: None,
+            window: None,
         }
     }
 
@@ -479,6 +520,7 @@ impl<'a> Evaluation<'a> {
                 self.state.applied().map(|applied| applied.value.clone())
             }
             Rule::Ruling(rules) => self.in_force(rules),
+            Rule::Window(_) => self.window.as_ref().and_then(|shown| shown.value.clone()),
         };
         let applied = self.state.applied().map(|applied| applied.id);
         // Until the decision is stamped, the state holds the resource from before the event.
@@ -488,12 +530,19 @@ impl<'a> Evaluation<'a> {
             (Some(_), None) => Some(ResourceChange::Delete {
                 candidate: applied.or(self.applied_before),
             }),
-            (_, Some(value)) => applied.map(|candidate| ResourceChange::Put { candidate, value }),
+            (_, Some(value)) if applied.is_some() || matches!(rule, Rule::Window(_)) => {
+                Some(ResourceChange::Put {
+                    candidate: applied,
+                    value,
+                })
+            }
+            (_, Some(_)) => None,
         };
-        let outcome = self
-            .reported
-            .as_ref()
-            .and_then(|reported| self.outcome_of(reported, resource.as_ref()));
+        let outcome = match (rule, &self.reported) {
+            (Rule::Window(rules), _) => window::outcome(&self, rules, resource.as_ref()),
+            (_, Some(reported)) => self.outcome_of(reported, resource.as_ref()),
+            (_, None) => None,
+        };
         Decision {
             after: self.state,
             transitions: self.transitions,

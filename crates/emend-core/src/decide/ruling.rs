@@ -58,6 +58,7 @@ pub(super) fn happen(
                 retracted: true,
             });
         }
+        Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::PolicyChanged => evaluation.cause = Cause::Policy,
         Event::Approve {
             candidate,
@@ -107,7 +108,10 @@ pub(super) fn happen(
 fn hold(evaluation: &Evaluation<'_>, personal_data: bool, sender: &Roles) -> Option<Hold> {
     let is_full = evaluation.state.full && evaluation.state.resource.is_none();
     [
-        (!sender.permit(evaluation.policy.entitled), Hold::NotEntitled),
+        (
+            !sender.permit(evaluation.policy.ruling.entitled),
+            Hold::NotEntitled,
+        ),
         (evaluation.risk == RiskLevel::High, Hold::HighRisk),
         (personal_data, Hold::PersonalData),
         (is_full, Hold::ResourceLimit),
@@ -189,7 +193,7 @@ fn write(
 
 /// A retraction by somebody entitled takes back any ruling, another only one that waits.
 fn take_back(evaluation: &mut Evaluation<'_>, id: CandidateId, by: &Roles) {
-    let taken_back = if by.permit(evaluation.policy.entitled) {
+    let taken_back = if by.permit(evaluation.policy.ruling.entitled) {
         TakenBack::Entitled
     } else {
         TakenBack::Unentitled

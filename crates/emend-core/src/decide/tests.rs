@@ -6,6 +6,7 @@ mod kept;
 mod people;
 mod rulings;
 mod votes;
+mod windows;
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -3,19 +3,27 @@
 
 mod domain_rule;
 mod entity_alias;
+mod few_shot_set;
 mod form;
 mod invocation_phrase;
 mod prohibition;
 mod synonym;
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 pub use self::{
     domain_rule::{DomainDecision, DomainRule, HUMAN},
+    few_shot_set::{Example, FewShotSet},
     form::{Form, parse_choice},
     synonym::{Relation, Synonym},
 };
-use crate::{policy::RiskLevel, resource::length_prefixed, violation::Invalid};
+use crate::{
+    ids::FeedbackId,
+    outputs::Rated,
+    policy::{Policy, RiskLevel},
+    resource::length_prefixed,
+    violation::Invalid,
+};
 
 /// How a kind behaves; one row per kind.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +65,27 @@ pub enum Rule {
     },
     /// The newest effective ruling of an entitled person or agent is in force.
     Ruling(RulingRules),
+    /// The newest ratings are the value. Nobody sets it otherwise.
+    Window(WindowRules),
+}
+
+impl Rule {
+    /// What decides, in words: `decided by …`.
+    pub const fn decided_by(&self) -> &'static str {
+        match self {
+            Self::Votes { .. } => "votes",
+            Self::Ruling(_) => "rulings",
+            Self::Window(_) => "a window of ratings",
+        }
+    }
+
+    /// Whether the log keeps earlier values beside the newest, and they can be brought back.
+    pub const fn keeps_history(&self) -> bool {
+        match self {
+            Self::Votes { .. } | Self::Ruling(_) => true,
+            Self::Window(_) => false,
+        }
+    }
 }
 
 /// What distinguishes the kinds that are decided by rulings.
@@ -68,6 +97,19 @@ pub struct RulingRules {
     pub nothing: fn() -> Learned,
     /// Whether only a person may put a ruling on this key into force, whoever sent it.
     pub is_high_risk: fn(&str) -> bool,
+}
+
+/// What distinguishes the kinds that are decided by a window of ratings.
+#[derive(Debug, Clone, Copy)]
+pub struct WindowRules {
+    /// What the live ratings come to, given in any order; `None`: nothing, and there is no resource.
+    pub value: fn(&[&Rated], &Policy) -> Option<Learned>,
+    /// Whether a value shows a rating.
+    pub shows: fn(&Learned, FeedbackId) -> bool,
+    /// What is left of a value without a rating.
+    pub without: fn(&Learned, FeedbackId) -> Option<Learned>,
+    /// The value that shows nothing; never a resource.
+    pub nothing: fn() -> Learned,
 }
 
 /// What distinguishes resources of one kind with the same key.
@@ -82,12 +124,12 @@ pub struct Qualifier {
 }
 
 /// One field of what is learned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// The field's name in the value's message on the wire.
+    /// The field's name in the value's message on the wire. A repeated field comes once for each entry.
     pub name: &'static str,
     /// What it says.
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     /// Whether values that differ in it are different candidates. If not, it is only how something is written.
     pub distinguishes: bool,
 }
@@ -96,7 +138,7 @@ impl<'a> Field<'a> {
     const fn distinguishing(name: &'static str, text: &'a str) -> Self {
         Self {
             name,
-            text,
+            text: Cow::Borrowed(text),
             distinguishes: true,
         }
     }
@@ -104,7 +146,7 @@ impl<'a> Field<'a> {
     const fn shown(name: &'static str, text: &'a str) -> Self {
         Self {
             name,
-            text,
+            text: Cow::Borrowed(text),
             distinguishes: false,
         }
     }
@@ -146,7 +188,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The usual meaning of `choice` for that kind.
+            /// The usual meaning of `choice` for that kind; an error where no choice says it.
             pub fn of(kind: Kind, choice: String) -> Result<Self, Invalid> {
                 (kind.rules().parse)(choice)
             }
@@ -196,6 +238,10 @@ kinds! {
     DomainRule:
         /// The decision.
         DomainRule(DomainRule) in domain_rule;
+    /// The newest rated examples for a target.
+    FewShotSet:
+        /// The examples.
+        FewShotSet(FewShotSet) in few_shot_set;
 }
 
 impl Kind {
@@ -280,7 +326,7 @@ impl Learned {
     pub fn qualifier_of_key(&self) -> Option<Result<String, Invalid>> {
         match (self.kind().rules().qualifier, self.qualifier()) {
             (None, _) => Some(Ok(String::new())),
-            (Some(Qualifier { form, .. }), Some(field)) => Some(form.parse(field.text)),
+            (Some(Qualifier { form, .. }), Some(field)) => Some(form.parse(&field.text)),
             (Some(_), None) => None,
         }
     }
@@ -315,7 +361,10 @@ mod tests {
             } else {
                 "delete_fund"
             };
-            let learned = Learned::of(kind, choice.to_owned()).unwrap();
+            let learned = match Learned::of(kind, choice.to_owned()) {
+                Ok(learned) => learned,
+                Err(_) => Learned::FewShotSet(FewShotSet::default()),
+            };
             assert_eq!(learned.kind(), kind);
             let of_value = learned.qualifier_of_key().map(Result::unwrap);
             match kind.rules().qualifier {

@@ -9,8 +9,8 @@ pub struct ResourceKey {
     #[prost(enumeration = "ResourceKind", tag = "2")]
     pub kind: i32,
     /// The look-up key, 1 to 512 characters. Accepted in any spelling, always returned in the form of the kind: for
-    /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for all others a
-    /// phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
+    /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for FEW_SHOT_SET the
+    /// text itself, only trimmed, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
     /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION (at most 256
@@ -33,7 +33,7 @@ impl ::prost::Name for ResourceKey {
     }
 }
 /// What was learned for one key: the part of a resource that its checksum covers.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResourceValue {
     /// The key as people write it, before normalisation. At most 512 characters.
     #[prost(string, tag = "1")]
@@ -42,13 +42,13 @@ pub struct ResourceValue {
     #[prost(int32, tag = "2")]
     pub normalization_version: i32,
     /// Exactly one is set: the one for the resource's kind.
-    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13, 14")]
+    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13, 14, 15")]
     pub value: ::core::option::Option<resource_value::Value>,
 }
 /// Nested message and enum types in `ResourceValue`.
 pub mod resource_value {
     /// Exactly one is set: the one for the resource's kind.
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Value {
         /// For RESOURCE_KIND_INVOCATION_PHRASE.
         #[prost(message, tag = "10")]
@@ -65,6 +65,9 @@ pub mod resource_value {
         /// For RESOURCE_KIND_DOMAIN_RULE.
         #[prost(message, tag = "14")]
         DomainRule(super::DomainRuleValue),
+        /// For RESOURCE_KIND_FEW_SHOT_SET.
+        #[prost(message, tag = "15")]
+        FewShotSet(super::FewShotSetValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -169,8 +172,60 @@ impl ::prost::Name for DomainRuleValue {
         "/emend.common.v1.DomainRuleValue".into()
     }
 }
-/// What nodes consume: the learned value of one key.
+/// The newest rated examples for one target.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FewShotSetValue {
+    /// The language of the headings and labels with which they are shown. Default (0): EN. Never returned as 0.
+    #[prost(enumeration = "Language", tag = "1")]
+    pub language: i32,
+    /// Examples of good outputs, the newest first; at most 20.
+    #[prost(message, repeated, tag = "2")]
+    pub good: ::prost::alloc::vec::Vec<FewShotExample>,
+    /// Examples to avoid, the newest first; at most 20.
+    #[prost(message, repeated, tag = "3")]
+    pub bad: ::prost::alloc::vec::Vec<FewShotExample>,
+}
+impl ::prost::Name for FewShotSetValue {
+    const NAME: &'static str = "FewShotSetValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.FewShotSetValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.FewShotSetValue".into()
+    }
+}
+/// One rated output. Its texts are masked, and cut after a number of characters (policy).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FewShotExample {
+    /// UUID of the rating's feedback: retract or redact it to take the example away.
+    #[prost(string, tag = "1")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// What the AI was given.
+    #[prost(string, tag = "2")]
+    pub input: ::prost::alloc::string::String,
+    /// What it made of it.
+    #[prost(string, tag = "3")]
+    pub output: ::prost::alloc::string::String,
+    /// What it should have made of it; empty where nobody said, and of good examples.
+    #[prost(string, tag = "4")]
+    pub corrected: ::prost::alloc::string::String,
+    /// What is wrong with the output; none of good examples.
+    #[prost(string, repeated, tag = "5")]
+    pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for FewShotExample {
+    const NAME: &'static str = "FewShotExample";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.FewShotExample".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.FewShotExample".into()
+    }
+}
+/// What nodes consume: the learned value of one key.
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Resource {
     /// Identifies the resource.
     #[prost(message, optional, tag = "1")]
@@ -241,6 +296,10 @@ pub enum ResourceKind {
     /// What was decided about the sources that a pattern of domains covers. Key: the pattern, as a domain; qualifier: the
     /// layer of the rule, "human". Decided by rulings: the newest of an entitled person or agent is in force.
     DomainRule = 5,
+    /// The newest rated examples for what an AI is asked. Key: the target, for example INTERPRET, compared byte for byte.
+    /// Decided by a window of ratings: nobody puts, deletes, imports or reverts it (FAILED_PRECONDITION, reason WINDOW); to
+    /// change it, retract or redact a rating, or submit another one.
+    FewShotSet = 6,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -255,6 +314,7 @@ impl ResourceKind {
             Self::Prohibition => "RESOURCE_KIND_PROHIBITION",
             Self::Synonym => "RESOURCE_KIND_SYNONYM",
             Self::DomainRule => "RESOURCE_KIND_DOMAIN_RULE",
+            Self::FewShotSet => "RESOURCE_KIND_FEW_SHOT_SET",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -266,6 +326,7 @@ impl ResourceKind {
             "RESOURCE_KIND_PROHIBITION" => Some(Self::Prohibition),
             "RESOURCE_KIND_SYNONYM" => Some(Self::Synonym),
             "RESOURCE_KIND_DOMAIN_RULE" => Some(Self::DomainRule),
+            "RESOURCE_KIND_FEW_SHOT_SET" => Some(Self::FewShotSet),
             _ => None,
         }
     }
@@ -401,6 +462,39 @@ impl TrustLevel {
         }
     }
 }
+/// The language of fixed texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Language {
+    /// Default: EN.
+    Unspecified = 0,
+    /// English.
+    En = 1,
+    /// Japanese.
+    Ja = 2,
+}
+impl Language {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "LANGUAGE_UNSPECIFIED",
+            Self::En => "LANGUAGE_EN",
+            Self::Ja => "LANGUAGE_JA",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "LANGUAGE_UNSPECIFIED" => Some(Self::Unspecified),
+            "LANGUAGE_EN" => Some(Self::En),
+            "LANGUAGE_JA" => Some(Self::Ja),
+            _ => None,
+        }
+    }
+}
 /// Who a learned value applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -491,10 +585,12 @@ pub enum Cause {
     Retraction = 6,
     /// A changed policy was applied to pending candidates.
     Policy = 7,
-    /// The user whose own resource it was has been erased.
+    /// The user whose own resource it was has been erased, or a rating that was an example.
     Erasure = 8,
     /// A correction of an entitled person or agent came into force.
     Ruling = 9,
+    /// A rating became an example, or took the place of one.
+    Rating = 10,
 }
 impl Cause {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -513,6 +609,7 @@ impl Cause {
             Self::Policy => "CAUSE_POLICY",
             Self::Erasure => "CAUSE_ERASURE",
             Self::Ruling => "CAUSE_RULING",
+            Self::Rating => "CAUSE_RATING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -528,6 +625,7 @@ impl Cause {
             "CAUSE_POLICY" => Some(Self::Policy),
             "CAUSE_ERASURE" => Some(Self::Erasure),
             "CAUSE_RULING" => Some(Self::Ruling),
+            "CAUSE_RATING" => Some(Self::Rating),
             _ => None,
         }
     }
@@ -565,7 +663,7 @@ impl ::prost::Name for Reporter {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
-    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub correction: ::core::option::Option<correction::Correction>,
 }
 /// Nested message and enum types in `Correction`.
@@ -600,6 +698,9 @@ pub mod correction {
         /// The sources of a domain are trusted this far.
         #[prost(message, tag = "9")]
         DomainSetTrust(super::DomainSetTrust),
+        /// What an AI made is good, or is not.
+        #[prost(message, tag = "10")]
+        Rating(super::Rating),
     }
 }
 impl ::prost::Name for Correction {
@@ -804,14 +905,60 @@ impl ::prost::Name for DomainSetTrust {
         "/emend.common.v1.DomainSetTrust".into()
     }
 }
+/// What an AI made is good, or is not. Decides FEW_SHOT_SET: the newest good and the newest bad ratings of a target are its
+/// examples. A second rating of the same target_id by the same voter replaces the first. The scope must be GLOBAL. Texts are
+/// masked for personal data before they are stored; a redaction erases them and takes the example away.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Rating {
+    /// What the AI was asked for: INTERPRET or SUMMARIZE_DAILY.
+    #[prost(string, tag = "1")]
+    pub target: ::prost::alloc::string::String,
+    /// How it was found: GOOD or BAD; with SUMMARIZE_DAILY also NEUTRAL.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+    /// Which output it is about, by the application's own id, 1 to 256 characters.
+    #[prost(string, tag = "3")]
+    pub target_id: ::prost::alloc::string::String,
+    /// What the AI was given, 1 to 32,768 characters. Empty in feedback that was redacted.
+    #[prost(string, tag = "4")]
+    pub input_text: ::prost::alloc::string::String,
+    /// What it made of it, 1 to 32,768 characters. Empty in feedback that was redacted.
+    #[prost(string, tag = "5")]
+    pub output_text: ::prost::alloc::string::String,
+    /// The version of the prompt with which it was made, if known. At most 128 characters.
+    #[prost(string, tag = "6")]
+    pub prompt_version: ::prost::alloc::string::String,
+    /// What is wrong with the output: at most 10 entries of 1 to 256 characters.
+    #[prost(string, repeated, tag = "7")]
+    pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What it should have been, if known. At most 32,768 characters.
+    #[prost(string, tag = "8")]
+    pub corrected_text: ::prost::alloc::string::String,
+    /// The right judgement, for targets whose output is a judgement; none of those above is. At most 256 characters.
+    #[prost(string, tag = "9")]
+    pub correct_judgement: ::prost::alloc::string::String,
+    /// What the value counts as. Output only: INVALID_ARGUMENT where it is something else.
+    #[prost(enumeration = "RatingClass", tag = "10")]
+    pub counts_as: i32,
+}
+impl ::prost::Name for Rating {
+    const NAME: &'static str = "Rating";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.Rating".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.Rating".into()
+    }
+}
 /// What a correction teaches.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WhatWasLearned {
     /// What the user says, as the reporter wrote it.
     #[prost(string, tag = "1")]
     pub input: ::prost::alloc::string::String,
-    /// What it maps to: a verb, an entity id, a forbidden choice, the term that a synonym stands for, or a decision about a
-    /// domain as one word (block, unblock, unblock:LEVEL, clear, or a level).
+    /// What it maps to: a verb, an entity id, a forbidden choice, the term that a synonym stands for, a decision about a
+    /// domain as one word (block, unblock, unblock:LEVEL, clear, or a level), or, of a rating, "examples".
     #[prost(string, tag = "2")]
     pub maps_to: ::prost::alloc::string::String,
     /// The kind of resource.
@@ -838,10 +985,10 @@ pub struct Outcome {
     pub state: i32,
     /// A stable machine-readable reason in UPPER_SNAKE_CASE; empty if the state alone says enough. NOT_EVALUATED,
     /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED, FROZEN,
-    /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR.
+    /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR, NEUTRAL, REPLACED, NOT_IN_WINDOW, REDACTED.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
-    /// The candidate it supports. UUID.
+    /// The candidate it supports. UUID; empty where ratings decide.
     #[prost(string, tag = "3")]
     pub candidate_id: ::prost::alloc::string::String,
     /// The kind of resource that the correction is about.
@@ -915,6 +1062,43 @@ impl ::prost::Name for ItemStatus {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.common.v1.ItemStatus".into()
+    }
+}
+/// What a rating counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RatingClass {
+    /// Not given.
+    Unspecified = 0,
+    /// An example to follow.
+    Good = 1,
+    /// Neither: it replaces an earlier rating, and is never an example.
+    Neutral = 2,
+    /// An example to avoid.
+    Bad = 3,
+}
+impl RatingClass {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RATING_CLASS_UNSPECIFIED",
+            Self::Good => "RATING_CLASS_GOOD",
+            Self::Neutral => "RATING_CLASS_NEUTRAL",
+            Self::Bad => "RATING_CLASS_BAD",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RATING_CLASS_UNSPECIFIED" => Some(Self::Unspecified),
+            "RATING_CLASS_GOOD" => Some(Self::Good),
+            "RATING_CLASS_NEUTRAL" => Some(Self::Neutral),
+            "RATING_CLASS_BAD" => Some(Self::Bad),
+            _ => None,
+        }
     }
 }
 /// The state of a correction after learning-svc evaluated it.

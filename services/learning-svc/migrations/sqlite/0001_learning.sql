@@ -73,7 +73,8 @@ CREATE TABLE contests (
     highest_accept_order INTEGER NOT NULL,
     -- The policy version by which it was last evaluated; what is pending below the policy's version is evaluated anew.
     policy_version       INTEGER NOT NULL,
-    -- Whether anything in it waits: 1 while a candidate is PENDING or AWAITING_REVIEW.
+    -- Whether anything in it waits: 1 while a candidate is PENDING or AWAITING_REVIEW, and always where a window of ratings
+    -- decides, which shows another part of them as soon as the policy is another.
     pending              INTEGER NOT NULL,
     -- By the service's clock.
     created_at           INTEGER NOT NULL
@@ -168,6 +169,37 @@ CREATE TABLE ballot_details (
     context     TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Ratings of what an AI made, for contests decided by a window of ratings. Of the ratings of one output by one voter the newest
+-- that is not excluded is live; the newest live ones of a class are shown. Feedback ids are UUIDv7: new rows go to the end.
+CREATE TABLE ratings (
+    feedback_id  BLOB PRIMARY KEY,
+    contest      INTEGER NOT NULL,
+    accept_order INTEGER NOT NULL,
+    -- Pseudonyms of who rated, and of what was rated.
+    voter        BLOB NOT NULL,
+    rated        BLOB NOT NULL,
+    -- 1 good, 2 neutral, 3 bad.
+    class        INTEGER NOT NULL,
+    -- 1: it was retracted or redacted, and never counts again.
+    excluded     INTEGER NOT NULL,
+    live         INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+-- What is shown, and what takes its place.
+CREATE INDEX ratings_live ON ratings (contest, class, accept_order, feedback_id) WHERE live = 1;
+-- Which rating of an output by a voter is live, and which was before it.
+CREATE INDEX ratings_by_voter ON ratings (contest, voter, rated, accept_order, feedback_id) WHERE excluded = 0;
+
+-- What ratings say, masked, of those that are not excluded.
+CREATE TABLE rating_texts (
+    feedback_id BLOB PRIMARY KEY,
+    input       TEXT NOT NULL,
+    output      TEXT NOT NULL,
+    corrected   TEXT NOT NULL,
+    judgement   TEXT NOT NULL,
+    -- A JSON array of strings.
+    issues      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Changes of candidates' statuses, in order.
 CREATE TABLE transitions (
     candidate      INTEGER NOT NULL,
@@ -233,11 +265,12 @@ CREATE TABLE changes (
     revision             INTEGER NOT NULL,
     ordinal              INTEGER NOT NULL,
     contest              INTEGER NOT NULL,
-    -- NULL: the resource was deleted.
+    -- NULL: the resource was deleted. Empty: there was a value, of which only the checksum is kept. So are the values before
+    -- the newest where a window of ratings decides, and those of erased users.
     value                BLOB,
     -- XXH3-64 of the value; 0 if there is none.
     value_checksum       INTEGER NOT NULL,
-    -- NULL: there was nothing before.
+    -- NULL: there was nothing before. Empty: there was a value that is not kept.
     before_value         BLOB,
     -- The candidate that was applied or removed.
     candidate            INTEGER,
@@ -270,6 +303,12 @@ CREATE TABLE policies (
     max_counted_feedback INTEGER NOT NULL,
     -- Whose rulings are effective at once: 1 reporter, 2 reviewer, 3 operator, 4 admin.
     entitled             INTEGER NOT NULL,
+    -- How many examples a window shows of each class, after how many characters their texts are cut, and the language
+    -- around them (1 en, 2 ja).
+    window_good          INTEGER NOT NULL,
+    window_bad           INTEGER NOT NULL,
+    window_max_text_chars INTEGER NOT NULL,
+    window_language      INTEGER NOT NULL,
     -- Corrections put nothing into force.
     frozen               INTEGER NOT NULL,
     caller               TEXT NOT NULL,

@@ -91,7 +91,7 @@ impl App {
         let policy = self.store.policy(&PolicyKey::of(&record.key)).await?.policy;
         let ballots = self
             .store
-            .ballots(record.key.contest_id(), policy.max_counted_feedback)
+            .ballots(record.key.contest_id(), policy.votes.max_counted_feedback)
             .await?;
         let mut voters = HashSet::with_capacity(ballots.len());
         let live: Vec<_> = ballots

@@ -54,6 +54,7 @@ impl Promotions {
             Cause::Policy => "policy",
             Cause::Erasure => "erasure",
             Cause::Ruling => "ruling",
+            Cause::Rating => "rating",
         };
         self.0
             .get_or_create_owned(&[("kind", kind.name()), ("reason", reason)])

@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballots, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind,
-    OperationId, Outcome, Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision,
-    contest::MAX_CANDIDATES, decide, decide::Cause, policy::MAX_SCOPES,
+    OperationId, Outcome, Policy, Rated, RatingClass, Refusal, ResourceChange, ResourceKey, ResourceValue,
+    Revision, contest::MAX_CANDIDATES, decide, decide::Cause, policy::MAX_SCOPES,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::StoreError;
@@ -32,6 +32,7 @@ use crate::{
     fail_points,
     ingest::store::{InboxWrite, Marks},
     log::store::{ChangeWrite, LogWrites, RevisionWrite, Trigger},
+    outputs::store::{OfClass, OfVoter, RatingWrites},
     policies::store::PolicyKey,
     resources::store::{ResourceWrite, ResourceWrites},
     store::{UnitOfWork, conflict},
@@ -154,7 +155,7 @@ pub struct OpenContests {
 
 impl OpenContests {
     /// Locks the contests of `keys`, which may come in any order and repeat, and reads them, except for ballots that
-    /// `hot` holds. `leaving` is how many ballots of one contest may be retracted, at most 1,000, so that as many older
+    /// `hot` holds. `leaving` is how many ballots or ratings of one contest may leave it, at most 1,000, so that as many older
     /// ones can take their place.
     pub async fn open(
         tx: &mut dyn UnitOfWork,
@@ -186,6 +187,7 @@ impl OpenContests {
                 state: before.state.clone(),
                 kept: before.kept.clone(),
                 policy_version: before.row.policy_version,
+                found_ratings: HashMap::new(),
                 decided: false,
                 resource_changed: false,
                 voted_for: HashSet::new(),
@@ -210,6 +212,7 @@ impl OpenContests {
             promoted: Vec::new(),
         };
         unit.read_ballots(tx, leaving).await?;
+        unit.read_windows(tx, leaving).await?;
         Ok(unit)
     }
 
@@ -218,7 +221,7 @@ impl OpenContests {
         let counted = self
             .policies
             .values()
-            .map(|policy| policy.max_counted_feedback)
+            .map(|policy| policy.votes.max_counted_feedback)
             .max();
         let enough = counted.unwrap_or(0).saturating_add(leaving);
         let mut missing = Vec::new();
@@ -243,6 +246,64 @@ impl OpenContests {
             }
         }
         Ok(())
+    }
+
+    /// Reads what is shown where a window of ratings decides, and what takes its place if `leaving` ratings leave it.
+    async fn read_windows(&mut self, tx: &mut dyn UnitOfWork, leaving: u32) -> Result<(), StoreError> {
+        let mut wanted = Vec::new();
+        let max_text_chars = self.max_text_chars();
+        for (contest, working) in self.contests.iter().filter(|(_, working)| working.is_window()) {
+            let window = self.policy(&working.state.key).window;
+            for (class, count) in [(RatingClass::Good, window.good), (RatingClass::Bad, window.bad)] {
+                wanted.push(OfClass {
+                    contest: *contest,
+                    class,
+                    limit: count.saturating_add(leaving),
+                });
+            }
+        }
+        if let (Some(ratings), false) = (tx.ratings(), wanted.is_empty()) {
+            for (contest, rated) in ratings.of_classes(&wanted, max_text_chars).await? {
+                self.add_rating(contest, rated);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads, for events ahead, the ratings that they exclude (`known`) and, for each output and voter that they are about,
+    /// which ratings may be live after them.
+    pub async fn read_ratings(
+        &mut self,
+        tx: &mut dyn UnitOfWork,
+        known: Vec<(ContestId, Rated)>,
+        wanted: Vec<OfVoter>,
+    ) -> Result<(), StoreError> {
+        let max_text_chars = self.max_text_chars();
+        let Some(ratings) = tx.ratings() else {
+            return Ok(());
+        };
+        for (contest, rated) in ratings
+            .of_voters(&wanted, max_text_chars)
+            .await?
+            .into_iter()
+            .chain(known)
+        {
+            self.add_rating(contest, rated);
+        }
+        Ok(())
+    }
+
+    /// The characters of a text that the policies show at most.
+    fn max_text_chars(&self) -> u32 {
+        let shown = self.policies.values().map(|policy| policy.window.max_text_chars);
+        shown.max().unwrap_or(0)
+    }
+
+    /// Adds a rating as found, unless it is there already.
+    fn add_rating(&mut self, contest: ContestId, rated: Rated) {
+        if let Some(working) = self.contests.get_mut(&contest) {
+            working.add_rating(rated);
+        }
     }
 
     /// A contest in its current state, after all decisions so far.
@@ -428,6 +489,10 @@ impl OpenContests {
         self.votes.contests = self.contests.values().filter_map(Working::row).collect();
         tx.contests().save_votes(&self.votes).await?;
         tx.inbox().save_marks(&self.marks).await?;
+        let ratings = self.rating_writes();
+        if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
+            repository.save(&ratings).await?;
+        }
         fail_points::VOTES_WRITTEN.pass();
 
         let mut written = Written {
@@ -468,6 +533,14 @@ impl OpenContests {
             }
         }
         Ok(written)
+    }
+
+    fn rating_writes(&self) -> RatingWrites {
+        let mut writes = RatingWrites::default();
+        for working in self.contests.values().filter(|working| working.is_window()) {
+            working.write_ratings(&mut writes);
+        }
+        writes
     }
 
     /// What is written under the head's lock.
@@ -528,7 +601,7 @@ impl OpenContests {
             let counted = self
                 .policies
                 .get(&PolicyKey::of(&working.state.key))
-                .map_or(0, |policy| policy.max_counted_feedback);
+                .map_or(0, |policy| policy.votes.max_counted_feedback);
             let mut ballots = std::mem::take(&mut working.state.ballots);
             ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
             if ballots.len() >= MIN_BALLOTS {
@@ -564,7 +637,12 @@ impl Drop for OpenContests {
 
 fn is_persons(event: &Event) -> bool {
     match event {
-        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Erase => false,
+        Event::Recorded { .. }
+        | Event::Retracted { .. }
+        | Event::Rated { .. }
+        | Event::RatingExcluded { .. }
+        | Event::PolicyChanged
+        | Event::Erase => false,
         Event::Approve { .. }
         | Event::Reject { .. }
         | Event::Put { .. }

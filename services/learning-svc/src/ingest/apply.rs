@@ -4,12 +4,15 @@
 //! time, so that only the culprit sees its error. The outcome of each event is stored with its id and returned again on
 //! redelivery.
 
+mod ratings;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
-    Proposal, Reason, Reporter, ReporterId, ResourceKey, Roles, Rule, contest::VoterKey, resource::ruling_of,
+    Proposal, Reason, Reporter, ReporterId, ResourceKey, Roles, Rule, contest::VoterKey, decide::Exclusion,
+    resource::ruling_of,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::{CorruptRow, StoreError, retry_conflicts};
@@ -29,6 +32,7 @@ use crate::{
     failure::{Failure, refused},
     ingest::store::{Mark, Seen},
     log::store::Trigger,
+    outputs::store::KnownRating,
     store::UnitOfWork,
 };
 
@@ -201,6 +205,7 @@ impl App {
             return Ok((told.collect::<Result<_, Failure>>()?, false));
         }
         let of_erased = of_erased_users(&mut *tx, events).await?;
+        let known_ratings = ratings::known(&mut *tx, events).await?;
         let keys = events.iter().flat_map(|event| -> Vec<ResourceKey> {
             match &event.what {
                 FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => Vec::new(),
@@ -209,13 +214,19 @@ impl App {
                 }
                 FeedbackChange::Retracted { .. } => {
                     let known = seen.ballots.get(&event.feedback).into_iter().flatten();
-                    known.map(|known| known.key.clone()).collect()
+                    let rating = known_ratings.get(&event.feedback).map(|known| known.key.clone());
+                    known.map(|known| known.key.clone()).chain(rating).collect()
                 }
-                FeedbackChange::Redacted { .. } | FeedbackChange::ReporterErased { .. } => Vec::new(),
+                FeedbackChange::Redacted { .. } => {
+                    let rating = known_ratings.get(&event.feedback);
+                    rating.map(|known| known.key.clone()).into_iter().collect()
+                }
+                FeedbackChange::ReporterErased { .. } => Vec::new(),
             }
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let unit = OpenContests::open(&mut *tx, &self.hot, now, keys, leaving).await?;
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, now, keys, leaving).await?;
+        ratings::read(&mut *tx, &mut unit, events, &known_ratings).await?;
         fail_points::GROUP_LOCKED.pass();
         let mut group = Group {
             now,
@@ -224,6 +235,7 @@ impl App {
             redacted: seen.redacted.iter().copied().collect(),
             of_erased,
             ballots: HashMap::new(),
+            ratings: known_ratings,
             seen,
             answered: HashMap::new(),
             erases: false,
@@ -275,6 +287,8 @@ struct Group {
     of_erased: HashSet<FeedbackId>,
     /// Ballots of this group, and stored ones it changed.
     ballots: HashMap<FeedbackId, Vec<KnownBallot>>,
+    /// Ratings that are stored, or were recorded in this group, as they are now.
+    ratings: HashMap<FeedbackId, KnownRating>,
     answered: HashMap<EventId, usize>,
     /// Whether something was erased.
     erases: bool,
@@ -289,14 +303,20 @@ impl Group {
             return Ok(Answer::Now(place));
         }
         let known = self.known(event.feedback);
-        if known.iter().any(|known| known.key.namespace != event.namespace) {
+        let mut keys = known.iter().map(|known| &known.key);
+        let rating = self.ratings.get(&event.feedback);
+        if keys.any(|key| key.namespace != event.namespace)
+            || rating.is_some_and(|rating| rating.key.namespace != event.namespace)
+        {
             return Ok(Answer::Refused(Error::invalid(
                 "namespace",
                 "is not the namespace of this feedback",
             )));
         }
         let outcome = match &event.what {
-            FeedbackChange::Recorded(recorded) if known.is_empty() => self.record(event, recorded)?,
+            FeedbackChange::Recorded(recorded) if known.is_empty() && rating.is_none() => {
+                self.record(event, recorded)?
+            }
             FeedbackChange::Recorded(_) => {
                 return Ok(Answer::Refused(Error::AlreadyExists {
                     reason: "FEEDBACK_RECORDED",
@@ -306,7 +326,7 @@ impl Group {
             FeedbackChange::Retracted { caller, at, sender } => {
                 self.retract(event, known, caller, *at, sender)?
             }
-            FeedbackChange::Redacted { caller, at } => self.redact(event, known.first(), caller, *at),
+            FeedbackChange::Redacted { caller, at } => self.redact(event, known.first(), caller, *at)?,
             FeedbackChange::ReporterErased { .. } => {
                 return Ok(Answer::Refused(Error::internal(
                     "an erasure is not applied in a group",
@@ -363,6 +383,9 @@ impl Group {
         effect: &Proposal,
         choice: RevisionChoice,
     ) -> Result<Outcome, Failure> {
+        if let Some(rating) = &effect.rating {
+            return self.record_rating(event, recorded, &effect.key, rating, choice);
+        }
         let contest = effect.key.contest_id();
         let policy = self.unit.policy(&effect.key);
         let is_by_votes = matches!(effect.key.kind.rules().rule, Rule::Votes { .. });
@@ -452,6 +475,9 @@ impl Group {
                 ..mark
             });
         }
+        if self.ratings.contains_key(&event.feedback) {
+            return self.exclude_rating(event, caller, at, Exclusion::Retraction);
+        }
         if known.iter().all(|known| known.retracted) {
             return Ok(self.nothing_more(
                 known.first(),
@@ -484,17 +510,20 @@ impl Group {
         known: Option<&KnownBallot>,
         caller: &Caller,
         at: Timestamp,
-    ) -> pb::Outcome {
+    ) -> Result<pb::Outcome, Failure> {
         self.erases = true;
         if self.redacted.insert(event.feedback) {
             self.unit.marks.redactions.push(mark(event, caller, at));
         }
+        if self.ratings.contains_key(&event.feedback) {
+            return self.exclude_rating(event, caller, at, Exclusion::Redaction);
+        }
         self.unit.votes.erased.push(event.feedback);
-        self.nothing_more(
+        Ok(self.nothing_more(
             known,
             "",
             "Its reporter, free text and context are erased; what it counted for stays.",
-        )
+        ))
     }
 
     fn nothing_more(&self, known: Option<&KnownBallot>, reason: &str, message: &str) -> pb::Outcome {

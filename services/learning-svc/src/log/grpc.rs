@@ -122,6 +122,8 @@ fn change(change: ChangeRecord) -> pb::RevisionChange {
         candidate_id: change.candidate,
         feedback_id: change.feedback,
         policy_version: change.policy_version,
+        value_dropped: change.is_dropped,
+        after_checksum: change.checksum,
     }
 }
 
@@ -143,6 +145,8 @@ mod tests {
             key: ResourceKey::parse("fund-admin", Some(Kind::EntityAlias), &text(n), "", "").unwrap(),
             before: Some(value(n)),
             after: Some(value(n)),
+            is_dropped: false,
+            checksum: 0,
             candidate: String::new(),
             feedback: String::new(),
             policy_version: 0,

@@ -1,7 +1,7 @@
 //! Reverts a revision: the state before it is restored, as a new revision.
 
 use emend_base::{Error, error::PreconditionViolation};
-use emend_core::{Event, Namespace, Revision};
+use emend_core::{Event, Namespace, Refusal, Revision};
 use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
 
@@ -53,6 +53,12 @@ impl App {
         }
         if changes.iter().any(|change| change.key.user.is_some()) {
             access.speaks_for_users(revert.namespace.as_str())?;
+        }
+        if let Some(shown) = changes
+            .iter()
+            .find(|change| !change.key.kind.rules().rule.keeps_history())
+        {
+            return Err(refused(&Refusal::Window, &subject(&shown.key)).into());
         }
         if changes.iter().any(|change| change.by_erasure) {
             return Err(Error::FailedPrecondition {

@@ -1,10 +1,10 @@
 //! The policy service.
 
 use emend_base::Error;
-use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Role, Rule, Violations};
-use emend_proto::learning::v1::{self as pb, policy_service_server::PolicyService};
+use emend_core::{Counting, Invalid, Kind, Language, Policy, RiskLevel, Role, Rule, Violations};
+use emend_proto::learning::v1::{self as pb, policy, policy_service_server::PolicyService};
 use emend_serve::{auth::Call, caller::caller_of};
-use emend_wire::{parse as wire, render};
+use emend_wire::{kinds, parse as wire, render};
 use jiff::SignedDuration;
 use tonic::{Request, Response, Status};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The fields that an update may change.
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 14] = [
     "risk_level",
     "threshold",
     "counting",
@@ -30,7 +30,11 @@ const FIELDS: [&str; 10] = [
     "max_value_bytes",
     "max_counted_feedback",
     "frozen",
-    "entitled_role",
+    "ruling.entitled_role",
+    "window.good",
+    "window.bad",
+    "window.max_text_chars",
+    "window.language",
 ];
 
 /// Serves the policy use cases of an `App`.
@@ -122,6 +126,7 @@ pub(crate) fn update(
 
 /// The fields set to something other than their zero value.
 fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
+    let (ruling, window) = parts(message);
     let set = [
         message.risk_level != 0,
         message.threshold != 0,
@@ -132,7 +137,11 @@ fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
         message.max_value_bytes != 0,
         message.max_counted_feedback != 0,
         message.frozen,
-        message.entitled_role != 0,
+        ruling.entitled_role != 0,
+        window.good != 0,
+        window.bad != 0,
+        window.max_text_chars != 0,
+        window.language != 0,
     ];
     FIELDS
         .into_iter()
@@ -141,31 +150,38 @@ fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
         .collect()
 }
 
+/// The parts for rulings and for windows; of a message that has none, one without anything set.
+fn parts(message: &pb::Policy) -> (pb::RulingPolicy, pb::WindowPolicy) {
+    match message.rule {
+        Some(policy::Rule::Ruling(ruling)) => (ruling, pb::WindowPolicy::default()),
+        Some(policy::Rule::Window(window)) => (pb::RulingPolicy::default(), window),
+        None => Default::default(),
+    }
+}
+
 /// Each rule has its own part of the policy.
 fn check_rule(kind: Kind, fields: &[&str], violations: &mut Violations) {
-    let is_by_votes = matches!(kind.rules().rule, Rule::Votes { .. });
+    let rule = kind.rules().rule;
     for &field in fields {
-        match field {
+        let of = match field {
             "risk_level"
             | "threshold"
             | "counting"
             | "half_life"
             | "max_derived_voters"
-            | "max_counted_feedback"
-                if !is_by_votes =>
-            {
-                violations.add(
-                    field,
-                    format!("is for kinds decided by votes; {kind} is decided by rulings"),
-                );
-            }
-            "entitled_role" if is_by_votes => {
-                violations.add(
-                    field,
-                    format!("is for kinds decided by rulings; {kind} is decided by votes"),
-                );
-            }
-            _ => {}
+            | "max_counted_feedback" => (matches!(rule, Rule::Votes { .. }), "votes"),
+            _ if field.starts_with("ruling.") => (matches!(rule, Rule::Ruling(_)), "rulings"),
+            _ if field.starts_with("window.") => (matches!(rule, Rule::Window(_)), "a window of ratings"),
+            _ => (true, ""),
+        };
+        if let (false, decided_by) = of {
+            violations.add(
+                field,
+                format!(
+                    "is for kinds decided by {decided_by}; {kind} is decided by {}",
+                    rule.decided_by()
+                ),
+            );
         }
     }
 }
@@ -203,6 +219,10 @@ struct Changes {
     max_counted_feedback: Option<u32>,
     frozen: Option<bool>,
     entitled: Option<Role>,
+    good: Option<u32>,
+    bad: Option<u32>,
+    max_text_chars: Option<u32>,
+    language: Option<Language>,
 }
 
 impl Changes {
@@ -212,22 +232,27 @@ impl Changes {
                 *field = change;
             }
         }
-        set(&mut policy.risk, self.risk);
-        set(&mut policy.threshold, self.threshold);
-        set(&mut policy.counting, self.counting);
-        set(&mut policy.half_life, self.half_life);
-        set(&mut policy.max_derived_voters, self.max_derived_voters);
+        set(&mut policy.votes.risk, self.risk);
+        set(&mut policy.votes.threshold, self.threshold);
+        set(&mut policy.votes.counting, self.counting);
+        set(&mut policy.votes.half_life, self.half_life);
+        set(&mut policy.votes.max_derived_voters, self.max_derived_voters);
         set(&mut policy.max_resources, self.max_resources);
         set(&mut policy.max_value_bytes, self.max_value_bytes);
-        set(&mut policy.max_counted_feedback, self.max_counted_feedback);
+        set(&mut policy.votes.max_counted_feedback, self.max_counted_feedback);
         set(&mut policy.frozen, self.frozen);
-        set(&mut policy.entitled, self.entitled);
+        set(&mut policy.ruling.entitled, self.entitled);
+        set(&mut policy.window.good, self.good);
+        set(&mut policy.window.bad, self.bad);
+        set(&mut policy.window.max_text_chars, self.max_text_chars);
+        set(&mut policy.window.language, self.language);
     }
 }
 
 /// The changes a message makes to those fields, with violations where they are out of bounds.
 fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -> Changes {
     let mut changes = Changes::default();
+    let (ruling, window) = parts(message);
     for &field in fields {
         match field {
             "risk_level" => changes.risk = violations.check(field, risk(message.risk_level)),
@@ -240,7 +265,13 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
             }
             "max_value_bytes" => changes.max_value_bytes = Some(unsigned(message.max_value_bytes)),
             "frozen" => changes.frozen = Some(message.frozen),
-            "entitled_role" => changes.entitled = violations.check(field, entitled(message.entitled_role)),
+            "ruling.entitled_role" => {
+                changes.entitled = violations.check(field, entitled(ruling.entitled_role));
+            }
+            "window.good" => changes.good = violations.check(field, count(window.good)),
+            "window.bad" => changes.bad = violations.check(field, count(window.bad)),
+            "window.max_text_chars" => changes.max_text_chars = Some(unsigned(window.max_text_chars)),
+            "window.language" => changes.language = violations.check(field, kinds::language(window.language)),
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
     }
@@ -249,6 +280,11 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
     changes.apply(&mut policy);
     violations.part("", policy.validate());
     changes
+}
+
+/// A count that may be 0.
+fn count(number: i32) -> Result<u32, Invalid> {
+    u32::try_from(number).map_err(|_| Invalid::new(format!("must be 0 or more, is {number}")))
 }
 
 /// Negative numbers become 0, which is out of bounds as well.
@@ -308,30 +344,41 @@ fn message(in_force: &PolicyInForce) -> pb::Policy {
     pb::Policy {
         namespace: in_force.key.namespace.to_string(),
         kind: render::kind(in_force.key.kind),
-        risk_level: render::risk_level(policy.risk) as i32,
-        threshold: small(policy.threshold),
-        counting: match policy.counting {
+        risk_level: render::risk_level(policy.votes.risk) as i32,
+        threshold: small(policy.votes.threshold),
+        counting: match policy.votes.counting {
             Counting::DistinctVoters => pb::Counting::DistinctVoters,
             Counting::Occurrences => pb::Counting::Occurrences,
         } as i32,
-        half_life: policy.half_life.map(|half_life| prost_types::Duration {
+        half_life: policy.votes.half_life.map(|half_life| prost_types::Duration {
             seconds: half_life.as_secs(),
             nanos: 0,
         }),
-        max_derived_voters: small(policy.max_derived_voters),
+        max_derived_voters: small(policy.votes.max_derived_voters),
         max_resources: render::saturated(policy.max_resources),
         max_value_bytes: small(policy.max_value_bytes),
-        max_counted_feedback: small(policy.max_counted_feedback),
+        max_counted_feedback: small(policy.votes.max_counted_feedback),
         version: policy.version,
         etag: etag::of_version(policy.version),
         updated_at: in_force.stored.updated_at.map(render::timestamp),
         reevaluation_remaining: render::saturated(in_force.remaining),
         frozen: policy.frozen,
-        entitled_role: match policy.entitled {
-            Role::Reporter => pb::EntitledRole::Reporter,
-            Role::Reviewer => pb::EntitledRole::Reviewer,
-            Role::Operator => pb::EntitledRole::Operator,
-            Role::Admin => pb::EntitledRole::Admin,
-        } as i32,
+        rule: match in_force.key.kind.rules().rule {
+            Rule::Votes { .. } => None,
+            Rule::Ruling(_) => Some(policy::Rule::Ruling(pb::RulingPolicy {
+                entitled_role: match policy.ruling.entitled {
+                    Role::Reporter => pb::EntitledRole::Reporter,
+                    Role::Reviewer => pb::EntitledRole::Reviewer,
+                    Role::Operator => pb::EntitledRole::Operator,
+                    Role::Admin => pb::EntitledRole::Admin,
+                } as i32,
+            })),
+            Rule::Window(_) => Some(policy::Rule::Window(pb::WindowPolicy {
+                good: small(policy.window.good),
+                bad: small(policy.window.bad),
+                max_text_chars: small(policy.window.max_text_chars),
+                language: policy.window.language.number(),
+            })),
+        },
     }
 }

@@ -230,11 +230,13 @@ impl App {
             }
         };
         for row in rows {
-            let is_by_votes = matches!(row.proposal.key.kind.rules().rule, Rule::Votes { .. });
+            let rule = row.proposal.key.kind.rules().rule;
+            let is_by_votes = matches!(rule, Rule::Votes { .. });
             let done = if import.import_as == ImportAs::Votes && !is_by_votes {
                 Err(format!(
-                    "is no vote: {} is decided by rulings, import it as a decision",
-                    row.proposal.key.kind
+                    "is no vote: {} is decided by {}, import it as a decision",
+                    row.proposal.key.kind,
+                    rule.decided_by()
                 ))
             } else if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))

@@ -32,6 +32,7 @@ use crate::{
     ingest::store::InboxRepository,
     log::store::{Head, LogRepository, LogStore},
     nodes::store::{NodeRepository, NodeStore},
+    outputs::store::RatingRepository,
     policies::store::{PolicyRepository, PolicyStore},
     resources::store::ResourceRepository,
 };
@@ -58,6 +59,9 @@ pub trait UnitOfWork: Send {
 
     /// Search nodes.
     fn nodes(&mut self) -> &mut dyn NodeRepository;
+
+    /// Ratings; none in a store that knows no ratings.
+    fn ratings(&mut self) -> Option<&mut dyn RatingRepository>;
 
     /// Erased users; none in a store that knows no erasure.
     fn erasures(&mut self) -> Option<&mut dyn Erasures>;

@@ -44,6 +44,9 @@ mod nodes_sql;
 #[path = "../policies/store/sql.rs"]
 mod policies_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../outputs/store/sql.rs"]
+mod ratings_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../resources/store/sql.rs"]
 mod resources_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

@@ -15,6 +15,7 @@ use crate::{
     ingest::store::InboxRepository,
     log::store::LogRepository,
     nodes::store::NodeRepository,
+    outputs::store::RatingRepository,
     policies::store::PolicyRepository,
     resources::store::ResourceRepository,
     store::{Store, UnitOfWork},
@@ -122,6 +123,10 @@ impl UnitOfWork for Work {
 
     fn nodes(&mut self) -> &mut dyn NodeRepository {
         self
+    }
+
+    fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
+        Some(self)
     }
 
     fn erasures(&mut self) -> Option<&mut dyn Erasures> {

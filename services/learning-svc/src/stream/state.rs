@@ -138,13 +138,15 @@ impl ReplicaState {
         self.raise_horizon(loaded.head.horizon);
     }
 
-    /// Applies the next revision and returns the groups it changed.
+    /// Applies the next revision and returns the groups it changed. A change whose value the log no longer has is passed over:
+    /// whoever applies it also applies the newer change of its key before anybody sees the state.
     pub fn apply(&mut self, revision: LoggedRevision) -> BTreeSet<Arc<GroupId>> {
         self.revision = revision.revision;
         self.committed_at = revision.committed_at;
         revision
             .changes
             .into_iter()
+            .filter(|change| !change.is_dropped())
             .map(|change| self.put(change))
             .collect()
     }

@@ -7,20 +7,24 @@
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use emend_base::Entropy;
 use emend_core::{Epoch, InstallationId};
-use emend_store::StoreError;
+use emend_store::{CorruptRow, StoreError};
 
 use super::{
     audience::{Audiences, Changed},
+    filter::GroupId,
     state::ReplicaState,
 };
 use crate::store::Store;
 use crate::{
     fail_points,
-    log::store::{LogPage, PageSize},
+    log::store::{LogPage, LoggedChange, PageSize},
 };
 
 /// After this many changes, which take some milliseconds, the worker yields to other tasks.
@@ -121,22 +125,73 @@ impl Tailer {
         self.apply(&state, page).await
     }
 
-    async fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<TailOutcome, TailError> {
+    /// Applies a page, and those after it for as long as the log no longer has a value whose newer one they bring: no state
+    /// that lacks one is published.
+    async fn apply(&self, state: &ReplicaState, mut page: LogPage) -> Result<TailOutcome, TailError> {
+        let mut next = state.clone();
+        let mut changed = BTreeSet::new();
+        let mut awaited = HashMap::new();
+        let head = loop {
+            let head = page.head;
+            self.apply_page(&mut next, page, &mut changed, &mut awaited)
+                .await?;
+            let Some(revision) = awaited.values().min().copied() else {
+                break head;
+            };
+            if next.revision() >= head.revision {
+                return Err(not_replaced(revision).into());
+            }
+            page = self
+                .store
+                .revisions_after(next.revision(), self.page_size)
+                .await?;
+            if page.head.epoch != head.epoch || went_backwards(&next, &page) {
+                // The next run, which starts from what is published, finds out.
+                return Ok(TailOutcome::More);
+            }
+        };
+        next.raise_horizon(head.horizon);
+        let current = next.revision() == head.revision;
+        if next.revision() > state.revision() || next.horizon() != state.horizon() {
+            fail_points::LOG_READ.pass();
+            self.audiences.publish(Arc::new(next), &Changed::Groups(changed));
+            fail_points::LOG_PUBLISHED.pass();
+        }
+        Ok(if current {
+            TailOutcome::Current
+        } else {
+            TailOutcome::More
+        })
+    }
+
+    /// Applies one page. `awaited` are the keys whose newest value so far the log no longer has, with its revision.
+    async fn apply_page(
+        &self,
+        next: &mut ReplicaState,
+        page: LogPage,
+        changed: &mut BTreeSet<Arc<GroupId>>,
+        awaited: &mut HashMap<ChangedKey, i64>,
+    ) -> Result<(), TailError> {
         let head = page.head;
-        let behind = head.revision - state.revision();
+        let behind = head.revision - next.revision();
         let expected = if page.is_full {
             page.revisions.len()
         } else {
             usize::try_from(behind.min(self.page_size.revisions)).unwrap_or(0)
         };
-        let mut next = state.clone();
-        let mut changed = BTreeSet::new();
         let (mut applied, mut busy) = (0, 0);
         for revision in page.revisions {
             if revision.revision != next.revision() + 1 {
                 break;
             }
             busy += revision.changes.len();
+            for change in &revision.changes {
+                if change.is_dropped() {
+                    awaited.insert(ChangedKey::of(change), change.revision);
+                } else if !awaited.is_empty() {
+                    awaited.remove(&ChangedKey::of(change));
+                }
+            }
             changed.extend(next.apply(revision));
             applied += 1;
             if busy >= CHANGES_AT_ONCE {
@@ -150,18 +205,7 @@ impl Tailer {
                 head: head.revision,
             });
         }
-        next.raise_horizon(head.horizon);
-        let current = next.revision() == head.revision;
-        if applied > 0 || next.horizon() != state.horizon() {
-            fail_points::LOG_READ.pass();
-            self.audiences.publish(Arc::new(next), &Changed::Groups(changed));
-            fail_points::LOG_PUBLISHED.pass();
-        }
-        Ok(if current {
-            TailOutcome::Current
-        } else {
-            TailOutcome::More
-        })
+        Ok(())
     }
 
     /// Loads the state anew, of the installation that was served before, if one was.
@@ -175,6 +219,28 @@ impl Tailer {
         self.audiences.publish(Arc::new(state), &Changed::Everything);
         Ok(())
     }
+}
+
+/// The key that a change is of.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ChangedKey([String; 4], i32);
+
+impl ChangedKey {
+    fn of(change: &LoggedChange) -> Self {
+        let texts = [&change.namespace, &change.key, &change.qualifier, &change.user_id];
+        Self(texts.map(Clone::clone), change.kind)
+    }
+}
+
+/// A value was dropped for one that the log does not have.
+fn not_replaced(revision: i64) -> StoreError {
+    CorruptRow::new(
+        "changes",
+        "value",
+        revision,
+        "it is not kept, though the log has no newer change of its key",
+    )
+    .into()
 }
 
 /// A replica serves the installation that it began with: nodes that it streams to, and whoever delivers to it, know no

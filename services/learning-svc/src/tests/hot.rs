@@ -94,8 +94,8 @@ async fn counts_equal_the_ballots_whatever_several_instances_write_in_turn(world
                 };
                 let counted = 100 + u32::try_from(draw(&entropy, 200)).unwrap();
                 let change = move |policy: &mut Policy| {
-                    policy.counting = counting;
-                    policy.max_counted_feedback = counted;
+                    policy.votes.counting = counting;
+                    policy.votes.max_counted_feedback = counted;
                 };
                 policies::set(app, Kind::InvocationPhrase, change).await;
                 // What is not pending is re-evaluated by the next event.
@@ -110,7 +110,7 @@ async fn counts_equal_the_ballots_whatever_several_instances_write_in_turn(world
 async fn older_votes_replace_retracted_ones_where_not_all_count(world: &World) {
     let app = world.instance().await;
     policies::set(&app, Kind::InvocationPhrase, |policy| {
-        policy.max_counted_feedback = 250;
+        policy.votes.max_counted_feedback = 250;
     })
     .await;
     // More than are read at once.

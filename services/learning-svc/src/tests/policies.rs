@@ -75,30 +75,30 @@ async fn a_policy_that_was_never_set_is_the_default(world: &World) {
 
 async fn each_change_is_a_version_and_a_stale_one_is_aborted(world: &World) {
     let app = world.instance().await;
-    let first = set(&app, Kind::Prohibition, |policy| policy.threshold = 5).await;
+    let first = set(&app, Kind::Prohibition, |policy| policy.votes.threshold = 5).await;
     assert_eq!(
-        (first.stored.policy.version, first.stored.policy.threshold),
+        (first.stored.policy.version, first.stored.policy.votes.threshold),
         (1, 5)
     );
     let seen = etag::of_version(1);
     let second = update(Kind::Prohibition, Some(seen.clone()), |policy| {
-        policy.threshold = 6;
+        policy.votes.threshold = 6;
     });
     assert_eq!(app.update_policy(&second).await.unwrap().stored.policy.version, 2);
-    let stale = update(Kind::Prohibition, Some(seen), |policy| policy.threshold = 7);
+    let stale = update(Kind::Prohibition, Some(seen), |policy| policy.votes.threshold = 7);
     assert_eq!(
         app.update_policy(&stale).await.unwrap_err().reason(),
         "ETAG_MISMATCH"
     );
     // A change to the current value is no change.
-    let same = set(&app, Kind::Prohibition, |policy| policy.threshold = 6).await;
+    let same = set(&app, Kind::Prohibition, |policy| policy.votes.threshold = 6).await;
     assert_eq!(same.stored.policy.version, 2);
 }
 
 async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
     let app = world.instance().await;
     let bad = update(Kind::Prohibition, None, |policy| {
-        policy.threshold = 0;
+        policy.votes.threshold = 0;
         policy.max_resources = 0;
     });
     let Error::InvalidArgument(violations) = app.update_policy(&bad).await.unwrap_err() else {
@@ -108,7 +108,7 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
         .iter()
         .map(|violation| violation.field.as_str())
         .collect();
-    assert_eq!(fields, ["policy.threshold", "policy.max_resources"]);
+    assert_eq!(fields, ["policy.votes.threshold", "policy.max_resources"]);
     assert_eq!(
         app.policy(&key(Kind::Prohibition))
             .await
@@ -128,7 +128,7 @@ async fn no_concurrent_policy_change_is_lost(world: &World) {
         } else {
             two.clone()
         };
-        tokio::spawn(async move { set(&app, Kind::Prohibition, |policy| policy.threshold += 1).await })
+        tokio::spawn(async move { set(&app, Kind::Prohibition, |policy| policy.votes.threshold += 1).await })
     });
     for change in join_all(changes).await {
         change.unwrap();
@@ -139,7 +139,7 @@ async fn no_concurrent_policy_change_is_lost(world: &World) {
         .unwrap()
         .stored
         .policy;
-    assert_eq!((policy.version, policy.threshold), (6, 9));
+    assert_eq!((policy.version, policy.votes.threshold), (6, 9));
 }
 
 async fn a_lowered_threshold_promotes_pending_candidates_in_resumable_steps(world: &World) {
@@ -148,7 +148,7 @@ async fn a_lowered_threshold_promotes_pending_candidates_in_resumable_steps(worl
         .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
         .collect();
     super::world::apply(&app, &events).await;
-    let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     assert_eq!(in_force.remaining, 300);
 
     let first = app.reevaluate_once(None).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_pass_goes_on_after_contests_that_could_not_be_evaluated(world: &World
         .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
         .collect();
     super::world::apply(&app, &events).await;
-    set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     let (mut passed, mut after) = (Vec::new(), None);
     // Nothing is evaluated here, as if everything failed.
     loop {
@@ -214,7 +214,7 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
     ] {
         store::tamper(&world.url, sql).await;
     }
-    set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     for expected in [197, 0] {
         let (mut evaluated, mut failed, mut after) = (0, 0, None);
         loop {
@@ -241,7 +241,7 @@ async fn a_raised_risk_sends_pending_candidates_to_review(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
     set(&app, Kind::InvocationPhrase, |policy| {
-        policy.risk = RiskLevel::High;
+        policy.votes.risk = RiskLevel::High;
     })
     .await;
     app.reevaluate_once(None).await.unwrap();
@@ -253,7 +253,7 @@ async fn a_raised_risk_sends_pending_candidates_to_review(world: &World) {
     assert_eq!(verb(&app, "p").await, None);
     // When the risk is lowered again, votes decide what waited for it alone.
     set(&app, Kind::InvocationPhrase, |policy| {
-        policy.risk = RiskLevel::Medium;
+        policy.votes.risk = RiskLevel::Medium;
     })
     .await;
     app.reevaluate_once(None).await.unwrap();
@@ -267,7 +267,10 @@ async fn several_replicas_evaluate_each_contest_once(world: &World) {
         .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
         .collect();
     super::world::apply(&one_app, &events).await;
-    set(&one_app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    set(&one_app, Kind::InvocationPhrase, |policy| {
+        policy.votes.threshold = 1
+    })
+    .await;
     let (first, second) = tokio::join!(one_app.reevaluate_once(None), two.reevaluate_once(None));
     first.unwrap();
     second.unwrap();
@@ -287,7 +290,7 @@ async fn a_raised_threshold_withdraws_nothing(world: &World) {
         one(&app, &world.phrase(reporter, "p", "v")).await;
     }
     one(&app, &world.phrase("dan", "p", "w")).await;
-    set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 10).await;
+    set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 10).await;
     app.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
@@ -305,7 +308,7 @@ async fn a_contest_stays_due_for_reevaluation_after_a_persons_action(world: &Wor
     let app = world.instance().await;
     app.put(&put("p", "a")).await.unwrap();
     one(&app, &world.phrase("ann", "p", "v")).await;
-    let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     assert_eq!(in_force.remaining, 1);
     let gone = Delete {
         key: put("p", "a").key,
@@ -326,7 +329,7 @@ async fn a_contest_stays_due_for_reevaluation_after_a_persons_action(world: &Wor
 async fn a_vote_releases_candidates_held_for_a_risk_that_was_lowered(world: &World) {
     let app = world.instance().await;
     set(&app, Kind::InvocationPhrase, |policy| {
-        policy.risk = RiskLevel::High;
+        policy.votes.risk = RiskLevel::High;
     })
     .await;
     one(&app, &world.phrase("ann", "p", "v")).await;
@@ -335,7 +338,7 @@ async fn a_vote_releases_candidates_held_for_a_risk_that_was_lowered(world: &Wor
         Status::AwaitingReview
     );
     set(&app, Kind::InvocationPhrase, |policy| {
-        policy.risk = RiskLevel::Medium;
+        policy.votes.risk = RiskLevel::Medium;
     })
     .await;
     // Before the worker gets to it: an event evaluated by the new policy does everything it asks for.

@@ -331,7 +331,7 @@ async fn votes_propose_a_bounded_number_of_values_and_people_any_number(world: &
 async fn half_lives_use_the_injected_clock(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
-        policy.half_life = Some(SignedDuration::from_hours(24));
+        policy.votes.half_life = Some(SignedDuration::from_hours(24));
     })
     .await;
     for reporter in ["ann", "bob"] {

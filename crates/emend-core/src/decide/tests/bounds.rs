@@ -42,7 +42,7 @@ fn a_full_namespace_sends_to_review_and_refuses_people() {
 fn a_lowered_threshold_promotes_what_was_pending() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
     scenario.votes(0..2, "a");
-    scenario.policy.threshold = 2;
+    scenario.policy.votes.threshold = 2;
     scenario.policy.version = 1;
     let decision = scenario.event(&Event::PolicyChanged).unwrap();
     assert_eq!(

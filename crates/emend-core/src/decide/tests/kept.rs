@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ballots::Ballots;
+use crate::{ballots::Ballots, policy::VotesPolicy};
 
 /// A generated step; its numbers select voters, choices and ballots.
 #[derive(Debug, Clone)]
@@ -100,8 +100,8 @@ fn event_of(step: &Step, scenario: &mut Scenario, live: &mut Vec<Ballot>) -> Opt
             half_life,
             risk,
         } => {
-            scenario.policy = Policy {
-                version: scenario.policy.version + 1,
+            scenario.policy.version += 1;
+            scenario.policy.votes = VotesPolicy {
                 risk: match risk {
                     0 => RiskLevel::High,
                     1 => RiskLevel::Low,
@@ -116,7 +116,6 @@ fn event_of(step: &Step, scenario: &mut Scenario, live: &mut Vec<Ballot>) -> Opt
                 half_life: half_life.map(SignedDuration::from_hours),
                 max_derived_voters: derived,
                 max_counted_feedback: counted,
-                ..scenario.policy
             };
             Event::PolicyChanged
         }

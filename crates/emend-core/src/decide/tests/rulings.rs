@@ -199,11 +199,11 @@ fn who_is_not_entitled_waits_for_a_person() {
 #[test]
 fn who_is_entitled_is_said_by_the_policy_of_the_time() {
     let mut rulings = Rulings::new();
-    rulings.policy.entitled = Role::Operator;
+    rulings.policy.ruling.entitled = Role::Operator;
     rulings.rule(1, "block", REVIEWER);
     rulings.rule(2, "low", "admin");
     assert_eq!(rulings.applies(), Some("low"));
-    rulings.policy.entitled = Role::Reporter;
+    rulings.policy.ruling.entitled = Role::Reporter;
     rulings.happens(&Event::PolicyChanged).unwrap();
     assert_eq!(
         rulings.status(1).0,

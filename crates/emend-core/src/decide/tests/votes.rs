@@ -68,7 +68,7 @@ fn the_same_reporter_three_times_is_one_confirmation() {
 #[test]
 fn with_counted_occurrences_the_same_reporter_counts_each_time() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
-    scenario.policy.counting = Counting::Occurrences;
+    scenario.policy.votes.counting = Counting::Occurrences;
     for _ in 0..3 {
         scenario.vote("jane", "a");
     }
@@ -78,7 +78,7 @@ fn with_counted_occurrences_the_same_reporter_counts_each_time() {
 #[test]
 fn with_counted_occurrences_a_changed_mind_moves_all_earlier_votes() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
-    scenario.policy.counting = Counting::Occurrences;
+    scenario.policy.votes.counting = Counting::Occurrences;
     for _ in 0..2 {
         scenario.vote("jane", "a");
     }
@@ -182,7 +182,7 @@ fn sessions_of_one_caller_count_together_as_one() {
 #[test]
 fn high_risk_awaits_review_whatever_its_count() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
-    scenario.policy.risk = RiskLevel::High;
+    scenario.policy.votes.risk = RiskLevel::High;
     let outcome = scenario.votes(0..9, "a");
     assert_eq!(
         (outcome.state, outcome.reason),
@@ -272,9 +272,9 @@ fn rivals_decay_and_a_raised_threshold_never_withdraw() {
     scenario.votes(0..4, "a");
     scenario.votes(10..13, "b");
     assert_eq!(scenario.applied(), Some("a"));
-    scenario.policy.half_life = Some(SignedDuration::from_hours(1));
+    scenario.policy.votes.half_life = Some(SignedDuration::from_hours(1));
     scenario.now += SignedDuration::from_hours(1000);
-    scenario.policy.threshold = 100;
+    scenario.policy.votes.threshold = 100;
     scenario.event(&Event::PolicyChanged).unwrap();
     assert_eq!(scenario.applied(), Some("a"));
     let (ballot, _) = scenario.cast(&reporter_named("r3"), "a");
@@ -294,7 +294,7 @@ fn rivals_decay_and_a_raised_threshold_never_withdraw() {
 #[test]
 fn votes_decay_by_half_life() {
     let mut scenario = Scenario::new(Kind::InvocationPhrase);
-    scenario.policy.half_life = Some(SignedDuration::from_hours(24));
+    scenario.policy.votes.half_life = Some(SignedDuration::from_hours(24));
     scenario.votes(0..2, "a");
     scenario.now += SignedDuration::from_hours(48);
     assert_eq!(

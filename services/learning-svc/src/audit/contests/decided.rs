@@ -30,7 +30,7 @@ pub(super) fn check(
     };
     // The total of decayed votes depends on when they were counted, which is not stored. If its resource can't be read,
     // nothing can be said about a contest, and that is a finding of its own.
-    if policy.half_life.is_some() || contest.resource.is_some() != contest.value.is_some() {
+    if policy.votes.half_life.is_some() || contest.resource.is_some() != contest.value.is_some() {
         return;
     }
     let pinned = row.pinned != 0;
@@ -50,6 +50,7 @@ pub(super) fn check(
         }),
         candidates,
         ballots: Ballots::new(ballots, true),
+        ratings: Vec::new(),
         next_order: AcceptOrder::default(),
     };
     // A policy change is never refused.

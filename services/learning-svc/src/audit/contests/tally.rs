@@ -119,7 +119,7 @@ impl<'a> Recount<'a> {
             }
             // Decayed votes were counted at a time that is not stored.
             let net = tally.standings(&candidates).net(candidate.id);
-            if policy.half_life.is_none() && candidate.net != net {
+            if policy.votes.half_life.is_none() && candidate.net != net {
                 findings.add(
                     CANDIDATE_VOTES,
                     &id,

@@ -147,7 +147,8 @@ impl AuditRead for Reading {
     async fn policies(&mut self) -> Result<Vec<Result<(PolicyKey, Policy)>>> {
         let rows: Vec<PolicyRow> = sqlx::query_as(
             "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
-             max_resources, max_value_bytes, max_counted_feedback, updated_at FROM policies",
+             max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, \
+             window_max_text_chars, window_language, frozen, updated_at FROM policies",
         )
         .fetch_all(&mut *self.transaction)
         .await?;

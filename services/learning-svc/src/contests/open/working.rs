@@ -2,13 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use emend_core::{CandidateId, ContestState, Decision, Event, Revision, Rule, Status, decide::Cause};
+use emend_core::{
+    CandidateId, ContestState, Decision, Event, FeedbackId, Rated, Revision, Rule, Status, decide::Cause,
+};
 use jiff::Timestamp;
 
-use crate::contests::{
-    ballot_cache::Fingerprint,
-    open::{Attribution, Written},
-    store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
+use crate::{
+    contests::{
+        ballot_cache::Fingerprint,
+        open::{Attribution, Written},
+        store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
+    },
+    outputs::store::{NewRating, RatingChange, RatingWrites},
 };
 
 /// A contest being worked on.
@@ -17,6 +22,8 @@ pub(super) struct Working {
     pub(super) state: ContestState,
     pub(super) kept: HashMap<CandidateId, KeptCandidate>,
     pub(super) policy_version: i64,
+    /// Whether each rating that was read was live and excluded.
+    pub(super) found_ratings: HashMap<FeedbackId, (bool, bool)>,
     pub(super) decided: bool,
     pub(super) resource_changed: bool,
     /// Candidates for which a ballot was cast or retracted.
@@ -27,6 +34,38 @@ impl Working {
     /// Whether votes decide it.
     pub(super) fn is_by_votes(&self) -> bool {
         matches!(self.state.key.kind.rules().rule, Rule::Votes { .. })
+    }
+
+    /// Whether a window of ratings decides it.
+    pub(super) fn is_window(&self) -> bool {
+        matches!(self.state.key.kind.rules().rule, Rule::Window(_))
+    }
+
+    /// Adds a rating as found, unless it is there already.
+    pub(super) fn add_rating(&mut self, rated: Rated) {
+        if !self.found_ratings.contains_key(&rated.feedback) {
+            self.found_ratings
+                .insert(rated.feedback, (rated.live, rated.excluded));
+            self.state.ratings.push(rated);
+        }
+    }
+
+    /// Ratings that are new, or count otherwise than they were found.
+    pub(super) fn write_ratings(&self, writes: &mut RatingWrites) {
+        for rated in &self.state.ratings {
+            match self.found_ratings.get(&rated.feedback) {
+                None => writes.new.push(NewRating {
+                    contest: self.state.id(),
+                    rated: rated.clone(),
+                }),
+                Some(found) if *found != (rated.live, rated.excluded) => writes.changed.push(RatingChange {
+                    feedback: rated.feedback,
+                    live: rated.live,
+                    excluded: rated.excluded,
+                }),
+                Some(_) => {}
+            }
+        }
     }
 
     /// The fingerprint of the contest as found.
@@ -102,7 +141,8 @@ impl Working {
             .state
             .candidates
             .iter()
-            .any(|candidate| matches!(candidate.status, Status::Pending | Status::AwaitingReview));
+            .any(|candidate| matches!(candidate.status, Status::Pending | Status::AwaitingReview))
+            || self.is_window();
         let before = &self.before.row;
         let same = before.pinned == self.state.pinned
             && before.highest_accept_order == self.state.highest_accept_order
@@ -156,9 +196,12 @@ impl Working {
 /// Whether an event evaluates everything pending by the current policy. What a person sets or deletes does not.
 fn evaluates(event: &Event) -> bool {
     match event {
-        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Reject { .. } => {
-            true
-        }
+        Event::Recorded { .. }
+        | Event::Retracted { .. }
+        | Event::Rated { .. }
+        | Event::RatingExcluded { .. }
+        | Event::PolicyChanged
+        | Event::Reject { .. } => true,
         Event::Approve { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
@@ -169,7 +212,9 @@ fn evaluates(event: &Event) -> bool {
 
 fn is_by_person(cause: Cause) -> bool {
     match cause {
-        Cause::Votes | Cause::Ruling | Cause::Retraction | Cause::Policy | Cause::Erasure => false,
+        Cause::Votes | Cause::Ruling | Cause::Rating | Cause::Retraction | Cause::Policy | Cause::Erasure => {
+            false
+        }
         Cause::Review | Cause::Operator | Cause::Import | Cause::Revert => true,
     }
 }

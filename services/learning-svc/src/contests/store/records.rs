@@ -29,7 +29,7 @@ pub struct LockedContest {
 pub struct StoredContest {
     /// Its row.
     pub row: LockedContest,
-    /// The state to decide on. `full` and the ballots are yet to be filled in.
+    /// The state to decide on. `full`, the ballots and the ratings are yet to be filled in.
     pub state: ContestState,
     /// What is stored of its candidates beyond that state.
     pub kept: HashMap<CandidateId, KeptCandidate>,

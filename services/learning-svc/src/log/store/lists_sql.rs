@@ -75,7 +75,7 @@ impl Backend {
     ) -> Result<Vec<(i64, ChangeRecord)>> {
         let mut query = QueryBuilder::new(
             "SELECT h.revision, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value, \
-             h.before_value, k.candidate_id, h.feedback_id, h.policy_version \
+             h.value_checksum, h.before_value, k.candidate_id, h.feedback_id, h.policy_version \
              FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
              LEFT JOIN candidates AS k ON k.candidate = h.candidate WHERE h.revision IN (",
         );

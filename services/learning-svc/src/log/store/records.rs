@@ -41,9 +41,9 @@ pub struct LoggedChange {
     pub qualifier: String,
     /// The user it belongs to, or empty.
     pub user_id: String,
-    /// The encoded value; none if the key was deleted.
+    /// The encoded value; none if the key was deleted, empty if it is not kept.
     pub value: Option<Bytes>,
-    /// XXH3-64 of the value's bytes.
+    /// XXH3-64 of the value's bytes, also where it is not kept.
     pub checksum: u64,
     /// When the feedback that caused it was received, in microseconds since 1970; 0 if no feedback did.
     pub feedback_received_at: i64,
@@ -52,6 +52,11 @@ pub struct LoggedChange {
 }
 
 impl LoggedChange {
+    /// Whether the log no longer has the value: then it has a newer change of the same key.
+    pub fn is_dropped(&self) -> bool {
+        self.value.as_ref().is_some_and(Bytes::is_empty)
+    }
+
     /// Its size for the purposes of [`PageSize`].
     pub fn bytes(&self) -> usize {
         let Self {
@@ -169,8 +174,12 @@ pub struct ChangeRecord {
     pub key: ResourceKey,
     /// The value before.
     pub before: Option<ResourceValue>,
-    /// The value after; none: it was deleted.
+    /// The value after; none: it was deleted, or is not kept.
     pub after: Option<ResourceValue>,
+    /// Whether the value after is not kept.
+    pub is_dropped: bool,
+    /// XXH3-64 of the value after; 0 if it was deleted.
+    pub checksum: u64,
     /// The candidate applied or removed; may be empty.
     pub candidate: String,
     /// The feedback that caused it; may be empty.

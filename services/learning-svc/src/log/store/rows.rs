@@ -41,7 +41,7 @@ fn optional_value(
     column: &'static str,
     bytes: Option<&[u8]>,
 ) -> Result<Option<ResourceValue>, StoreError> {
-    // Of an erased user's values nothing is left but that they were there.
+    // Of an erased user's values, and of those before the newest of a window, nothing is left but that they were there.
     bytes
         .filter(|bytes| !bytes.is_empty())
         .map(|bytes| at.value(column, bytes))
@@ -83,6 +83,7 @@ pub(crate) struct ChangeRow {
     pub key: KeyRow,
     pub revision: i64,
     pub value: Option<Vec<u8>>,
+    pub value_checksum: i64,
     pub before_value: Option<Vec<u8>>,
     pub candidate_id: Option<Vec<u8>>,
     pub feedback_id: Option<Vec<u8>>,
@@ -100,6 +101,8 @@ impl ChangeRow {
             key: self.key.parse("changes")?,
             before: optional_value(at, "before_value", self.before_value.as_deref())?,
             after: optional_value(at, "value", self.value.as_deref())?,
+            is_dropped: self.value.as_ref().is_some_and(Vec::is_empty),
+            checksum: self.value_checksum.cast_unsigned(),
             candidate: id_text(at, "candidate_id", self.candidate_id.as_deref())?,
             feedback: id_text(at, "feedback_id", self.feedback_id.as_deref())?,
             policy_version: self.policy_version,

@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use emend_core::{Epoch, InstallationId, Revision};
+use emend_core::{Epoch, InstallationId, ResourceKey, Revision};
 use emend_store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
@@ -18,8 +18,9 @@ use super::{
 };
 use crate::{
     log::store::{
-        Head, Loaded, LockedHead, LogPage, LogRepository, LogStore, LogWrites, LoggedChange, LoggedRevision,
-        PageSize, RevisionFilter, RevisionRecord, Sink, WrittenChange, rows::WrittenChangeRow,
+        ChangeWrite, Head, Loaded, LockedHead, LogPage, LogRepository, LogStore, LogWrites, LoggedChange,
+        LoggedRevision, PageSize, RevisionFilter, RevisionRecord, Sink, WrittenChange,
+        rows::WrittenChangeRow,
     },
     store::{
         batches::batches,
@@ -113,7 +114,44 @@ impl LogRepository for Work {
     }
 }
 
+/// In place of a value that is not kept.
+const DROPPED: &[u8] = &[];
+
+/// The value of a change as it is kept. Of a key that keeps no history it is the newest one's only; what was before is never
+/// kept beside it.
+fn kept<'a>(writes: &'a LogWrites, change: &'a ChangeWrite) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+    let (value, before) = (change.value.as_deref(), change.before.as_deref());
+    if change.key.kind.rules().rule.keeps_history() {
+        return (value, before);
+    }
+    let mut others = writes.changes.iter();
+    let is_newest = !others.any(|other| other.key == change.key && other.revision > change.revision);
+    let value = if is_newest { value } else { value.map(|_| DROPPED) };
+    (value, before.map(|_| DROPPED))
+}
+
+/// Drops the newest value so far of each key that keeps no history and changes now. The checksum stays.
+async fn drop_values(work: &mut Work, writes: &LogWrites) -> Result<()> {
+    let changed = writes.changes.iter().map(|change| &change.key);
+    let changed: BTreeSet<&ResourceKey> = changed
+        .filter(|key| !key.kind.rules().rule.keeps_history())
+        .collect();
+    for key in changed {
+        let contest = work.keys.contest(key.contest_id())?;
+        sqlx::query(
+            "UPDATE changes SET value = $2 WHERE contest = $1 AND value IS NOT NULL
+             AND revision = (SELECT max(newest.revision) FROM changes AS newest WHERE newest.contest = $1)",
+        )
+        .bind(contest)
+        .bind(DROPPED)
+        .execute(&mut *work.transaction)
+        .await?;
+    }
+    Ok(())
+}
+
 async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
+    drop_values(work, writes).await?;
     for revisions in batches(&writes.revisions) {
         let mut query = QueryBuilder::new(
             "INSERT INTO revisions (revision, operation_id, cause, caller, on_behalf_of, reason, committed_at) ",
@@ -153,12 +191,13 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
         );
         query.push_values(rows, |mut row, (contest, candidate, change)| {
             let trigger = change.trigger.as_ref();
+            let (value, before) = kept(writes, change);
             row.push_bind(change.revision.0)
                 .push_bind(change.ordinal)
                 .push_bind(contest)
-                .push_bind(change.value.as_ref().map(|bytes| bytes.to_vec()))
+                .push_bind(value.map(<[u8]>::to_vec))
                 .push_bind(change.value.as_ref().map_or(0, |bytes| checksum(bytes)))
-                .push_bind(change.before.as_ref().map(|bytes| bytes.to_vec()))
+                .push_bind(before.map(<[u8]>::to_vec))
                 .push_bind(candidate)
                 .push_bind(optional_id(trigger.map(|trigger| trigger.feedback.0)))
                 .push_bind(trigger.map_or(0, |trigger| trigger.received_at.as_microsecond()))

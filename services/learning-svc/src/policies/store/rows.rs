@@ -1,6 +1,6 @@
 //! Rows of policies.
 
-use emend_core::{Kind, Namespace, Policy};
+use emend_core::{Kind, Language, Namespace, Policy, RulingPolicy, VotesPolicy, WindowPolicy};
 use emend_store::StoreError;
 use jiff::SignedDuration;
 use sqlx::FromRow;
@@ -22,6 +22,10 @@ pub(crate) struct PolicyRow {
     pub max_value_bytes: i32,
     pub max_counted_feedback: i32,
     pub entitled: i32,
+    pub window_good: i32,
+    pub window_bad: i32,
+    pub window_max_text_chars: i32,
+    pub window_language: i32,
     pub frozen: i32,
     pub updated_at: i64,
 }
@@ -39,16 +43,30 @@ impl PolicyRow {
         };
         let policy = Policy {
             version: self.version,
-            risk: at.known("risk", self.risk, codes::parse_risk(self.risk))?,
-            threshold: at.number("threshold", self.threshold)?,
-            counting: at.known("counting", self.counting, codes::parse_counting(self.counting))?,
-            half_life: (self.half_life > 0).then(|| SignedDuration::from_secs(self.half_life)),
-            max_derived_voters: at.number("max_derived_voters", self.max_derived_voters)?,
             max_resources: at.number("max_resources", self.max_resources)?,
             max_value_bytes: at.number("max_value_bytes", self.max_value_bytes)?,
-            max_counted_feedback: at.number("max_counted_feedback", self.max_counted_feedback)?,
-            entitled: at.known("entitled", self.entitled, codes::parse_role(self.entitled))?,
             frozen: self.frozen != 0,
+            votes: VotesPolicy {
+                risk: at.known("risk", self.risk, codes::parse_risk(self.risk))?,
+                threshold: at.number("threshold", self.threshold)?,
+                counting: at.known("counting", self.counting, codes::parse_counting(self.counting))?,
+                half_life: (self.half_life > 0).then(|| SignedDuration::from_secs(self.half_life)),
+                max_derived_voters: at.number("max_derived_voters", self.max_derived_voters)?,
+                max_counted_feedback: at.number("max_counted_feedback", self.max_counted_feedback)?,
+            },
+            ruling: RulingPolicy {
+                entitled: at.known("entitled", self.entitled, codes::parse_role(self.entitled))?,
+            },
+            window: WindowPolicy {
+                good: at.number("window_good", self.window_good)?,
+                bad: at.number("window_bad", self.window_bad)?,
+                max_text_chars: at.number("window_max_text_chars", self.window_max_text_chars)?,
+                language: at.known(
+                    "window_language",
+                    self.window_language,
+                    Language::from_number(self.window_language),
+                )?,
+            },
         };
         policy
             .validate()

@@ -34,7 +34,8 @@ pub(super) fn push_policy_keys(query: &mut QueryBuilder<Db>, keys: &[PolicyKey])
 }
 
 const POLICY: &str = "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
-     max_resources, max_value_bytes, max_counted_feedback, entitled, frozen, updated_at FROM policies WHERE ";
+     max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, window_max_text_chars, \
+     window_language, frozen, updated_at FROM policies WHERE ";
 const POLICY_IN_FORCE: &str = " AND version = (SELECT max(newer.version) FROM policies AS newer \
      WHERE newer.namespace = policies.namespace AND newer.kind = policies.kind)";
 
@@ -82,21 +83,26 @@ impl PolicyRepository for Work {
         let policy = &write.policy;
         let mut query = QueryBuilder::new(
             "INSERT INTO policies (namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
-         max_resources, max_value_bytes, max_counted_feedback, entitled, frozen, caller, on_behalf_of, reason, updated_at) ",
+         max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, \
+         window_bad, window_max_text_chars, window_language, frozen, caller, on_behalf_of, reason, updated_at) ",
         );
         query.push_values([write], |mut row, write| {
             row.push_bind(write.key.namespace.as_str())
                 .push_bind(write.key.kind.number())
                 .push_bind(policy.version)
-                .push_bind(codes::risk(policy.risk))
-                .push_bind(small(policy.threshold))
-                .push_bind(codes::counting(policy.counting))
-                .push_bind(policy.half_life.map_or(0, |half_life| half_life.as_secs()))
-                .push_bind(small(policy.max_derived_voters))
+                .push_bind(codes::risk(policy.votes.risk))
+                .push_bind(small(policy.votes.threshold))
+                .push_bind(codes::counting(policy.votes.counting))
+                .push_bind(policy.votes.half_life.map_or(0, |half_life| half_life.as_secs()))
+                .push_bind(small(policy.votes.max_derived_voters))
                 .push_bind(saturated(policy.max_resources))
                 .push_bind(small(policy.max_value_bytes))
-                .push_bind(small(policy.max_counted_feedback))
-                .push_bind(codes::role(policy.entitled))
+                .push_bind(small(policy.votes.max_counted_feedback))
+                .push_bind(codes::role(policy.ruling.entitled))
+                .push_bind(small(policy.window.good))
+                .push_bind(small(policy.window.bad))
+                .push_bind(small(policy.window.max_text_chars))
+                .push_bind(policy.window.language.number())
                 .push_bind(i32::from(policy.frozen))
                 .push_bind(write.actor.caller.as_str())
                 .push_bind(write.actor.on_behalf_of.as_str())

@@ -11,7 +11,7 @@ pub(crate) mod fuzzing;
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Error;
-use emend_core::{Caller, FieldViolation, Namespace, OperationId, Proposal, Violations};
+use emend_core::{Caller, FieldViolation, Namespace, OperationId, Proposal, Refusal, Violations};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
 use emend_serve::auth::Access;
 use emend_wire::parse as wire;
@@ -24,9 +24,11 @@ use tonic::Status;
 
 use crate::{
     app::App,
+    failure::refused,
     resources::{
         grpc::parse,
         import::{Import, ImportAs, Imported, Mode, Row, RowError},
+        write::subject,
     },
     roles,
 };
@@ -244,6 +246,9 @@ impl Upload {
                 Ok(proposals) => {
                     let line = row.line;
                     for proposal in proposals {
+                        if proposal.rating.is_some() {
+                            return Err(refused(&Refusal::Window, &subject(&proposal.key)));
+                        }
                         self.bytes += ROW_BYTES
                             + proposal.key.key.as_str().len()
                             + 2 * proposal.key.qualifier.len()

@@ -6,7 +6,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status};
+use emend_core::{
+    Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status, digest::value_checksum,
+};
 use emend_store::Connections;
 
 use super::{
@@ -284,6 +286,8 @@ fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
         key: change.key.clone(),
         before: parsed(change.before.as_deref())?,
         after: parsed(change.value.as_deref())?,
+        is_dropped: false,
+        checksum: change.value.as_deref().map_or(0, value_checksum),
         candidate: change.candidate.map(|id| id.to_string()).unwrap_or_default(),
         feedback: trigger
             .map(|trigger| trigger.feedback.to_string())

@@ -26,6 +26,7 @@ use crate::{
     ingest::store::{InboxRepository, InboxWrite, Marks, Seen},
     log::store::{LockedHead, LogRepository, LogWrites, WrittenChange},
     nodes::store::{NodeRepository, NodeWrite},
+    outputs::store::RatingRepository,
     policies::store::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
     resources::store::{ResourceRepository, ResourceWrites},
     store::UnitOfWork,
@@ -144,6 +145,10 @@ impl UnitOfWork for Work {
 
     fn nodes(&mut self) -> &mut dyn NodeRepository {
         self
+    }
+
+    fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
+        None
     }
 
     fn erasures(&mut self) -> Option<&mut dyn Erasures> {

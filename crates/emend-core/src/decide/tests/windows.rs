@@ -1,0 +1,384 @@
+//! Windows: the newest live ratings are shown, whatever the order in which they arrive.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    contest::VoterKey,
+    kinds::{Example, FewShotSet},
+    outcome::OutcomeState,
+    outputs::{RatedId, RatedTexts, RatingClass},
+};
+
+/// What is stored of one target's ratings. Each group of events is decided on no more of it than the rules ask for.
+struct Window {
+    state: ContestState,
+    stored: Vec<Rated>,
+    policy: Policy,
+    revision: i64,
+}
+
+fn id(number: u128) -> FeedbackId {
+    FeedbackId(Uuid::from_u128(number))
+}
+
+fn rated(number: u128, order: i64, voter: u8, output: u8, class: RatingClass) -> Rated {
+    Rated {
+        feedback: id(number),
+        accept_order: AcceptOrder(order),
+        voter: VoterKey(Uuid::from_u128(voter.into())),
+        rated: RatedId(Uuid::from_u128(output.into())),
+        class,
+        excluded: false,
+        live: false,
+        texts: RatedTexts {
+            input: format!("in {number}"),
+            output: format!("out {number}"),
+            ..RatedTexts::default()
+        },
+    }
+}
+
+fn recorded(rating: &Rated) -> Event {
+    Event::Rated {
+        rating: Box::new(rating.clone()),
+        excluded: None,
+    }
+}
+
+fn retracted(number: u128) -> Event {
+    Event::RatingExcluded {
+        feedback: id(number),
+        by: Exclusion::Retraction,
+    }
+}
+
+impl Window {
+    fn new() -> Self {
+        let key = ResourceKey::parse("research", Some(Kind::FewShotSet), "INTERPRET", "", "").unwrap();
+        Self {
+            state: ContestState::new(key),
+            stored: Vec::new(),
+            policy: Policy::default_for(Kind::FewShotSet),
+            revision: 0,
+        }
+    }
+
+    /// What a decision on these events needs.
+    fn needed(&self, events: &[Event]) -> Vec<Rated> {
+        let mut needed: BTreeMap<FeedbackId, Rated> = BTreeMap::new();
+        let mut excluded: HashMap<_, usize> = HashMap::new();
+        for event in events {
+            let (of, is_exclusion) = match event {
+                Event::Rated { rating, excluded } => (Some((**rating).clone()), excluded.is_some()),
+                Event::RatingExcluded { feedback, .. } => {
+                    let known = self.stored.iter().find(|rating| rating.feedback == *feedback);
+                    needed.extend(known.map(|known| (known.feedback, known.clone())));
+                    (known.cloned(), true)
+                }
+                _ => (None, false),
+            };
+            if let Some(of) = of {
+                *excluded.entry((of.voter, of.rated)).or_default() += usize::from(is_exclusion);
+            }
+        }
+        let mut newest: Vec<&Rated> = self.stored.iter().filter(|rating| !rating.excluded).collect();
+        newest.sort_unstable_by_key(|rating| std::cmp::Reverse(rating.place()));
+        for (of, exclusions) in excluded {
+            let same = newest.iter().filter(|rating| (rating.voter, rating.rated) == of);
+            needed.extend(
+                same.take(exclusions + 1)
+                    .map(|rating| (rating.feedback, (*rating).clone())),
+            );
+        }
+        let window = &self.policy.window;
+        for (class, count) in [(RatingClass::Good, window.good), (RatingClass::Bad, window.bad)] {
+            let live = newest
+                .iter()
+                .filter(|rating| rating.live && rating.class == class);
+            let live = live.take(count as usize + events.len());
+            needed.extend(live.map(|rating| (rating.feedback, (*rating).clone())));
+        }
+        needed.into_values().collect()
+    }
+
+    fn happen(&mut self, events: &[Event]) -> Vec<Decision> {
+        self.state.ratings = self.needed(events);
+        let mut decisions = Vec::new();
+        for event in events {
+            let nothing = ContestState::new(self.state.key.clone());
+            let state = std::mem::replace(&mut self.state, nothing);
+            let mut decision = decide(state, event, &self.policy, Timestamp::UNIX_EPOCH).unwrap();
+            if decision.resource.is_some() {
+                self.revision += 1;
+                decision.stamp(Revision(self.revision));
+            }
+            self.state = decision.after.clone();
+            decisions.push(decision);
+        }
+        for rating in std::mem::take(&mut self.state.ratings) {
+            self.stored.retain(|stored| stored.feedback != rating.feedback);
+            self.stored.push(rating);
+        }
+        decisions
+    }
+
+    fn tell(&mut self, event: Event) -> (OutcomeState, Option<Reason>) {
+        let outcome = self.happen(&[event]).pop().unwrap().outcome.unwrap();
+        (outcome.state, outcome.reason)
+    }
+
+    fn set(&self) -> FewShotSet {
+        match self.state.resource.as_ref().map(|current| &current.value.learned) {
+            Some(Learned::FewShotSet(set)) => set.clone(),
+            _ => FewShotSet::default(),
+        }
+    }
+
+    fn shown(&self) -> (Vec<u128>, Vec<u128>) {
+        let ids = |examples: &[Example]| examples.iter().map(|of| of.feedback.0.as_u128()).collect();
+        let set = self.set();
+        (ids(&set.good), ids(&set.bad))
+    }
+}
+
+use RatingClass::{Bad, Good, Neutral};
+
+#[test]
+fn a_rating_is_told_whether_it_is_an_example() {
+    let mut window = Window::new();
+    window.policy.window.good = 2;
+    let tell = |window: &mut Window, number, voter, output, class| {
+        let order = i64::try_from(number).unwrap();
+        window.tell(recorded(&rated(number, order, voter, output, class)))
+    };
+    let applied = (OutcomeState::Applied, None);
+    assert_eq!(tell(&mut window, 10, 1, 1, Good), applied);
+    assert_eq!(tell(&mut window, 20, 1, 2, Good), applied);
+    assert_eq!(tell(&mut window, 30, 2, 1, Good), applied);
+    assert_eq!(window.shown(), (vec![30, 20], vec![]));
+    assert_eq!(
+        tell(&mut window, 5, 3, 1, Good),
+        (OutcomeState::NoEffect, Some(Reason::NotInWindow))
+    );
+    assert_eq!(
+        tell(&mut window, 40, 3, 2, Neutral),
+        (OutcomeState::NoEffect, Some(Reason::Neutral))
+    );
+    assert_eq!(
+        tell(&mut window, 15, 1, 2, Bad),
+        (OutcomeState::NoEffect, Some(Reason::Replaced))
+    );
+    assert_eq!(window.revision, 3, "what changes nothing is not published");
+    assert_eq!(tell(&mut window, 50, 1, 2, Bad), applied);
+    assert_eq!(window.shown(), (vec![30, 10], vec![50]));
+    assert_eq!(
+        window.tell(retracted(50)),
+        (OutcomeState::Withdrawn, Some(Reason::Retracted))
+    );
+    assert_eq!(
+        window.shown(),
+        (vec![30, 20], vec![]),
+        "the one that it had replaced counts again"
+    );
+    assert_eq!(
+        window.tell(retracted(10)),
+        (OutcomeState::NoEffect, Some(Reason::Retracted))
+    );
+}
+
+#[test]
+fn a_rating_whose_exclusion_came_first_is_never_shown() {
+    let mut window = Window::new();
+    for (number, excluded, reason) in [
+        (1, Exclusion::Retraction, Reason::Retracted),
+        (2, Exclusion::Redaction, Reason::Redacted),
+    ] {
+        let event = Event::Rated {
+            rating: Box::new(rated(number, 1, 1, 1, Good)),
+            excluded: Some(excluded),
+        };
+        assert_eq!(window.tell(event), (OutcomeState::NoEffect, Some(reason)));
+    }
+    assert_eq!((window.set(), window.revision), (FewShotSet::default(), 0));
+}
+
+#[test]
+fn with_nothing_left_to_show_there_is_no_resource() {
+    let mut window = Window::new();
+    window.happen(&[recorded(&rated(1, 1, 1, 1, Bad))]);
+    let redacted = Event::RatingExcluded {
+        feedback: id(1),
+        by: Exclusion::Redaction,
+    };
+    let decision = window.happen(&[redacted]).pop().unwrap();
+    assert_eq!(
+        decision.resource,
+        Some(ResourceChange::Delete { candidate: None })
+    );
+    assert_eq!((decision.cause, window.state.resource), (Cause::Erasure, None));
+}
+
+#[test]
+fn while_frozen_nothing_is_added_and_what_is_excluded_goes() {
+    let mut window = Window::new();
+    window.happen(&[
+        recorded(&rated(1, 1, 1, 1, Good)),
+        recorded(&rated(2, 2, 2, 1, Good)),
+    ]);
+    window.policy.frozen = true;
+    let waits = (OutcomeState::Pending, Some(Reason::Frozen));
+    assert_eq!(window.tell(recorded(&rated(3, 3, 3, 1, Good))), waits);
+    assert_eq!(window.shown(), (vec![2, 1], vec![]));
+    assert_eq!(
+        window.tell(retracted(1)),
+        (OutcomeState::Withdrawn, Some(Reason::Retracted))
+    );
+    assert_eq!(window.shown(), (vec![2], vec![]));
+    assert!(window.happen(&[Event::PolicyChanged])[0].resource.is_none());
+    window.policy.frozen = false;
+    let released = window.happen(&[Event::PolicyChanged]).pop().unwrap();
+    assert_eq!(
+        (released.cause, window.shown()),
+        (Cause::Policy, (vec![3, 2], vec![]))
+    );
+}
+
+#[test]
+fn a_set_that_has_no_room_waits_for_it() {
+    let mut window = Window::new();
+    window.state.full = true;
+    let told = window.tell(recorded(&rated(1, 1, 1, 1, Good)));
+    assert_eq!(told, (OutcomeState::Pending, Some(Reason::ResourceLimit)));
+    window.state.full = false;
+    window.happen(&[recorded(&rated(2, 2, 2, 1, Neutral))]);
+    assert_eq!(window.shown(), (vec![1], vec![]));
+}
+
+#[test]
+fn a_smaller_window_shows_fewer_and_a_larger_one_more() {
+    let mut window = Window::new();
+    for number in 1..=9_u8 {
+        window.happen(&[recorded(&rated(number.into(), number.into(), number, 1, Good))]);
+    }
+    window.policy.window.good = 1;
+    window.happen(&[Event::PolicyChanged]);
+    assert_eq!(window.shown().0, [9]);
+    window.policy.window.good = 20;
+    window.happen(&[Event::PolicyChanged]);
+    assert_eq!(window.shown().0, [9, 8, 7, 6, 5, 4, 3, 2, 1]);
+    window.policy.window.good = 0;
+    window.happen(&[Event::PolicyChanged]);
+    assert_eq!(window.state.resource, None);
+}
+
+#[test]
+fn people_set_ratings_and_nothing_else() {
+    let value = ResourceValue::new("INTERPRET", Learned::FewShotSet(FewShotSet::default()));
+    for event in [
+        Event::Put {
+            value,
+            origin: Origin::Operator,
+            reason: None,
+        },
+        Event::Delete { reason: None },
+        Event::Revert {
+            revision: Revision(1),
+            restore: None,
+            reason: "no".into(),
+        },
+        Event::Erase,
+    ] {
+        let window = Window::new();
+        let refused = decide(window.state, &event, &window.policy, Timestamp::UNIX_EPOCH).unwrap_err();
+        assert_eq!(refused.refusal, Refusal::Window, "{event:?}");
+    }
+}
+
+#[test]
+fn only_windows_are_made_of_ratings() {
+    for (kind, key, qualifier) in [
+        (Kind::EntityAlias, "interpret", ""),
+        (Kind::DomainRule, "example.org", "human"),
+    ] {
+        let key = ResourceKey::parse("research", Some(kind), key, qualifier, "").unwrap();
+        let policy = Policy::default_for(kind);
+        let event = recorded(&rated(1, 1, 1, 1, Good));
+        let refused = decide(ContestState::new(key), &event, &policy, Timestamp::UNIX_EPOCH).unwrap_err();
+        assert_eq!(refused.refusal, Refusal::WrongKind);
+    }
+}
+
+/// The set by the definition: of each voter and output the newest rating that is not excluded, and of these the newest.
+fn expected(ratings: &[Rated], excluded: &HashSet<FeedbackId>, policy: &Policy) -> Option<Learned> {
+    let mut newest: HashMap<_, &Rated> = HashMap::new();
+    for rating in ratings
+        .iter()
+        .filter(|rating| !excluded.contains(&rating.feedback))
+    {
+        let of = newest.entry((rating.voter, rating.rated)).or_insert(rating);
+        if of.place() < rating.place() {
+            *of = rating;
+        }
+    }
+    let live: Vec<&Rated> = newest.into_values().collect();
+    let Rule::Window(rules) = Kind::FewShotSet.rules().rule else {
+        return None;
+    };
+    (rules.value)(&live, policy)
+}
+
+proptest! {
+    #[test]
+    fn any_order_of_arrival_gives_the_same_set(
+        ratings in proptest::collection::vec((0i64..12, 0u8..3, 0u8..3, 0usize..3, 0u8..4), 1..24),
+        shuffle in any::<prop::sample::Index>(),
+        seeds in proptest::collection::vec(any::<u64>(), 48),
+        group in 1usize..6,
+        good in 0u32..4,
+        bad in 0u32..3,
+    ) {
+        let all: Vec<Rated> = (1..)
+            .zip(&ratings)
+            .map(|(number, &(order, voter, output, class, _))| rated(number, order, voter, output, RatingClass::ALL[class]))
+            .collect();
+        // A quarter of them is excluded.
+        let excluded: HashSet<FeedbackId> =
+            all.iter().zip(&ratings).filter(|(_, rating)| rating.4 == 0).map(|(of, _)| of.feedback).collect();
+        // Recorded (false) and excluded (true), in an order by the seeds.
+        let mut arrivals: Vec<(u64, usize, bool)> = (0..all.len())
+            .flat_map(|index| [(seeds[index], index, false), (seeds[index + all.len()], index, true)])
+            .filter(|(_, index, is_exclusion)| !is_exclusion || excluded.contains(&all[*index].feedback))
+            .collect();
+        arrivals.sort_unstable();
+        let middle = shuffle.index(arrivals.len());
+        arrivals.rotate_left(middle);
+
+        let mut window = Window::new();
+        window.policy.window.good = good;
+        window.policy.window.bad = bad;
+        let (mut marked, mut known) = (HashSet::new(), HashSet::new());
+        for arrivals in arrivals.chunks(group) {
+            let mut events = Vec::new();
+            for &(_, index, is_exclusion) in arrivals {
+                let rating = &all[index];
+                if !is_exclusion {
+                    known.insert(rating.feedback);
+                    let excluded = marked.contains(&rating.feedback).then_some(Exclusion::Redaction);
+                    events.push(Event::Rated { rating: Box::new(rating.clone()), excluded });
+                } else if marked.insert(rating.feedback) && known.contains(&rating.feedback) {
+                    events.push(Event::RatingExcluded { feedback: rating.feedback, by: Exclusion::Retraction });
+                }
+            }
+            window.happen(&events);
+        }
+        let shown = window.state.resource.as_ref().map(|current| current.value.learned.clone());
+        prop_assert_eq!(shown, expected(&all, &excluded, &window.policy));
+        for rating in &window.stored {
+            prop_assert!(!(rating.live && rating.excluded));
+        }
+    }
+}

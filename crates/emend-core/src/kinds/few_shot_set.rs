@@ -1,0 +1,142 @@
+//! The examples with which an AI is asked for an output: what people found good, and what to avoid. Decided by a window of
+//! ratings: the newest live ones of each class are the set, which changes as a whole.
+
+use std::borrow::Cow;
+
+use super::{Field, Form, KindRules, Learned, Rule, WindowRules};
+use crate::{
+    ids::FeedbackId,
+    normalize::MAX_KEY_CHARS,
+    outputs::{Language, Rated, set_of},
+    policy::Policy,
+    violation::Invalid,
+};
+
+/// Examples for one target, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct FewShotSet {
+    /// The language of the headings and labels around the examples.
+    pub language: Language,
+    /// Examples of good outputs.
+    pub good: Vec<Example>,
+    /// Examples to avoid.
+    pub bad: Vec<Example>,
+}
+
+/// One rated output. Its texts are masked and cut.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Example {
+    /// The rating it is made of: to take the example away, retract or redact that.
+    pub feedback: FeedbackId,
+    /// What the AI was given.
+    pub input: String,
+    /// What it made of it.
+    pub output: String,
+    /// What it should have made of it; empty if nobody said, and of good examples.
+    pub corrected: String,
+    /// What is wrong with the output; none of good examples.
+    pub issues: Vec<String>,
+}
+
+impl FewShotSet {
+    /// Whether there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        self.good.is_empty() && self.bad.is_empty()
+    }
+
+    /// All examples, the good ones first.
+    pub fn examples(&self) -> impl Iterator<Item = &Example> {
+        self.good.iter().chain(&self.bad)
+    }
+}
+
+pub(super) const RULES: KindRules = KindRules {
+    name: "few_shot_set",
+    number: 6,
+    summary: "The newest rated examples for a target",
+    short_name: "few_shot",
+    aliases: &["few-shot-set", "few-shot"],
+    key: Form::Exact,
+    qualifier: None,
+    rule: Rule::Window(WindowRules {
+        value,
+        shows,
+        without,
+        nothing,
+    }),
+    parse: |_| {
+        Err(Invalid::new(
+            "must be empty: a set of examples is made of ratings, no single choice says it",
+        ))
+    },
+    allows: |_, _| Ok(()),
+    is_answer: false,
+    arrow: '⇐',
+};
+
+pub(super) fn fields(set: &FewShotSet) -> Vec<Field<'_>> {
+    let example = |name, text| Field {
+        name,
+        text: Cow::Owned(text),
+        distinguishes: true,
+    };
+    let mut fields = vec![Field::distinguishing("language", set.language.name())];
+    fields.extend(set.good.iter().map(|good| example("good", line(good))));
+    fields.extend(set.bad.iter().map(|bad| example("bad", line(bad))));
+    fields
+}
+
+/// An example in one line.
+fn line(example: &Example) -> String {
+    let Example {
+        input,
+        output,
+        corrected,
+        issues,
+        ..
+    } = example;
+    let mut line = format!("{input:?} → {output:?}");
+    if !corrected.is_empty() {
+        line.push_str(&format!(", better {corrected:?}"));
+    }
+    if !issues.is_empty() {
+        line.push_str(&format!(", because {}", issues.join("; ")));
+    }
+    line
+}
+
+pub(super) fn maps_to(_: &FewShotSet) -> &str {
+    "examples"
+}
+
+pub(super) fn describe(target: &str, set: &FewShotSet) -> String {
+    let (good, bad) = (set.good.len(), set.bad.len());
+    format!("“{target}” has {good} good examples and {bad} to avoid")
+}
+
+/// What the target takes in an encoded value, at most: its characters, their number and that of the field.
+const TARGET_BYTES: usize = 4 * MAX_KEY_CHARS + 8;
+
+fn value(live: &[&Rated], policy: &Policy) -> Option<Learned> {
+    let max_bytes = (policy.max_value_bytes as usize).saturating_sub(TARGET_BYTES);
+    let set = set_of(live, &policy.window, max_bytes);
+    (!set.is_empty()).then_some(Learned::FewShotSet(set))
+}
+
+fn shows(learned: &Learned, feedback: FeedbackId) -> bool {
+    matches!(learned, Learned::FewShotSet(set) if set.examples().any(|example| example.feedback == feedback))
+}
+
+fn without(learned: &Learned, feedback: FeedbackId) -> Option<Learned> {
+    let Learned::FewShotSet(set) = learned else {
+        return None;
+    };
+    let mut set = set.clone();
+    set.good.retain(|example| example.feedback != feedback);
+    set.bad.retain(|example| example.feedback != feedback);
+    (!set.is_empty()).then_some(Learned::FewShotSet(set))
+}
+
+fn nothing() -> Learned {
+    Learned::FewShotSet(FewShotSet::default())
+}

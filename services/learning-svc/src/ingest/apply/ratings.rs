@@ -1,0 +1,176 @@
+//! Ratings in a group of events.
+
+use std::collections::HashMap;
+
+use emend_base::Error;
+use emend_core::{
+    Caller, ContestId, Event, FeedbackId, Kind, Outcome, Rated, RatedId, Rating, Reason, ResourceKey,
+    contest::VoterKey, decide::Exclusion,
+};
+use emend_proto::common::v1 as pb;
+use jiff::Timestamp;
+
+use super::{FeedbackChange, Group, IngestEvent, Recorded, attribution, no_effect, of_effects, outcome_of};
+use crate::{
+    contests::open::{OpenContests, RevisionChoice},
+    failure::Failure,
+    outputs::store::{KnownRating, OfVoter},
+    store::UnitOfWork,
+};
+
+/// The ratings that these events may be about, as they are stored. Votes ask for none.
+pub(super) async fn known(
+    tx: &mut dyn UnitOfWork,
+    events: &[IngestEvent],
+) -> Result<HashMap<FeedbackId, KnownRating>, Failure> {
+    let may_be_rating = |event: &&IngestEvent| match &event.what {
+        FeedbackChange::Recorded(_) => recorded(event).is_some(),
+        FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => true,
+        FeedbackChange::ReporterErased { .. } => false,
+    };
+    let mut feedback: Vec<FeedbackId> = events
+        .iter()
+        .filter(may_be_rating)
+        .map(|event| event.feedback)
+        .collect();
+    feedback.sort_unstable();
+    feedback.dedup();
+    match tx.ratings() {
+        Some(ratings) if !feedback.is_empty() => Ok(ratings.known(&feedback).await?),
+        None if events.iter().any(|event| recorded(event).is_some()) => {
+            Err(Error::Unimplemented("ratings").into())
+        }
+        _ => Ok(HashMap::new()),
+    }
+}
+
+/// Reads what deciding on the events needs of the ratings by their voters.
+pub(super) async fn read(
+    tx: &mut dyn UnitOfWork,
+    unit: &mut OpenContests,
+    events: &[IngestEvent],
+    known: &HashMap<FeedbackId, KnownRating>,
+) -> Result<(), Failure> {
+    // Of each voter and output, how many ratings the events exclude.
+    let mut excluded: HashMap<(ContestId, VoterKey, RatedId), u32> = HashMap::new();
+    for event in events {
+        if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) = (recorded(event), &event.what) {
+            let voter = recorded.voter(&event.namespace).key;
+            excluded
+                .entry((key.contest_id(), voter, rating.rated_id()))
+                .or_default();
+        } else if let Some(KnownRating { key, rated }) = known.get(&event.feedback) {
+            *excluded
+                .entry((key.contest_id(), rated.voter, rated.rated))
+                .or_default() += 1;
+        }
+    }
+    if excluded.is_empty() {
+        return Ok(());
+    }
+    let wanted = excluded
+        .into_iter()
+        .map(|((contest, voter, rated), leaving)| OfVoter {
+            contest,
+            voter,
+            rated,
+            limit: leaving + 1,
+        });
+    let known = known
+        .values()
+        .map(|known| (known.key.contest_id(), known.rated.clone()));
+    Ok(unit.read_ratings(tx, known.collect(), wanted.collect()).await?)
+}
+
+/// The contest and the rating that an event records, if it records one.
+fn recorded(event: &IngestEvent) -> Option<(&ResourceKey, &Rating)> {
+    let FeedbackChange::Recorded(recorded) = &event.what else {
+        return None;
+    };
+    recorded
+        .effects
+        .iter()
+        .find_map(|effect| Some((&effect.key, effect.rating.as_deref()?)))
+}
+
+impl Group {
+    pub(super) fn record_rating(
+        &mut self,
+        event: &IngestEvent,
+        recorded: &Recorded,
+        key: &ResourceKey,
+        rating: &Rating,
+        choice: RevisionChoice,
+    ) -> Result<Outcome, Failure> {
+        let excluded = if self.retracted.contains_key(&event.feedback) {
+            Some(Exclusion::Retraction)
+        } else if recorded.erased.is_some() || self.redacted.contains(&event.feedback) {
+            Some(Exclusion::Redaction)
+        } else {
+            None
+        };
+        let rated = Rated {
+            feedback: event.feedback,
+            accept_order: event.accept_order,
+            voter: recorded.voter(&event.namespace).key,
+            rated: rating.rated_id(),
+            class: rating.class,
+            excluded: excluded.is_some(),
+            live: false,
+            texts: rating.texts.clone(),
+        };
+        let happened = Event::Rated {
+            rating: Box::new(rated.clone()),
+            excluded,
+        };
+        let attribution = attribution(event, &recorded.caller, recorded.received_at);
+        let made = self
+            .unit
+            .decide(key.contest_id(), &happened, &attribution, choice);
+        let outcome = outcome_of(made, event)?;
+        let known = KnownRating {
+            key: key.clone(),
+            rated,
+        };
+        self.ratings.insert(event.feedback, known);
+        Ok(outcome)
+    }
+
+    /// Makes a known rating count no longer.
+    pub(super) fn exclude_rating(
+        &mut self,
+        event: &IngestEvent,
+        caller: &Caller,
+        at: Timestamp,
+        by: Exclusion,
+    ) -> Result<pb::Outcome, Failure> {
+        let (reason, message) = match by {
+            Exclusion::Retraction => (Reason::Retracted, "Taken back: it does not count."),
+            Exclusion::Redaction => (
+                Reason::Redacted,
+                "Its texts are erased; it did not count any more.",
+            ),
+        };
+        let Some(known) = self
+            .ratings
+            .get_mut(&event.feedback)
+            .filter(|known| !known.rated.excluded)
+        else {
+            return Ok(pb::Outcome {
+                kind: Kind::FewShotSet.number(),
+                ..no_effect(None, reason.name(), message, self.now)
+            });
+        };
+        known.rated.excluded = true;
+        let contest = known.key.contest_id();
+        let happened = Event::RatingExcluded {
+            feedback: event.feedback,
+            by,
+        };
+        let attribution = attribution(event, caller, at);
+        let made = self
+            .unit
+            .decide(contest, &happened, &attribution, RevisionChoice::Own);
+        of_effects(vec![outcome_of(made, event)?], event)
+    }
+}

@@ -1,0 +1,74 @@
+//! Rows of ratings.
+
+use emend_core::{AcceptOrder, FeedbackId, Rated, RatedId, RatedTexts, RatingClass, contest::VoterKey};
+use emend_store::StoreError;
+use sqlx::FromRow;
+
+use super::KnownRating;
+use crate::store::rows::{At, KeyRow, StoredId};
+
+/// A rating, with its texts if they were asked for.
+#[derive(Debug, FromRow)]
+pub(crate) struct RatingRow {
+    pub feedback_id: Vec<u8>,
+    /// The key of its contest within the database.
+    pub contest: i64,
+    pub accept_order: i64,
+    pub voter: Vec<u8>,
+    pub rated: Vec<u8>,
+    pub class: i32,
+    pub excluded: i32,
+    pub live: i32,
+    pub input: Option<String>,
+    pub output: Option<String>,
+    pub corrected: Option<String>,
+    pub judgement: Option<String>,
+    pub issues: Option<String>,
+}
+
+impl RatingRow {
+    pub(crate) fn parse(self) -> Result<Rated, StoreError> {
+        let at = At {
+            table: "ratings",
+            id: &StoredId(&self.feedback_id),
+        };
+        let issues = match &self.issues {
+            None => Vec::new(),
+            Some(json) => serde_json::from_str(json).map_err(|error| at.corrupt("issues", error))?,
+        };
+        Ok(Rated {
+            feedback: FeedbackId(at.uuid("feedback_id", &self.feedback_id)?),
+            accept_order: AcceptOrder(self.accept_order),
+            voter: VoterKey(at.uuid("voter", &self.voter)?),
+            rated: RatedId(at.uuid("rated", &self.rated)?),
+            class: at.known("class", self.class, RatingClass::from_number(self.class))?,
+            excluded: self.excluded != 0,
+            live: self.live != 0,
+            texts: RatedTexts {
+                input: self.input.unwrap_or_default(),
+                output: self.output.unwrap_or_default(),
+                issues,
+                corrected: self.corrected.unwrap_or_default(),
+                judgement: self.judgement.unwrap_or_default(),
+            },
+        })
+    }
+}
+
+/// A rating with the key of its contest.
+#[derive(Debug, FromRow)]
+pub(crate) struct KnownRatingRow {
+    #[sqlx(flatten)]
+    pub rating: RatingRow,
+    #[sqlx(flatten)]
+    pub key: KeyRow,
+}
+
+impl KnownRatingRow {
+    pub(crate) fn parse(self) -> Result<KnownRating, StoreError> {
+        Ok(KnownRating {
+            key: self.key.parse("contests")?,
+            rated: self.rating.parse()?,
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! Ratings in SQL. Written once, compiled for each database.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{ContestId, FeedbackId, Rated};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    Db,
+    work_sql::{Work, bytes, push_list},
+};
+use crate::{
+    outputs::store::{
+        KnownRating, NewRating, OfClass, OfVoter, RatingChange, RatingRepository, RatingWrites,
+        rows::{KnownRatingRow, RatingRow},
+    },
+    store::{
+        batches::{batches, batches_up_to},
+        numbers::small,
+    },
+};
+
+#[cfg(test)]
+#[path = "contract.rs"]
+mod contract;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// What is asked for in one statement, at most.
+const WANTED: usize = 16;
+
+#[async_trait]
+impl RatingRepository for Work {
+    async fn known(&mut self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, KnownRating>> {
+        let mut known = HashMap::new();
+        for feedback in batches(feedback) {
+            let mut query = QueryBuilder::new(
+                "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.excluded, r.live, \
+                 NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
+                 c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
+                 FROM ratings AS r JOIN contests AS c ON c.contest = r.contest WHERE r.feedback_id IN ",
+            );
+            push_list(&mut query, feedback.iter().map(|id| id.0));
+            for row in self.rows::<KnownRatingRow>(query).await? {
+                let rating = row.parse()?;
+                known.insert(rating.rated.feedback, rating);
+            }
+        }
+        Ok(known)
+    }
+
+    async fn of_voters(
+        &mut self,
+        wanted: &[OfVoter],
+        max_text_chars: u32,
+    ) -> Result<Vec<(ContestId, Rated)>> {
+        let mut found = Vec::new();
+        for wanted in batches_up_to(wanted, WANTED) {
+            let mut keys = HashMap::new();
+            for of in wanted {
+                keys.insert(self.keys.contest(of.contest)?, of.contest);
+            }
+            let contests: HashMap<ContestId, i64> = keys.iter().map(|(key, id)| (*id, *key)).collect();
+            let query = of_voters(wanted, &contests, max_text_chars);
+            self.ratings(query, &keys, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn of_classes(
+        &mut self,
+        wanted: &[OfClass],
+        max_text_chars: u32,
+    ) -> Result<Vec<(ContestId, Rated)>> {
+        let mut found = Vec::new();
+        for wanted in batches_up_to(wanted, WANTED) {
+            let mut keys = HashMap::new();
+            for of in wanted {
+                keys.insert(self.keys.contest(of.contest)?, of.contest);
+            }
+            let contests: HashMap<ContestId, i64> = keys.iter().map(|(key, id)| (*id, *key)).collect();
+            let query = of_classes(wanted, &contests, max_text_chars);
+            self.ratings(query, &keys, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn save(&mut self, writes: &RatingWrites) -> Result<()> {
+        insert(self, &writes.new).await?;
+        change(self, &writes.changed).await
+    }
+}
+
+impl Work {
+    async fn ratings(
+        &mut self,
+        query: QueryBuilder<Db>,
+        of: &HashMap<i64, ContestId>,
+        found: &mut Vec<(ContestId, Rated)>,
+    ) -> Result<()> {
+        for row in self.rows::<RatingRow>(query).await? {
+            if let Some(contest) = of.get(&row.contest) {
+                found.push((*contest, row.parse()?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The newest ratings of each voter and output: one bounded read for each, by an index that holds them in this order.
+pub(super) fn of_voters(
+    wanted: &[OfVoter],
+    contests: &HashMap<ContestId, i64>,
+    max_text_chars: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, of) in wanted.iter().enumerate() {
+        begin(&mut query, index, max_text_chars);
+        query
+            .push(" WHERE r.excluded = 0 AND r.contest = ")
+            .push_bind(contests.get(&of.contest).copied());
+        query.push(" AND r.voter = ").push_bind(bytes(of.voter.0));
+        query.push(" AND r.rated = ").push_bind(bytes(of.rated.0));
+        end(&mut query, index, of.limit);
+    }
+    query
+}
+
+/// The newest live ratings of each class: one bounded read for each, by an index that holds them in this order.
+pub(super) fn of_classes(
+    wanted: &[OfClass],
+    contests: &HashMap<ContestId, i64>,
+    max_text_chars: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, of) in wanted.iter().enumerate() {
+        begin(&mut query, index, max_text_chars);
+        query
+            .push(" WHERE r.live = 1 AND r.contest = ")
+            .push_bind(contests.get(&of.contest).copied());
+        query.push(" AND r.class = ").push_bind(of.class.number());
+        end(&mut query, index, of.limit);
+    }
+    query
+}
+
+/// No more of a text is read than is shown of it.
+fn begin(query: &mut QueryBuilder<Db>, index: usize, max_text_chars: u32) {
+    query
+        .push(if index > 0 { " UNION ALL " } else { "" })
+        .push(
+            "SELECT * FROM (SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.excluded, \
+             r.live",
+        );
+    for text in ["input", "output", "corrected"] {
+        query.push(format_args!(", substr(t.{text}, 1, "));
+        query.push_bind(small(max_text_chars));
+        query.push(format_args!(") AS {text}"));
+    }
+    query.push(
+        ", t.judgement, t.issues FROM ratings AS r LEFT JOIN rating_texts AS t ON t.feedback_id = r.feedback_id",
+    );
+}
+
+fn end(query: &mut QueryBuilder<Db>, index: usize, limit: u32) {
+    query
+        .push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ")
+        .push_bind(i64::from(limit));
+    query.push(format_args!(") AS wanted_{index}"));
+}
+
+async fn insert(work: &mut Work, new: &[NewRating]) -> Result<()> {
+    for new in batches(new) {
+        let mut rows = Vec::with_capacity(new.len());
+        for rating in new {
+            rows.push((work.keys.contest(rating.contest)?, &rating.rated));
+        }
+        let mut query = QueryBuilder::new(
+            "INSERT INTO ratings (feedback_id, contest, accept_order, voter, rated, class, excluded, live) ",
+        );
+        query.push_values(rows, |mut row, (contest, rated)| {
+            row.push_bind(bytes(rated.feedback.0))
+                .push_bind(contest)
+                .push_bind(rated.accept_order.0)
+                .push_bind(bytes(rated.voter.0))
+                .push_bind(bytes(rated.rated.0))
+                .push_bind(rated.class.number())
+                .push_bind(i32::from(rated.excluded))
+                .push_bind(i32::from(rated.live));
+        });
+        work.run(query).await?;
+    }
+    let counts: Vec<&Rated> = new
+        .iter()
+        .map(|new| &new.rated)
+        .filter(|rated| !rated.excluded)
+        .collect();
+    for counts in batches(&counts) {
+        let mut query = QueryBuilder::new(
+            "INSERT INTO rating_texts (feedback_id, input, output, corrected, judgement, issues) ",
+        );
+        query.push_values(counts, |mut row, rated| {
+            let issues = serde_json::to_string(&rated.texts.issues)
+                .expect("invariant: a list of strings is always a JSON array");
+            row.push_bind(bytes(rated.feedback.0))
+                .push_bind(rated.texts.input.as_str())
+                .push_bind(rated.texts.output.as_str())
+                .push_bind(rated.texts.corrected.as_str())
+                .push_bind(rated.texts.judgement.as_str())
+                .push_bind(issues);
+        });
+        work.run(query).await?;
+    }
+    Ok(())
+}
+
+async fn change(work: &mut Work, changed: &[RatingChange]) -> Result<()> {
+    for changed in batches(changed) {
+        let mut query =
+            QueryBuilder::new("UPDATE ratings SET live = written.column2, excluded = written.column3 FROM (");
+        query.push_values(changed, |mut row, change| {
+            row.push_bind(bytes(change.feedback.0))
+                .push_bind(i32::from(change.live))
+                .push_bind(i32::from(change.excluded));
+        });
+        query.push(") AS written WHERE ratings.feedback_id = written.column1");
+        work.run(query).await?;
+    }
+    let excluded: Vec<FeedbackId> = changed
+        .iter()
+        .filter(|change| change.excluded)
+        .map(|change| change.feedback)
+        .collect();
+    for excluded in batches(&excluded) {
+        let mut query = QueryBuilder::new("DELETE FROM rating_texts WHERE feedback_id IN ");
+        push_list(&mut query, excluded.iter().map(|id| id.0));
+        work.run(query).await?;
+    }
+    Ok(())
+}
