@@ -8,6 +8,7 @@ mod hot;
 mod imports;
 mod people;
 mod policies;
+mod rulings;
 mod votes;
 pub(crate) mod world;
 

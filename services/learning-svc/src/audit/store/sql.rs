@@ -147,7 +147,7 @@ impl AuditRead for Reading {
     async fn policies(&mut self) -> Result<Vec<Result<(PolicyKey, Policy)>>> {
         let rows: Vec<PolicyRow> = sqlx::query_as(
             "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
-             max_resources, max_value_bytes, max_counted_feedback, updated_at FROM policies",
+             max_resources, max_value_bytes, max_counted_feedback, entitled, frozen, updated_at FROM policies",
         )
         .fetch_all(&mut *self.transaction)
         .await?;
@@ -196,7 +196,8 @@ impl AuditRead for Reading {
         self.all(within(
             "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
              decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
-             policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version, \
+             policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
+             created_at, updated_at, transitions, version, \
              namespace, kind FROM candidates WHERE ",
             "contest",
             range,
