@@ -144,7 +144,7 @@ fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
     let same = [
         (
             "candidate",
-            is_nameless || cast.candidate == effect.value.candidate_id(ballot.contest),
+            is_nameless || cast.candidate == effect.candidate_of(cast.feedback_id),
         ),
         ("accept order", cast.accept_order == stored.accept_order()),
         ("voter", cast.voter == voter),

@@ -2,11 +2,11 @@
 
 use crate::{
     evidence::TrustLevel,
-    ids::{Namespace, UserId},
+    ids::{CandidateId, FeedbackId, Namespace, UserId},
     kinds::{DomainDecision, DomainRule, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice},
     normalize::NormalizedKey,
     personal_data,
-    resource::{Key, ResourceKey, ResourceValue},
+    resource::{Key, ResourceKey, ResourceValue, ruling_of},
     violation::{Invalid, Violations},
 };
 
@@ -149,6 +149,17 @@ pub struct Proposal {
     pub system_choice: Option<String>,
     /// Personal data was found in the key or value, and the scope is GLOBAL.
     pub personal_data: bool,
+}
+
+impl Proposal {
+    /// The candidate that a feedback proposes: of votes the one with this value, of rulings the feedback's own.
+    pub fn candidate_of(&self, feedback: FeedbackId) -> CandidateId {
+        let contest = self.key.contest_id();
+        match self.key.kind.rules().rule {
+            Rule::Votes { .. } => self.value.candidate_id(contest),
+            Rule::Ruling(_) => ruling_of(contest, feedback),
+        }
+    }
 }
 
 impl Correction {

@@ -1,15 +1,12 @@
 //! Decisions about domains: what is in force, who may decide, and what a node answers for a host.
 
 use emend_client::{DomainDecision, DomainRule, TrustLevel};
-use emend_core::{Learned, Namespace};
+use emend_core::Namespace;
 use emend_proto::{
-    common::v1::{
-        Cause, Correction, OutcomeState, ResourceKey, ResourceKind, ResourceValue, Scope,
-        correction::Correction as Form,
-    },
+    common::v1::{Cause, OutcomeState, ResourceKind, Scope, correction::Correction as Form},
     feedback::v1::{BatchSubmitFeedbackRequest, Feedback, ListFeedbackRequest, SubmitFeedbackRequest},
     learning::v1::{
-        CandidateStatus, ImportAs, ImportHeader, ImportMode, ImportRow, Policy, UpdatePolicyRequest,
+        CandidateStatus, ImportAs, ImportHeader, ImportMode, ImportRow, Policy, Revision, UpdatePolicyRequest,
     },
 };
 use emend_tests::{
@@ -19,46 +16,13 @@ use emend_tests::{
         node::Node,
         refused,
         rpc::{fields, item_refusal},
-        says,
+        says::{decides, domain, domain_key, domain_value},
     },
 };
-use emend_wire::kinds::domain_decision;
-
-fn rule(word: &str) -> DomainRule {
-    DomainRule::parse(word).unwrap()
-}
-
-/// A decision about a pattern, with a reason.
-fn decides(reporter: &str, pattern: &str, word: &str) -> SubmitFeedbackRequest {
-    let correction = Correction {
-        correction: Some(domain_decision(pattern.into(), rule(word))),
-    };
-    SubmitFeedbackRequest {
-        reason: "seen it".into(),
-        ..says(reporter, correction)
-    }
-}
 
 fn state(feedback: &Feedback) -> (OutcomeState, &str) {
     let outcome = feedback.outcome.as_ref().unwrap();
     (outcome.state(), &outcome.reason)
-}
-
-fn key(pattern: &str) -> ResourceKey {
-    ResourceKey {
-        namespace: NAMESPACE.into(),
-        kind: ResourceKind::DomainRule.into(),
-        key: pattern.into(),
-        qualifier: "human".into(),
-        user_id: String::new(),
-    }
-}
-
-fn value(word: &str) -> ResourceValue {
-    ResourceValue {
-        value: Some(emend_wire::kinds::value(&Learned::DomainRule(rule(word)))),
-        ..ResourceValue::default()
-    }
 }
 
 /// What a node answers for a host: the level, and the pattern that decided.
@@ -151,7 +115,7 @@ both_databases! {
         node.until(outcome.revision).await;
         assert_eq!(trust(&node, "spam.example"), (TrustLevel::Unverified, None));
         assert_eq!(trust(&node, "docs.spam.example"), by(TrustLevel::Academic, "*.spam.example"));
-        let causes: Vec<_> = learning.revisions().await.iter().map(|revision| revision.cause()).collect();
+        let causes: Vec<_> = learning.revisions().await.iter().map(Revision::cause).collect();
         assert_eq!(causes, [Cause::Retraction, Cause::Ruling, Cause::Ruling, Cause::Ruling, Cause::Ruling]);
         let nothing = feedback.learn(decides("ben", "spam.example", "clear")).await;
         assert_eq!(state(&nothing), (OutcomeState::NoEffect, "NOTHING_TO_CLEAR"));
@@ -160,14 +124,14 @@ both_databases! {
     async fn of_a_correction_and_an_operators_write_the_later_one_is_in_force(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         for _ in 0..5 {
-            learning.put(key("example.org"), value("block")).await;
+            learning.put(domain_key("example.org"), domain_value("block")).await;
             let after = feedback.learn(decides("ana", "example.org", "low")).await;
             assert_eq!(state(&after), (OutcomeState::Applied, ""));
         }
-        let put = learning.put(key("example.org"), value("primary")).await;
+        let put = learning.put(domain_key("example.org"), domain_value("primary")).await;
         assert!(put.revision > 0);
         let read = learning.resources_in(NAMESPACE).await;
-        assert_eq!(read[0].value.as_ref().unwrap().value, value("primary").value);
+        assert_eq!(read[0].value.as_ref().unwrap().value, domain_value("primary").value);
     }
 
     async fn spellings_of_one_domain_are_one_key(system) {
@@ -178,7 +142,7 @@ both_databases! {
         }
         let read = learning.resources_in(NAMESPACE).await;
         let keys: Vec<_> = read.iter().map(|resource| resource.key.clone().unwrap()).collect();
-        assert_eq!(keys, [key("xn--bcher-kva.example")]);
+        assert_eq!(keys, [domain_key("xn--bcher-kva.example")]);
         assert_eq!(learning.candidates_for("xn--bcher-kva.example").await.len(), 4);
         // The version of the normalisation is that of phrases.
         assert_eq!(read[0].value.as_ref().unwrap().normalization_version, 0);
@@ -204,8 +168,8 @@ both_databases! {
         assert_eq!(answered(feedback.service.clone().list_feedback(all).await).feedback, []);
         assert_eq!(learning.head().await, 0);
         let put = emend_proto::learning::v1::PutResourceRequest {
-            key: Some(key("*.co.jp")),
-            value: Some(value("block")),
+            key: Some(domain_key("*.co.jp")),
+            value: Some(domain_value("block")),
             ..Default::default()
         };
         let put = refused(learning.resources.clone().put_resource(put).await);
@@ -250,7 +214,7 @@ both_databases! {
         let rows: Vec<_> = rows
             .map(|(line, (pattern, word))| ImportRow {
                 line,
-                correction: Some(Correction { correction: Some(domain_decision(pattern.into(), rule(word))) }),
+                correction: Some(domain(pattern, word)),
                 user_id: String::new(),
             })
             .collect();
@@ -301,7 +265,7 @@ both_databases! {
 }
 
 fn form_name(word: &str) -> &'static str {
-    match rule(word).decision {
+    match DomainRule::parse(word).unwrap().decision {
         DomainDecision::Block => "domain_block",
         DomainDecision::Unblock => "domain_unblock",
         DomainDecision::SetTrust => "domain_set_trust",

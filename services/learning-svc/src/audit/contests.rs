@@ -78,6 +78,11 @@ impl Contest {
     fn is_erased(&self) -> bool {
         self.row.as_ref().is_some_and(AuditedContest::is_erased)
     }
+
+    fn is_by_rulings(&self) -> bool {
+        let rule = self.key.as_ref().map(|key| &key.kind.rules().rule);
+        matches!(rule, Some(Rule::Ruling(_)))
+    }
 }
 
 /// By their keys within the database.
@@ -528,6 +533,9 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
     let applied: Vec<&Known> = contest.candidates.values().filter(is_applied).collect();
     let wrong = match (applied.as_slice(), &contest.resource) {
         ([], None) => return,
+        // A ruling in force may say that nothing applies, or take a part of its value from those before it: evaluating the
+        // contest again compares the values.
+        ([known], _) if known.candidate.ruling.is_some() => return,
         ([], Some(_)) => "it has a resource, but no applied candidate".to_owned(),
         ([known], None) => format!(
             "candidate {} is applied, but there is no resource",
@@ -569,7 +577,9 @@ fn check_pinned(contest: &Contest, findings: &mut Findings) {
     let Some(row) = &contest.row else { return };
     let mut candidates = contest.candidates.values().map(|known| &known.candidate);
     let by_a_person = match candidates.find(|candidate| candidate.status == Status::Applied) {
-        Some(applied) => applied.applied_threshold.is_none(),
+        Some(applied) => applied.ruling.is_none() && applied.applied_threshold.is_none(),
+        // Rulings pin nothing.
+        None if contest.is_by_rulings() => false,
         None => contest
             .logged
             .as_ref()

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
-    Proposal, Reason, Reporter, ReporterId, ResourceKey, Roles, Rule, contest::VoterKey, resource::ruling_of,
+    Proposal, Reason, Reporter, ReporterId, ResourceKey, Roles, Rule, contest::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::{CorruptRow, StoreError, retry_conflicts};
@@ -366,11 +366,7 @@ impl Group {
         let contest = effect.key.contest_id();
         let policy = self.unit.policy(&effect.key);
         let is_by_votes = matches!(effect.key.kind.rules().rule, Rule::Votes { .. });
-        let candidate = if is_by_votes {
-            effect.value.candidate_id(contest)
-        } else {
-            ruling_of(contest, event.feedback)
-        };
+        let candidate = effect.candidate_of(event.feedback);
         let without_effect = |state, reason| {
             let risk = policy.risk_for(effect.key.user.is_some());
             let threshold = if is_by_votes {

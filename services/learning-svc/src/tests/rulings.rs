@@ -43,19 +43,19 @@ fn roles(names: &str) -> Roles {
     Roles::parse(names.split(',')).unwrap()
 }
 
-fn form_of(word: &str) -> Form {
-    match word {
+fn form_of(what: &str) -> Form {
+    match what {
         "block" => Form::DomainBlock,
         "clear" => Form::DomainClearOverride,
-        word if word.starts_with("unblock") => Form::DomainUnblock,
+        what if what.starts_with("unblock") => Form::DomainUnblock,
         _ => Form::DomainSetTrust,
     }
 }
 
-/// A decision in one word, by a sender with these roles.
-fn decision(world: &World, pattern: &str, word: &str, sender: &str) -> IngestEvent {
-    let level = DomainRule::parse(word).unwrap().level;
-    let correction = emend_core::Correction::parse_domain(form_of(word), pattern, level).unwrap();
+/// A decision in one what, by a sender with these roles.
+fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
+    let level = DomainRule::parse(what).unwrap().level;
+    let correction = emend_core::Correction::parse_domain(form_of(what), pattern, level).unwrap();
     let mut event = world.phrase("ann", "replaced below", "x");
     let FeedbackChange::Recorded(recorded) = &mut event.what else {
         unreachable!("it was recorded")
@@ -78,21 +78,21 @@ fn key(pattern: &str) -> ResourceKey {
     ResourceKey::parse("fund-admin", Some(Kind::DomainRule), pattern, HUMAN, "").unwrap()
 }
 
-fn value(pattern: &str, word: &str) -> ResourceValue {
-    ResourceValue::new(pattern, Learned::of(Kind::DomainRule, word.to_owned()).unwrap())
+fn value(pattern: &str, what: &str) -> ResourceValue {
+    ResourceValue::new(pattern, Learned::of(Kind::DomainRule, what.to_owned()).unwrap())
 }
 
-fn put(pattern: &str, word: &str) -> Put {
+fn put(pattern: &str, what: &str) -> Put {
     Put {
         key: key(pattern),
-        value: value(pattern, word),
+        value: value(pattern, what),
         etag: None,
         reason: None,
         actor: operator(),
     }
 }
 
-/// What is in force, as one word.
+/// What is in force, as one what.
 async fn in_force(app: &App, pattern: &str) -> Option<String> {
     let contest = key(pattern).contest_id();
     let contents = app.store.contents().await.unwrap();
@@ -233,7 +233,7 @@ async fn revert(app: &App, revision: i64) {
 async fn reverting_what_brought_a_ruling_into_force_takes_it_back(world: &World) {
     let app = world.instance().await;
     let events: Vec<_> = ["low", "academic", "block"]
-        .map(|word| decision(world, "example.org", word, REVIEWER))
+        .map(|what| decision(world, "example.org", what, REVIEWER))
         .into();
     for place in [0, 2, 1] {
         one(&app, &events[place]).await;
@@ -355,8 +355,8 @@ async fn tell(
     let mut newest = 1;
     for (place, step) in steps.iter().enumerate() {
         match step {
-            Step::Said(word, sender, by) => {
-                let mut event = decision(world, pattern, word, sender);
+            Step::Said(what, sender, by) => {
+                let mut event = decision(world, pattern, what, sender);
                 newest += 1;
                 event.accept_order = AcceptOrder(newest);
                 if let Some(by) = by {
@@ -367,8 +367,8 @@ async fn tell(
                 waiting.push((place + delay(), event.clone()));
                 said.push(Some(event));
             }
-            Step::Put(word) => {
-                app.put(&put(pattern, word)).await.unwrap();
+            Step::Put(what) => {
+                app.put(&put(pattern, what)).await.unwrap();
                 newest = newest_order(app, pattern).await;
                 said.push(None);
             }
