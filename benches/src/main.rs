@@ -3,6 +3,7 @@
 //! One module per benchmark; this file only selects one.
 
 mod contest;
+mod domains;
 mod fanout;
 mod lookup;
 mod submit;
@@ -24,6 +25,7 @@ struct Options {
 #[derive(Debug, Subcommand)]
 enum Benchmark {
     Contest(contest::Contest),
+    Domains(domains::Domains),
     Fanout(fanout::Fanout),
     Lookup(lookup::Lookup),
     Submit(submit::Submit),
@@ -32,6 +34,7 @@ enum Benchmark {
 fn main() -> Result<()> {
     match Options::parse().benchmark {
         Benchmark::Contest(args) => contest::run(&args),
+        Benchmark::Domains(args) => domains::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
         Benchmark::Submit(args) => submit::run(&args),

@@ -5,7 +5,7 @@
 use emend_core::{Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
 use feedback_svc::audit::{Delivery, Entry as Stored};
-use learning_svc::audit::{CastBallot, Entry as Taken};
+use learning_svc::audit::{CastBallot, CastRating, Entry as Taken};
 
 use crate::{
     BALLOT_DIFFERS, BALLOT_MISSING, INBOX_FEEDBACK, INBOX_MISSING, INBOX_SURPLUS, OUTCOME_DIFFERS,
@@ -31,7 +31,9 @@ pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findin
     // With an erased user goes what was learned for that user alone.
     let erased = stored.scope() == Scope::User && taken.is_some_and(|taken| taken.redaction.is_some());
     let effects = effects(stored).map_or(0, |effects| effects.len());
-    let cast = taken.map_or(0, |taken| taken.ballots.len() + taken.refused());
+    let cast = taken.map_or(0, |taken| {
+        taken.ballots.len() + usize::from(taken.rating.is_some()) + taken.refused()
+    });
     if stored.is_delivered(RECORDED) && !erased && cast < effects {
         findings.add(
             BALLOT_MISSING,
@@ -104,6 +106,15 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
             "it is marked as retracted, but nobody retracted it",
         );
     }
+    if let Some(rating) = &taken.rating
+        && let Some(difference) = rating_difference(stored, rating)
+    {
+        findings.add(
+            BALLOT_DIFFERS,
+            &id,
+            format_args!("the {difference} of its rating differs from that of the feedback"),
+        );
+    }
     for ballot in &taken.ballots {
         if let Some(difference) = difference(stored, ballot) {
             findings.add(
@@ -126,6 +137,24 @@ fn effects(stored: &Stored) -> Option<Vec<Proposal>> {
     Some(stored.correction().effects(stored.namespace(), user.as_ref()))
 }
 
+/// The first property in which a rating differs from the feedback.
+fn rating_difference(stored: &Stored, rating: &CastRating) -> Option<&'static str> {
+    let effects = effects(stored).unwrap_or_default();
+    let effect = effects
+        .iter()
+        .find(|effect| effect.key.contest_id() == rating.contest);
+    let Some(said) = effect.and_then(|effect| effect.rating.as_ref()) else {
+        return Some("contest");
+    };
+    let same = [
+        ("accept order", rating.accept_order == stored.accept_order()),
+        ("voter", rating.voter == stored.voter().0),
+        ("class", rating.class == said.class),
+    ];
+    same.into_iter()
+        .find_map(|(name, is_same)| (!is_same).then_some(name))
+}
+
 /// The first property in which a ballot differs from the one that the rules derive from its feedback.
 fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
     let Some(effects) = effects(stored) else {
@@ -144,7 +173,7 @@ fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
     let same = [
         (
             "candidate",
-            is_nameless || cast.candidate == effect.value.candidate_id(ballot.contest),
+            is_nameless || Some(cast.candidate) == effect.candidate_of(cast.feedback_id),
         ),
         ("accept order", cast.accept_order == stored.accept_order()),
         ("voter", cast.voter == voter),

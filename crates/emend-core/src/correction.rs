@@ -2,14 +2,14 @@
 
 use crate::{
     evidence::TrustLevel,
-    ids::{Namespace, UserId},
+    ids::{CandidateId, FeedbackId, Namespace, UserId},
     kinds::{
         DomainDecision, DomainRule, FewShotSet, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice,
     },
     normalize::NormalizedKey,
     outputs::{RatedTexts, Rating, RatingFields},
     personal_data,
-    resource::{Key, ResourceKey, ResourceValue},
+    resource::{Key, ResourceKey, ResourceValue, ruling_of},
     violation::{Invalid, Violations},
 };
 
@@ -166,6 +166,19 @@ pub struct Proposal {
     pub personal_data: bool,
     /// The rating, where the kind is decided by a window of ratings. `value` is then a set without examples.
     pub rating: Option<Box<Rating>>,
+}
+
+impl Proposal {
+    /// The candidate that a feedback proposes: of votes the one with this value, of rulings the feedback's own; ratings propose
+    /// none.
+    pub fn candidate_of(&self, feedback: FeedbackId) -> Option<CandidateId> {
+        let contest = self.key.contest_id();
+        match self.key.kind.rules().rule {
+            Rule::Votes { .. } => Some(self.value.candidate_id(contest)),
+            Rule::Ruling(_) => Some(ruling_of(contest, feedback)),
+            Rule::Window(_) => None,
+        }
+    }
 }
 
 impl Correction {

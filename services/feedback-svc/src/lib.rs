@@ -77,7 +77,7 @@ use crate::{
     },
     settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
-    upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
+    upkeep::{DATABASE, Pruner, RELAY, ReadinessCheck, Sampler},
     use_cases::UseCases,
 };
 
@@ -208,14 +208,9 @@ pub async fn start(
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
-        entropy: entropy.clone(),
-    };
-    lifecycle.spawn("forget request ids", pruner.run(soft.clone()));
-    let raiser = OrderRaiser {
-        store: Arc::clone(&store),
         entropy,
     };
-    lifecycle.spawn("raise accept orders", raiser.run(soft.clone()));
+    lifecycle.spawn("forget request ids", pruner.run(soft.clone()));
     let check = ReadinessCheck {
         store: Arc::clone(&store),
         storing,

@@ -1,5 +1,4 @@
-//! Background work besides the relay: pruning old request ids, keeping accept orders up with the clock, checking
-//! readiness, and sampling the outbox.
+//! Background work besides the relay: pruning old request ids, checking readiness, and sampling the outbox.
 //!
 //! Each step starts from the current state and may run at any time.
 
@@ -28,9 +27,6 @@ pub(crate) const RELAY: &str = "relay";
 const PRUNE_BATCH: u32 = 1_000;
 /// How often old request ids are pruned, give or take a fifth.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(10);
-/// How often accept orders are raised, give or take a fifth; between two raises they fall behind the clock by about
-/// that much. It matters because learning-svc orders operators' votes by the clock, and a voter's newest vote counts.
-const RAISE_INTERVAL: Duration = Duration::from_secs(10);
 /// How often readiness is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the database may take to answer a ping.
@@ -67,34 +63,6 @@ impl Pruner {
                     Err(error) => tracing::warn!(%error, "can't forget old request ids"),
                 }
                 sleep(PRUNE_INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
-            }
-        };
-        tokio::select! {
-            () = soft.cancelled() => {}
-            () = rounds => {}
-        }
-    }
-}
-
-/// Keeps accept orders up with the database's clock.
-#[derive(Debug)]
-pub(crate) struct OrderRaiser {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) entropy: Entropy,
-}
-
-impl OrderRaiser {
-    pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
-        self.store.raise_accept_order().await
-    }
-
-    pub(crate) async fn run(self, soft: CancellationToken) {
-        let rounds = async {
-            loop {
-                sleep(RAISE_INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
-                if let Err(error) = self.run_once().await {
-                    tracing::warn!(%error, "can't raise the accept order");
-                }
             }
         };
         tokio::select! {

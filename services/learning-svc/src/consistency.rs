@@ -96,14 +96,19 @@ fn recount(records: &Contents) -> Vec<String> {
         *voters.entry(*candidate).or_default() += 1;
     }
     let mut found = Vec::new();
-    for (contest, candidate, stored, reporters) in &records.candidates {
+    for (contest, candidate, stored, reporters, is_ruling) in &records.candidates {
         let counted = occurrences.remove(candidate).unwrap_or(0);
         if counted != *stored {
             found.push(format!(
                 "candidate {candidate} has {stored} occurrences, but {counted} ballots"
             ));
         }
-        let live = voters.get(candidate).copied().unwrap_or(0);
+        // A ruling is nobody's rival: its sender may have made others.
+        let live = if *is_ruling {
+            counted
+        } else {
+            voters.get(candidate).copied().unwrap_or(0)
+        };
         if *reporters > live || (*reporters < live && !bounded.contains(contest)) {
             found.push(format!(
                 "candidate {candidate} has {reporters} reporters, but {live} live votes"

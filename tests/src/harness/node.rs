@@ -14,7 +14,7 @@ use emend_client::{
     Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
     subscriber::Holding,
 };
-use emend_core::{Digest, Kind, Namespace, Revision, UserId};
+use emend_core::{Digest, DomainPattern, DomainRule, Kind, Namespace, Revision, UserId, evidence::Covering};
 use emend_proto::common::v1::ResourceValue;
 use prost::Message as _;
 
@@ -256,6 +256,48 @@ impl Node {
                         ));
                     }
                 }
+            }
+        }
+        wrong.extend(self.wrong_about_domains(stored, once));
+        wrong
+    }
+
+    /// The hosts whose trust it does not say by what is stored: each name that a decision was about, and one below it.
+    fn wrong_about_domains(&self, stored: &BTreeMap<Key, Held>, once: &BTreeSet<Key>) -> Vec<String> {
+        let number = Kind::DomainRule.number();
+        let names = stored.keys().chain(once).filter(|key| key.kind == number);
+        let hosts: BTreeSet<(&str, String)> = names
+            .flat_map(|key| {
+                let name = Covering::of(&key.key).name;
+                [name.to_owned(), format!("below.{name}")].map(|host| (key.namespace.as_str(), host))
+            })
+            .collect();
+        let mut wrong = Vec::new();
+        for (namespace, host) in hosts {
+            let own = stored
+                .iter()
+                .filter(|(key, _)| key.kind == number && key.namespace == namespace);
+            let covering = own.filter_map(|(key, held)| {
+                let pattern = DomainPattern::parse(&key.key).expect("a stored pattern");
+                pattern.covers(&host).then_some((pattern, held))
+            });
+            let decides = |(pattern, _): &(DomainPattern, &Held)| {
+                (pattern.base().len(), pattern.covers_subdomains_only())
+            };
+            let expected = covering.max_by_key(decides).map(|(pattern, held)| {
+                let value = ResourceValue::decode(&*held.value).expect("a stored value");
+                let rule = DomainRule::parse(&maps_to(Some(&value))).expect("a stored decision");
+                (rule.trust(), pattern.to_string(), held.revision)
+            });
+            let of = Namespace::parse(namespace).expect("a stored namespace");
+            let answer = self.view().trust(&of, &host).expect("a host");
+            let found = answer
+                .decided_by
+                .map(|rule| (answer.level, rule.pattern, rule.revision.0));
+            if found != expected {
+                wrong.push(format!(
+                    "for {host} in {namespace}: {found:?}, should be {expected:?}"
+                ));
             }
         }
         wrong

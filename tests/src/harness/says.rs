@@ -1,5 +1,6 @@
 //! One-line requests for these tests. The setting is fund administration, as in "set up a CSA" when an ISDA was meant.
 
+use emend_core::DomainRule;
 use emend_proto::{
     common::v1::{
         Correction, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
@@ -53,6 +54,26 @@ pub fn synonyms(term: &str, equivalents: &[&str], relation: SynonymRelation) -> 
         equivalents: equivalents.iter().map(|&equivalent| equivalent.into()).collect(),
         relation: relation.into(),
     }))
+}
+
+/// A decision about a pattern of domains, in one word, with a reason: `block`, `unblock:low`, `academic`.
+///
+/// # Panics
+/// If it is no decision.
+pub fn decides(reporter: &str, pattern: &str, decision: &str) -> SubmitFeedbackRequest {
+    SubmitFeedbackRequest {
+        reason: "seen it".into(),
+        ..says(reporter, domain(pattern, decision))
+    }
+}
+
+/// The correction in it.
+///
+/// # Panics
+/// If it is no decision.
+pub fn domain(pattern: &str, decision: &str) -> Correction {
+    let rule = DomainRule::parse(decision).expect("a decision");
+    form(emend_wire::kinds::domain_decision(pattern.into(), rule))
 }
 
 fn form(form: Form) -> Correction {
@@ -121,6 +142,23 @@ pub fn forbidden_value(choice: &str) -> ResourceValue {
     value(Value::Prohibition(ProhibitionValue {
         forbidden_choice: choice.into(),
     }))
+}
+
+/// The key of what people decided about a pattern of domains.
+pub fn domain_key(pattern: &str) -> ResourceKey {
+    ResourceKey {
+        qualifier: "human".into(),
+        ..key(ResourceKind::DomainRule, pattern)
+    }
+}
+
+/// A decision about a domain as a value.
+///
+/// # Panics
+/// If it is no decision.
+pub fn domain_value(decision: &str) -> ResourceValue {
+    let rule = DomainRule::parse(decision).expect("a decision");
+    value(emend_wire::kinds::value(&emend_core::Learned::DomainRule(rule)))
 }
 
 fn value(value: Value) -> ResourceValue {

@@ -10,6 +10,7 @@ const ONLY_WITH_TLS: [&str; 2] = [
 mod alerts;
 mod concurrency;
 mod documents;
+mod domains;
 mod epoch;
 mod erasure;
 mod examples;

@@ -18,7 +18,10 @@ use emend_tests::{
         Dice, NAMESPACE, StreamEvent, Subscriber, System, alias, answered,
         node::Node,
         phrase, prohibit, says,
-        says::{alias_key, entity_value, maps_to, phrase_key, prohibition_key, synonyms, verb_value},
+        says::{
+            alias_key, decides, domain_key, domain_value, entity_value, maps_to, phrase_key, prohibition_key,
+            synonyms, verb_value,
+        },
         verb,
     },
 };
@@ -26,6 +29,8 @@ use emend_tests::{
 const STEPS: usize = 70;
 const PHRASES: [&str; 4] = ["set up a csa", "close it", "jd", "book the trade"];
 const CHOICES: [&str; 3] = ["one", "two", "three"];
+const PATTERNS: [&str; 4] = ["spam.example", "*.spam.example", "www.spam.example", "github.io"];
+const DECISIONS: [&str; 6] = ["block", "unblock", "unblock:low", "academic", "primary", "clear"];
 const REPORTERS: [&str; 6] = ["jane", "ann", "tom", "eve", "bob", "kim"];
 
 async fn walk(system: &mut System, seed: u64) {
@@ -126,7 +131,7 @@ async fn take_a_step(system: &System, dice: &Dice, submitted: &mut Vec<StoredFee
         *dice.one_of(&CHOICES),
         *dice.one_of(&REPORTERS),
     );
-    match dice.below(20) {
+    match dice.below(24) {
         0..=8 => {
             let correction = match dice.below(5) {
                 0 => verb(input, choice),
@@ -228,6 +233,34 @@ async fn take_a_step(system: &System, dice: &Dice, submitted: &mut Vec<StoredFee
             };
             answered(learning.policies.clone().update_policy(request).await);
         }
+        19..=21 => {
+            let (pattern, decision) = (*dice.one_of(&PATTERNS), *dice.one_of(&DECISIONS));
+            let request = decides(reporter, pattern, decision);
+            submitted.push(feedback.submit(request).await);
+        }
+        22 => {
+            let pattern = *dice.one_of(&PATTERNS);
+            match dice.below(3) {
+                0 => {
+                    let decision = *dice.one_of(&DECISIONS[..5]);
+                    learning.put(domain_key(pattern), domain_value(decision)).await;
+                }
+                // It may not exist.
+                1 => drop(learning.delete(domain_key(pattern)).await),
+                _ => {
+                    let rulings = learning.candidates_for(pattern).await;
+                    if !rulings.is_empty() {
+                        // It may be effective, taken back or rejected already.
+                        let ruling = dice.one_of(&rulings);
+                        let _ = if dice.chance(0.5) {
+                            learning.approve(ruling).await
+                        } else {
+                            learning.reject(ruling, "no").await
+                        };
+                    }
+                }
+            }
+        }
         _ => {
             learning.verb_for(input).await;
         }
@@ -271,6 +304,10 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
         .await;
     let mut proposals = BTreeSet::new();
     for candidate in &all {
+        if candidate.ruling.is_some() {
+            // Each is one of its own: what is in force is compared by the audit.
+            continue;
+        }
         let key = candidate.key.clone().unwrap();
         let value = match candidate.value.as_ref().and_then(|value| value.value.as_ref()) {
             Some(Value::Synonym(synonym)) => synonym.relation().as_str_name().to_owned(),

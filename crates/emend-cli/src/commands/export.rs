@@ -96,7 +96,7 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
         for resource in &page.resources {
             let Some(record) = Record::of_resource(resource) else {
                 eprintln!(
-                    "emend: not exported, because this version does not know its kind: {:?}",
+                    "emend: not exported, because this version does not know its kind, or ratings decide it: {:?}",
                     resource.key
                 );
                 continue;

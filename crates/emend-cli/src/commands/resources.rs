@@ -163,7 +163,7 @@ pub fn put_request(namespace: String, phrase: String, learned: &Learned) -> PutR
             key: phrase,
             qualifier: learned.qualifier().map_or_else(
                 || default_qualifier(learned.kind()).to_owned(),
-                |field| field.text.to_owned(),
+                |field| field.text.into_owned(),
             ),
             user_id: String::new(),
         }),

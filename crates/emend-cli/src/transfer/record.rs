@@ -3,8 +3,8 @@
 use emend_core::{DomainRule, Invalid, Kind, Learned, Relation};
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, TermCorrection, VerbCorrection,
-        correction::Correction as Variant,
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Resource, TermCorrection,
+        VerbCorrection, correction::Correction as Variant,
     },
     learning::v1::ImportRow,
 };
@@ -210,6 +210,11 @@ impl Record {
             Kind::DomainRule => {
                 domain_decision(input, DomainRule::parse(&choice).unwrap_or(DomainRule::CLEAR))
             }
+            // No file has one: what ratings decide is refused where records are parsed, and by the service.
+            Kind::FewShotSet => Variant::Rating(Rating {
+                target: input,
+                ..Rating::default()
+            }),
             Kind::Synonym => Variant::Term(TermCorrection {
                 term: choice,
                 equivalents: vec![input],
@@ -225,11 +230,15 @@ impl Record {
         }
     }
 
-    /// The row for a resource; `None` for a kind that this version cannot write.
+    /// The row for a resource; `None` for a kind that this version cannot write, and for what ratings decide, which no file can
+    /// set.
     pub fn of_resource(resource: &Resource) -> Option<Self> {
         let key = resource.key.as_ref()?;
         let value = resource.value.as_ref()?;
         let learned = view::learned(Some(value))?;
+        if !learned.kind().rules().rule.keeps_history() {
+            return None;
+        }
         Some(Self {
             kind: learned.kind(),
             input: if value.display.is_empty() {

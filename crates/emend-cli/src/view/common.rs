@@ -3,8 +3,9 @@
 use emend_base::status::{Explained, from_item_status};
 use emend_core::Learned;
 use emend_proto::common::v1::{
-    Actor, Correction, ItemStatus, Outcome, OutcomeState, Reporter, Resource, ResourceKey, ResourceValue,
-    SynonymRelation, TrustLevel, correction::Correction as Variant,
+    Actor, Correction, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome, OutcomeState,
+    RatingClass, Reporter, Resource, ResourceKey, ResourceValue, SynonymRelation, TrustLevel,
+    correction::Correction as Variant, resource_value,
 };
 use serde_json::{Value, json};
 
@@ -60,6 +61,21 @@ pub fn correction(correction: Option<&Correction>) -> Value {
         Some(Variant::DomainSetTrust(of)) => {
             json!({"domainSetTrust": {"pattern": of.pattern, "level": trust_level(of.level)}})
         }
+        Some(Variant::Rating(of)) => json!({"rating": {
+            "target": of.target,
+            "value": of.value,
+            "targetId": of.target_id,
+            "inputText": of.input_text,
+            "outputText": of.output_text,
+            "promptVersion": of.prompt_version,
+            "issues": of.issues,
+            "correctedText": of.corrected_text,
+            "correctJudgement": of.correct_judgement,
+            "countsAs": name(
+                RatingClass::try_from(of.counts_as).ok().map(|class| class.as_str_name()),
+                of.counts_as,
+            ),
+        }}),
     }
 }
 
@@ -134,15 +150,40 @@ pub fn value(value: Option<&ResourceValue>) -> Value {
         "display": value.display,
         "normalizationVersion": value.normalization_version,
     });
-    if let Some(learned) = learned(Some(value)) {
+    if let Some(resource_value::Value::FewShotSet(set)) = &value.value {
+        object["fewShotSet"] = few_shot_set(set);
+    } else if let Some(learned) = learned(Some(value)) {
         let fields: serde_json::Map<_, _> = learned
             .fields()
             .into_iter()
-            .map(|field| (camel_case(field.name), field.text.into()))
+            .map(|field| (camel_case(field.name), field.text.into_owned().into()))
             .collect();
         object[camel_case(learned.kind().name())] = fields.into();
     }
     object
+}
+
+fn few_shot_set(set: &FewShotSetValue) -> Value {
+    let examples = |examples: &[FewShotExample]| -> Value {
+        let examples = examples.iter().map(|example| {
+            json!({
+                "feedbackId": example.feedback_id,
+                "input": example.input,
+                "output": example.output,
+                "corrected": example.corrected,
+                "issues": example.issues,
+            })
+        });
+        examples.collect()
+    };
+    json!({
+        "language": name(
+            Language::try_from(set.language).ok().map(|language| language.as_str_name()),
+            set.language,
+        ),
+        "good": examples(&set.good),
+        "bad": examples(&set.bad),
+    })
 }
 
 /// A name of the wire contract as JSON has it.
@@ -165,12 +206,15 @@ pub fn maps_to(value: Option<&ResourceValue>) -> String {
     learned(value).map_or_else(String::new, |learned| learned.maps_to().to_owned())
 }
 
-/// What was learned, for people: `create_isda`, or `board (one_way)`.
+/// What was learned, for people: `create_isda`, `board (one_way)`, or `5 good, 3 bad examples`.
 pub fn learned_text(learned: &Learned) -> String {
+    if let Learned::FewShotSet(set) = learned {
+        return format!("{} good, {} bad examples", set.good.len(), set.bad.len());
+    }
     let fields = learned.fields();
     let others: Vec<_> = fields
         .iter()
-        .map(|field| field.text)
+        .map(|field| &*field.text)
         .filter(|text| *text != learned.maps_to())
         .collect();
     match &others[..] {

@@ -2,6 +2,7 @@
 
 mod configuration;
 mod demo;
+mod domains;
 mod harness;
 mod journey;
 mod mcp;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_core::{Kind, Learned, Revision};
+use emend_core::{FewShotSet, Kind, Learned, Revision};
 
 use super::{domains::DomainRules, publisher::Fact, synonyms::Synonyms};
 
@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) synonyms: Option<Box<Synonyms>>,
     /// What was decided about the sources of a domain of that name; `None` if nothing.
     pub(crate) domains: Option<Box<DomainRules>>,
+    /// The examples for a target of that name; `None` if there are none.
+    pub(crate) examples: Option<Arc<FewShotSet>>,
 }
 
 impl Entry {
@@ -36,7 +38,7 @@ impl Entry {
         match kind {
             Kind::InvocationPhrase => self.verb.as_ref(),
             Kind::EntityAlias => self.entity.as_ref(),
-            Kind::Prohibition | Kind::Synonym | Kind::DomainRule => None,
+            Kind::Prohibition | Kind::Synonym | Kind::DomainRule | Kind::FewShotSet => None,
         }
     }
 
@@ -58,6 +60,7 @@ impl Entry {
                 let domains = self.domains.get_or_insert_default();
                 domains.set(fact.key, Some((*rule, fact.revision)));
             }
+            Learned::FewShotSet(set) => self.examples = Some(Arc::new(set.clone())),
         }
     }
 
@@ -70,7 +73,7 @@ impl Entry {
         match kind {
             Kind::InvocationPhrase => self.verb = answer,
             Kind::EntityAlias => self.entity = answer,
-            Kind::Prohibition | Kind::Synonym | Kind::DomainRule => {}
+            Kind::Prohibition | Kind::Synonym | Kind::DomainRule | Kind::FewShotSet => {}
         }
     }
 
@@ -96,6 +99,7 @@ impl Entry {
                 }
                 self.domains.take_if(|domains| domains.is_empty());
             }
+            Kind::FewShotSet => self.examples = None,
         }
     }
 
@@ -124,6 +128,7 @@ impl Entry {
             && self.prohibited.is_empty()
             && self.synonyms.is_none()
             && self.domains.is_none()
+            && self.examples.is_none()
     }
 }
 
@@ -174,6 +179,15 @@ impl<'a> Found<'a> {
             Self::One(..) => None,
             Self::Domain(rules) => Some(rules),
             Self::Many(entry) => entry.domains.as_deref().copied(),
+        }
+    }
+
+    /// The examples for a target of that name.
+    #[inline]
+    pub(crate) fn examples(self) -> Option<&'a Arc<FewShotSet>> {
+        match self {
+            Self::One(..) | Self::Domain(_) => None,
+            Self::Many(entry) => entry.examples.as_ref(),
         }
     }
 

@@ -20,7 +20,7 @@ use std::{fmt, ops::Deref, sync::Arc};
 use arc_swap::{ArcSwap, Cache, Guard};
 use emend_base::{Entropy, SharedClock};
 use emend_core::{
-    DomainRule, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
+    DomainRule, FewShotSet, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
     evidence::{self, Covering},
     lookup::{Match, resolve},
 };
@@ -145,6 +145,12 @@ impl LearnedView {
     pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> Result<bool, Invalid> {
         let host = evidence::host(host)?;
         Ok(self.read().is_blocked(namespace, &host))
+    }
+
+    /// The newest rated examples for what an AI is asked, by the target's name; without ratings, none.
+    /// [`render_prompt`](crate::render_prompt) puts them below a prompt.
+    pub fn few_shot_set(&self, namespace: &Namespace, target: &str) -> Arc<FewShotSet> {
+        self.read().few_shot_set(namespace, target)
     }
 
     /// How stale the view may be.
@@ -334,6 +340,15 @@ impl Reading<'_> {
                 .find(namespace ^ self.hash.phrase(name))
                 .and_then(Found::domains)
         })
+    }
+}
+
+impl Reading<'_> {
+    /// The newest rated examples for what an AI is asked, by the target's name; without ratings, none.
+    pub fn few_shot_set(&self, namespace: &Namespace, target: &str) -> Arc<FewShotSet> {
+        let key = self.hash.namespace(namespace.as_str()) ^ self.hash.phrase(target.trim());
+        let found = self.state.find(key).and_then(Found::examples);
+        found.cloned().unwrap_or_default()
     }
 }
 

@@ -221,6 +221,7 @@ impl Table {
                 prohibited,
                 synonyms: None,
                 domains: None,
+                examples: None,
             } if prohibited.is_empty() => self.answer_word(Word::VERB, answer, texts),
             Entry {
                 verb: None,
@@ -228,6 +229,7 @@ impl Table {
                 prohibited,
                 synonyms: None,
                 domains: None,
+                examples: None,
             } if prohibited.is_empty() => self.answer_word(Word::ENTITY, answer, texts),
             Entry {
                 verb: None,
@@ -235,6 +237,7 @@ impl Table {
                 prohibited,
                 synonyms: None,
                 domains: Some(rules),
+                examples: None,
             } if prohibited.is_empty() => {
                 domains::packed(rules).and_then(|(index, revision)| Word::one(Word::DOMAIN, index, revision))
             }

@@ -410,3 +410,81 @@ fn a_users_own_synonyms_add_to_everybodys() {
         ["FIELD"]
     );
 }
+
+fn domain_fact(pattern: &str, decision: Option<&str>, revision: i64) -> Fact<'static> {
+    Fact {
+        namespace: "fund-admin",
+        kind: Kind::DomainRule,
+        key: Box::leak(pattern.to_owned().into_boxed_str()),
+        qualifier: "human",
+        user_id: "",
+        revision: Revision(revision),
+        value: decision.map(|decision| {
+            let rule = emend_core::DomainRule::parse(decision).unwrap();
+            Cow::Owned(ResourceValue::new(pattern, Learned::DomainRule(rule)))
+        }),
+    }
+}
+
+#[test]
+fn a_domain_and_a_phrase_of_one_name_do_not_disturb_each_other() {
+    let (mut publisher, view) = view();
+    let facts = [
+        fact("example.org", Kind::InvocationPhrase, "", "open_site", 1),
+        domain_fact("example.org", Some("block"), 1),
+        domain_fact("*.example.org", Some("academic"), 1),
+    ];
+    publisher.replace(3, facts, Revision(1));
+    let namespace = namespace();
+    assert!(view.is_blocked(&namespace, "Example.org.").unwrap());
+    assert_eq!(
+        view.trust(&namespace, "www.example.org").unwrap().level,
+        TrustLevel::Academic
+    );
+    publisher.apply([domain_fact("example.org", None, 2)], Revision(2));
+    assert!(!view.is_blocked(&namespace, "example.org").unwrap());
+    let found = resolved(&view, "example.org", None).found.unwrap();
+    assert_eq!(found.value, "open_site");
+    assert!(view.trust(&namespace, "a b").is_err());
+}
+
+proptest::proptest! {
+    #[test]
+    fn trust_is_what_the_most_specific_rule_says(
+        steps in proptest::collection::vec(
+            ("(\\*\\.)?[ab](\\.[ab]){0,2}", proptest::option::of(0usize..4)), 1..40,
+        ),
+        hosts in proptest::collection::vec("[ab](\\.[ab]){0,3}", 1..8),
+        merge in proptest::prelude::any::<bool>(),
+    ) {
+        const DECISIONS: [&str; 4] = ["block", "unblock", "unblock:low", "primary"];
+        let (mut publisher, view) = view();
+        let mut rules = std::collections::BTreeMap::new();
+        for (revision, (pattern, decision)) in (1..).zip(&steps) {
+            let decision = decision.map(|at| DECISIONS[at]);
+            publisher.apply([domain_fact(pattern, decision, revision)], Revision(revision));
+            match decision {
+                Some(decision) => rules.insert(pattern.clone(), (decision, revision)),
+                None => rules.remove(pattern),
+            };
+        }
+        if merge {
+            let facts = rules.iter().map(|(pattern, (decision, revision))| domain_fact(pattern, Some(decision), *revision));
+            publisher.replace(rules.len(), facts, Revision(99));
+        }
+        for host in &hosts {
+            let covering = rules.iter().filter_map(|(pattern, rule)| {
+                let pattern = emend_core::DomainPattern::parse(pattern).unwrap();
+                pattern.covers(host).then_some((pattern.base().len(), pattern.covers_subdomains_only(), pattern, rule))
+            });
+            let expected = covering.max_by_key(|(length, wildcard, ..)| (*length, *wildcard)).map(|(_, _, pattern, rule)| {
+                let decided = emend_core::DomainRule::parse(rule.0).unwrap();
+                (decided.trust(), pattern.to_string(), Revision(rule.1))
+            });
+            let trust = view.read().trust(&namespace(), host);
+            let found = trust.decided_by.clone().map(|rule| (trust.level, rule.pattern, rule.revision));
+            proptest::prop_assert_eq!(found, expected, "{}", host);
+            proptest::prop_assert_eq!(view.read().is_blocked(&namespace(), host), trust.is_blocked());
+        }
+    }
+}

@@ -11,9 +11,29 @@
 CREATE VIEW database_clock AS
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now;
 
--- Gives accept orders; raised to at least now at every start and every few seconds, so that it can be compared with the
--- orders that learning-svc gives to operators' votes by the clock. Not cached: replicas must not hand out old numbers late.
+-- Holds the last accept order given. Only draw_accept_orders() moves it.
 CREATE SEQUENCE accept_order AS BIGINT CACHE 1;
+
+-- Gives the next accept orders, so many in a row, and returns the first: at least now, so that they can be compared with the
+-- orders that learning-svc gives to what people decide by the clock. Reading and raising the sequence must not be interrupted
+-- by another drawing, and the lock must not be held until the transaction ends, or replicas would wait for each other's
+-- commits. So the lock is taken in a subtransaction that is rolled back: that releases it, whatever happens; sequences and
+-- variables stay as they are.
+CREATE FUNCTION draw_accept_orders(how_many BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+DECLARE
+    first_order BIGINT;
+BEGIN
+    BEGIN
+        PERFORM pg_advisory_xact_lock('accept_order'::regclass::oid::BIGINT);
+        SELECT greatest(last_value + 1, (SELECT now FROM database_clock)) INTO first_order FROM accept_order;
+        PERFORM setval('accept_order', first_order + how_many - 1);
+        RAISE EXCEPTION SQLSTATE 'EM000';
+    EXCEPTION WHEN SQLSTATE 'EM000' THEN
+        NULL;
+    END;
+    RETURN first_order;
+END
+$$;
 
 -- The installation of learning-svc to which events are delivered. One row from the first start on.
 CREATE TABLE installation (

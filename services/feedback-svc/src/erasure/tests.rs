@@ -432,7 +432,6 @@ async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
         database.store.insert(part, None).await.unwrap();
     }
     database.advance(7_200).await;
-    database.store.raise_accept_order().await.unwrap();
     let new = said_by("jane", "new");
     stored(&*database.store, &new, None).await;
     let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());

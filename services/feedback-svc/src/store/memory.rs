@@ -126,11 +126,6 @@ impl CorrectionStore for MemoryStore {
         self.call("insert", |tables| tables.insert(group, lease)).await
     }
 
-    async fn raise_accept_order(&self) -> Result<(), StoreError> {
-        // Every insert raises it.
-        self.call("raise_accept_order", |_| Ok(())).await
-    }
-
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
         self.call("feedback", |tables| Ok(tables.feedback(namespace, id)))
             .await

@@ -80,14 +80,16 @@ const BEGIN: &str = "BEGIN";
 const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
 
 /// Gives the next accept order, with the time.
-const NEXT_ACCEPT_ORDER: &str = "SELECT nextval('accept_order'), (SELECT now FROM database_clock)";
+const NEXT_ACCEPT_ORDER: &str = "SELECT draw_accept_orders(1), (SELECT now FROM database_clock)";
 
 /// Inserts a whole group. Items get accept orders in the order of the group; those whose request ids are already taken
 /// leave gaps. Request ids are taken in key order, so that two replicas never deadlock.
 const INSERT: &str = "
-WITH item AS MATERIALIZED (
-    SELECT nextval('accept_order') AS accept_order, clock.now, u.*
-    FROM (SELECT now FROM database_clock) AS clock,
+WITH drawn AS MATERIALIZED (
+    SELECT draw_accept_orders(cardinality($1)) AS first_order, now FROM database_clock
+), item AS MATERIALIZED (
+    SELECT drawn.first_order + u.place - 1 AS accept_order, drawn.now, u.*
+    FROM drawn,
          unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BYTEA[], $6::BIGINT[], $7::BIGINT[], $8::BYTEA[],
                 $9::TEXT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::TEXT[], $14::TEXT[], $15::TEXT[], $16::TEXT[],
                 $17::BYTEA[], $18::BYTEA[]) WITH ORDINALITY
@@ -155,9 +157,7 @@ impl PostgresStore {
             max_connections,
         };
         let pool = open_postgres(&config, &MIGRATIONS).await?;
-        let store = Self { pool, entropy };
-        store.raise().await?;
-        Ok(store)
+        Ok(Self { pool, entropy })
     }
 
     /// Begins an audit's read of the service's schema.
@@ -170,29 +170,6 @@ impl PostgresStore {
         };
         let pool = open_postgres_to_read(&config, &MIGRATIONS).await?;
         Ok(Box::new(audit_sql::Reading::begin(pool).await?))
-    }
-
-    /// Raises the sequence to at least now. ALTER SEQUENCE locks it, so that no other replica draws a number between
-    /// the read and the raise: that number would be given again. Inserts wait meanwhile, which is why they do not each
-    /// raise it.
-    async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
-        let behind: bool =
-            sqlx::query_scalar("SELECT last_value < (SELECT now FROM database_clock) FROM accept_order")
-                .fetch_one(&mut *self.pool.acquire().await?)
-                .await?;
-        if !behind {
-            return Ok(());
-        }
-        let mut transaction = self.pool.begin(BEGIN).await?;
-        sqlx::query("ALTER SEQUENCE accept_order CACHE 1")
-            .execute(&mut *transaction)
-            .await?;
-        sqlx::query(
-            "SELECT setval('accept_order', greatest(last_value, (SELECT now FROM database_clock))) FROM accept_order",
-        )
-        .execute(&mut *transaction)
-        .await?;
-        Ok(transaction.commit().await?)
     }
 
     async fn insert_once(
@@ -266,10 +243,6 @@ impl PostgresStore {
             });
         }
         Ok(results)
-    }
-
-    async fn raise(&self) -> Result<(), StoreError> {
-        retry_conflicts(&self.entropy, || self.raise_accept_order_once()).await
     }
 
     /// A connection.

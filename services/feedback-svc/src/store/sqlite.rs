@@ -213,12 +213,6 @@ impl SqliteStore {
         retry_conflicts(&self.entropy, || self.insert_once(columns, lease)).await
     }
 
-    /// Does nothing: every insert raises the accept order.
-    #[expect(clippy::unused_async, reason = "PostgreSQL's is not at once")]
-    async fn raise(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     /// Whether the file can be read.
     async fn answers(&self) -> Result<(), StoreError> {
         Ok(self.reader().await?.ping().await?)

@@ -66,10 +66,6 @@ impl CorrectionStore for Backend {
         self.insert_group(&columns, lease).await
     }
 
-    async fn raise_accept_order(&self) -> Result<()> {
-        self.raise().await
-    }
-
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>> {
         let row = feedback_sql::feedback(&mut *self.reader().await?, namespace, id).await?;
         Ok(row.map(Feedback::try_from).transpose()?)

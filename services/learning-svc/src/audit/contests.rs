@@ -5,6 +5,7 @@
 
 mod decided;
 mod tally;
+mod window;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -74,9 +75,20 @@ struct Known {
 }
 
 impl Contest {
+    /// Whether a window of ratings decides it.
+    fn is_window(&self) -> bool {
+        let rule = self.key.as_ref().map(|key| key.kind.rules().rule);
+        matches!(rule, Some(Rule::Window(_)))
+    }
+
     /// Whether a pseudonym stands in place of its user.
     fn is_erased(&self) -> bool {
         self.row.as_ref().is_some_and(AuditedContest::is_erased)
+    }
+
+    fn is_by_rulings(&self) -> bool {
+        let rule = self.key.as_ref().map(|key| &key.kind.rules().rule);
+        matches!(rule, Some(Rule::Ruling(_)))
     }
 }
 
@@ -99,9 +111,12 @@ pub(super) async fn check(
         let mut contests = load(reading, &range, figures, findings).await?;
         check_histories(reading, &range, &mut contests, figures.head, findings).await?;
         recount(reading, &range, policies, &contests, figures, findings).await?;
+        window::check(reading, policies, &contests, findings).await?;
         replay(reading, &range, &mut contests, &mut replayed, findings).await?;
         for contest in contests.values() {
-            check_applied(contest, findings);
+            if !contest.is_window() {
+                check_applied(contest, findings);
+            }
             check_pinned(contest, findings);
         }
         watch.went_on(u64::try_from(contests.len()).unwrap_or(0));
@@ -123,6 +138,7 @@ pub(super) async fn check(
             }
         }
     }
+    window::check_ratings(reading, findings).await?;
     for stray in reading.stray_transitions().await? {
         findings.add(
             CANDIDATE_HISTORY,
@@ -413,7 +429,7 @@ fn check_row(contest: &Contest, findings: &mut Findings) {
     let id = &contest.name;
     let Some(row) = &contest.row else { return };
     let waits = |known: &Known| matches!(known.candidate.status, Status::Pending | Status::AwaitingReview);
-    let pending = contest.candidates.values().any(waits);
+    let pending = contest.candidates.values().any(waits) || contest.is_window();
     if (row.pending != 0) != pending {
         findings.add(
             CONTEST_ROW,
@@ -440,8 +456,12 @@ async fn replay(
     while let Some(change) = changes.try_next().await? {
         let id = change.contest;
         let contest = contest_of(contests, id, "change of contest", &id, findings);
-        // Of an erased user's value, only the fact that it existed is left.
-        if !contest.is_erased() {
+        if contest.is_window() {
+            let is_newest = newer.as_ref().is_none_or(|newer| newer.contest != id);
+            window::check_change(contest, &change, is_newest, findings)?;
+        } else if !contest.is_erased() {
+            // Of an erased user's value, only the fact that it existed is left.
+
             findings.readable(change.parse())?;
             let value = change.value.as_deref();
             let checksum = value.map_or(0, |value| value_checksum(value).cast_signed());
@@ -455,7 +475,13 @@ async fn replay(
         }
         match newer.take() {
             Some(newer) if newer.contest == id => {
-                if newer.before_value != change.value {
+                let (before, left) = (&newer.before_value, &change.value);
+                let is_same = if contest.is_window() {
+                    before.is_some() == left.is_some()
+                } else {
+                    before == left
+                };
+                if !is_same {
                     changed_before(&newer, findings);
                 }
             }
@@ -528,6 +554,9 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
     let applied: Vec<&Known> = contest.candidates.values().filter(is_applied).collect();
     let wrong = match (applied.as_slice(), &contest.resource) {
         ([], None) => return,
+        // A ruling in force may say that nothing applies, or take a part of its value from those before it: evaluating the
+        // contest again compares the values.
+        ([known], _) if known.candidate.ruling.is_some() => return,
         ([], Some(_)) => "it has a resource, but no applied candidate".to_owned(),
         ([known], None) => format!(
             "candidate {} is applied, but there is no resource",
@@ -569,7 +598,9 @@ fn check_pinned(contest: &Contest, findings: &mut Findings) {
     let Some(row) = &contest.row else { return };
     let mut candidates = contest.candidates.values().map(|known| &known.candidate);
     let by_a_person = match candidates.find(|candidate| candidate.status == Status::Applied) {
-        Some(applied) => applied.applied_threshold.is_none(),
+        Some(applied) => applied.ruling.is_none() && applied.applied_threshold.is_none(),
+        // Rulings pin nothing.
+        None if contest.is_by_rulings() => false,
         None => contest
             .logged
             .as_ref()

@@ -1,10 +1,10 @@
 //! Everything stored about one feedback, and whether its parts agree.
 
-use emend_core::{Ballot, ContestId, EventId, FeedbackId};
+use emend_core::{AcceptOrder, Ballot, ContestId, EventId, FeedbackId, RatingClass, contest::VoterKey};
 use emend_proto::common::v1::{Outcome, OutcomeState};
 use emend_store::audit::Findings;
 
-use super::{BALLOT_DETAILS, BALLOT_RETRACTED, EFFECT_INBOX, INBOX_EFFECT};
+use super::{BALLOT_DETAILS, BALLOT_RETRACTED, EFFECT_INBOX, INBOX_EFFECT, RATING_EXCLUDED};
 use crate::resources::import::vote_id_of;
 
 /// An applied event.
@@ -31,6 +31,21 @@ pub struct CastBallot {
     pub traceparent: String,
 }
 
+/// A rating as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CastRating {
+    /// The contest it is in.
+    pub contest: ContestId,
+    /// Its place among all ratings.
+    pub accept_order: AcceptOrder,
+    /// Who rated.
+    pub voter: VoterKey,
+    /// What it counts as.
+    pub class: RatingClass,
+    /// Whether it never counts again.
+    pub excluded: bool,
+}
+
 /// Everything stored about one feedback.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -40,6 +55,8 @@ pub struct Entry {
     pub events: Vec<AppliedEvent>,
     /// The ballots it cast, one for each effect that was not refused.
     pub ballots: Vec<CastBallot>,
+    /// The rating that it is, if it is one.
+    pub rating: Option<CastRating>,
     /// The event that retracted it.
     pub retraction: Option<EventId>,
     /// The event that erased its personal parts.
@@ -97,6 +114,14 @@ impl Entry {
         } else if self.details {
             findings.add(BALLOT_DETAILS, &id, "it has personal parts, but no ballot");
         }
+        let is_excluded = self.rating.as_ref().is_none_or(|rating| rating.excluded);
+        if !is_excluded && (self.retraction.is_some() || self.redaction.is_some()) {
+            findings.add(
+                RATING_EXCLUDED,
+                &id,
+                "it is marked as retracted or redacted, but its rating counts",
+            );
+        }
         let applied =
             |mark: Option<EventId>| mark.is_none_or(|mark| self.events.iter().any(|event| event.id == mark));
         let marks = usize::from(self.retraction.is_some()) + usize::from(self.redaction.is_some());
@@ -108,8 +133,11 @@ impl Entry {
             );
         } else if !self.ballots.is_empty() && self.events.len() <= marks && !self.is_imported() {
             findings.add(EFFECT_INBOX, &id, "the event of its ballot is not in the inbox");
+        } else if self.rating.is_some() && self.events.len() <= marks {
+            findings.add(EFFECT_INBOX, &id, "the event of its rating is not in the inbox");
         }
-        if !self.events.is_empty() && self.ballots.is_empty() && marks == 0 && self.refused() == 0 {
+        let has_effect = !self.ballots.is_empty() || self.rating.is_some();
+        if !self.events.is_empty() && !has_effect && marks == 0 && self.refused() == 0 {
             findings.add(
                 INBOX_EFFECT,
                 &id,

@@ -19,7 +19,7 @@ use emend_store::{
 };
 use futures::{StreamExt as _, stream::BoxStream};
 
-pub use self::entry::{AppliedEvent, CastBallot, Entry};
+pub use self::entry::{AppliedEvent, CastBallot, CastRating, Entry};
 use crate::{
     audit::store::{self as port, AuditRead, EntryRow},
     policies::store::PolicyKey,
@@ -37,19 +37,25 @@ emend_store::checks! {
     RESOURCE_CHECKSUM: "The checksum of a resource is that of its value.";
     RESOURCE_COMMITTED: "The commit time of a resource is that of its revision.";
     RESOURCE_COUNT: "The stored count of resources of each kind in each namespace is their number.";
-    RESOURCE_APPLIED: "A contest has a resource if and only if one of its candidates is applied: with that candidate's value, at the revision that applied it.";
-    CONTEST_MISSING: "Candidates, ballots, resources and changes belong to a contest that exists.";
-    CONTEST_ROW: "A contest's row says correctly whether a candidate is pending or awaits review and whether a person set the value, and its highest accept order covers its newest ballot.";
+    RESOURCE_APPLIED: "A contest has a resource if and only if one of its candidates is applied: with that candidate's value, at the revision that applied it. What ratings decide has no candidates.";
+    CONTEST_MISSING: "Candidates, ballots, ratings, resources and changes belong to a contest that exists.";
+    CONTEST_ROW: "A contest's row says correctly whether a candidate is pending or awaits review, or ratings decide, and whether a person set the value, and its highest accept order covers its newest ballot.";
     CONTEST_DECIDED: "Evaluating a contest again by the policy that evaluated it last changes nothing that votes decide.";
     CANDIDATE_ID: "A candidate's id is derived from its contest and its value.";
     CANDIDATE_OCCURRENCES: "A candidate's occurrence count is the number of ballots for it that count.";
     CANDIDATE_VOTES: "A candidate's voters and net confirmations are those that its contest's ballots give, recounted by the policy that counted them.";
+    CANDIDATE_RULING: "A ruling waits for want of the right to decide exactly if its sender's roles did not entitle it, by the policy of its time.";
     CANDIDATE_HISTORY: "A candidate's transitions lead without a gap from its creation to its status, and name revisions that are in the log.";
     BALLOT_CANDIDATE: "A ballot that counts is for a candidate of its contest.";
     BALLOT_RETRACTED: "A ballot counts unless its feedback is marked as retracted, and then it does not.";
     BALLOT_DETAILS: "A ballot has its personal parts unless they were erased, and then it has none.";
-    INBOX_EFFECT: "An event that was applied left a ballot or a mark, or was refused with a reason.";
-    EFFECT_INBOX: "A ballot or a mark comes from an event that was applied, or is a vote cast by an import.";
+    LOG_WINDOW: "Of what a window of ratings decides the log keeps the newest value, and of earlier ones the checksum.";
+    RESOURCE_WINDOW: "What a window of ratings decides is what its live ratings come to by the policy that evaluated it last.";
+    RATING_LIVE: "Of the ratings of one output by one voter the newest that is not excluded is live, and no other.";
+    RATING_TEXTS: "A rating has texts unless it is excluded, and then it has none.";
+    RATING_EXCLUDED: "A rating whose feedback is marked as retracted or redacted is excluded.";
+    INBOX_EFFECT: "An event that was applied left a ballot, a rating or a mark, or was refused with a reason.";
+    EFFECT_INBOX: "A ballot, a rating or a mark comes from an event that was applied, or is a vote cast by an import.";
 }
 
 /// What one digest covers: namespace, kind's number, whether user-scoped.

@@ -12,7 +12,6 @@ use emend_base::Error;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
     Proposal, Reason, Reporter, ReporterId, ResourceKey, Roles, Rule, contest::VoterKey, decide::Exclusion,
-    resource::ruling_of,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::{CorruptRow, StoreError, retry_conflicts};
@@ -383,17 +382,12 @@ impl Group {
         effect: &Proposal,
         choice: RevisionChoice,
     ) -> Result<Outcome, Failure> {
-        if let Some(rating) = &effect.rating {
-            return self.record_rating(event, recorded, &effect.key, rating, choice);
-        }
+        let Some(candidate) = effect.candidate_of(event.feedback) else {
+            return self.record_rating(event, recorded, effect, choice);
+        };
         let contest = effect.key.contest_id();
         let policy = self.unit.policy(&effect.key);
         let is_by_votes = matches!(effect.key.kind.rules().rule, Rule::Votes { .. });
-        let candidate = if is_by_votes {
-            effect.value.candidate_id(contest)
-        } else {
-            ruling_of(contest, event.feedback)
-        };
         let without_effect = |state, reason| {
             let risk = policy.risk_for(effect.key.user.is_some());
             let threshold = if is_by_votes {

@@ -19,8 +19,8 @@ pub struct Contents {
     pub changes: Vec<(ContestId, Revision, Option<Vec<u8>>)>,
     /// All resources: contest, revision, encoded value.
     pub resources: Vec<(ContestId, Revision, Vec<u8>)>,
-    /// All candidates: contest, candidate, occurrences, reporters.
-    pub candidates: Vec<(ContestId, CandidateId, i64, i64)>,
+    /// All candidates: contest, candidate, occurrences, reporters, whether it is a ruling.
+    pub candidates: Vec<(ContestId, CandidateId, i64, i64, bool)>,
     /// All ballots that count.
     pub ballots: Vec<ContentsBallot>,
     /// The number of resources according to the counters.

@@ -12,6 +12,8 @@ use crate::store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// Contest id, candidate id, occurrences, reporters and the accept order of a ruling.
+type CandidateRow = (Vec<u8>, Vec<u8>, i64, i64, i64);
 /// Contest id, candidate id, voter, accept order and whether the voter is identified.
 type BallotRow = (Vec<u8>, Vec<u8>, Vec<u8>, i64, i32);
 
@@ -57,18 +59,18 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
         let contest = ContestId(uuid("contest_id", &contest)?);
         records.resources.push((contest, Revision(revision), value));
     }
-    let candidates: Vec<(Vec<u8>, Vec<u8>, i64, i64)> = sqlx::query_as(
-        "SELECT c.contest_id, k.candidate_id, k.occurrences, k.reporters FROM candidates AS k \
+    let candidates: Vec<CandidateRow> = sqlx::query_as(
+        "SELECT c.contest_id, k.candidate_id, k.occurrences, k.reporters, k.ruling_order FROM candidates AS k \
          JOIN contests AS c ON c.contest = k.contest",
     )
     .fetch_all(&mut *transaction)
     .await?;
-    for (contest, candidate, occurrences, reporters) in candidates {
+    for (contest, candidate, occurrences, reporters, ruling_order) in candidates {
         let contest = ContestId(uuid("contest_id", &contest)?);
         let candidate = CandidateId(uuid("candidate_id", &candidate)?);
         records
             .candidates
-            .push((contest, candidate, occurrences, reporters));
+            .push((contest, candidate, occurrences, reporters, ruling_order != 0));
     }
     let ballots: Vec<BallotRow> = sqlx::query_as(
         "SELECT c.contest_id, b.candidate_id, b.voter, b.accept_order, b.identified FROM ballots AS b \

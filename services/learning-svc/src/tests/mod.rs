@@ -8,7 +8,9 @@ mod hot;
 mod imports;
 mod people;
 mod policies;
+mod rulings;
 mod votes;
+mod windows;
 pub(crate) mod world;
 
 /// Runs each of these tests on SQLite and on PostgreSQL.

@@ -1,7 +1,8 @@
 //! Policies, and the re-evaluation of pending contests when they change.
 
 use emend_base::Error;
-use emend_core::{Kind, Policy, RiskLevel, Status};
+use emend_core::{Kind, Policy, RiskLevel, Status, correction::Form};
+use emend_proto::common::v1::OutcomeState;
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::future::join_all;
 
@@ -17,7 +18,10 @@ use crate::{
     store,
     tests::{
         on_both_databases,
-        world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, put, verb},
+        votes::state,
+        world::{
+            World, applies, assert_sound, candidate, candidates, head, namespace, one, operator, put, verb,
+        },
     },
 };
 
@@ -34,6 +38,7 @@ on_both_databases!(
     a_raised_threshold_withdraws_nothing,
     a_contest_stays_due_for_reevaluation_after_a_persons_action,
     a_vote_releases_candidates_held_for_a_risk_that_was_lowered,
+    a_frozen_kind_learns_nothing_by_votes_and_loses_none_of_them,
 );
 
 fn key(kind: Kind) -> PolicyKey {
@@ -108,7 +113,7 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
         .iter()
         .map(|violation| violation.field.as_str())
         .collect();
-    assert_eq!(fields, ["policy.votes.threshold", "policy.max_resources"]);
+    assert_eq!(fields, ["policy.max_resources", "policy.threshold"]);
     assert_eq!(
         app.policy(&key(Kind::Prohibition))
             .await
@@ -344,6 +349,39 @@ async fn a_vote_releases_candidates_held_for_a_risk_that_was_lowered(world: &Wor
     // Before the worker gets to it: an event evaluated by the new policy does everything it asks for.
     one(&app, &world.phrase("bob", "p", "w")).await;
     assert_eq!(candidate(&app, "p", "v").await.candidate.status, Status::Pending);
+    assert_eq!(found(world).await, [""; 0]);
+    assert_sound(&app).await;
+}
+
+async fn a_frozen_kind_learns_nothing_by_votes_and_loses_none_of_them(world: &World) {
+    let app = world.instance().await;
+    set(&app, Kind::InvocationPhrase, |policy| policy.frozen = true).await;
+    let mut told = Vec::new();
+    for reporter in ["ann", "bob", "cid"] {
+        let outcome = one(&app, &world.phrase(reporter, "p", "v")).await;
+        told.push((state(&outcome), outcome.reason));
+    }
+    let waits = |reason: &str| (OutcomeState::Pending, reason.to_owned());
+    assert_eq!(
+        told,
+        [
+            waits("BELOW_THRESHOLD"),
+            waits("BELOW_THRESHOLD"),
+            waits("FROZEN")
+        ]
+    );
+    // Other kinds go on, people may decide, and what applies may be taken back.
+    one(&app, &world.feedback("ann", Form::Entity, "jd", "person:jd")).await;
+    assert!(applies(&app, Form::Entity, "jd", "x").await.is_some());
+    app.put(&put("q", "w")).await.unwrap();
+    assert_eq!(verb(&app, "q").await.as_deref(), Some("w"));
+    assert_eq!(verb(&app, "p").await, None);
+    assert_eq!(found(world).await, [""; 0]);
+
+    let released = set(&app, Kind::InvocationPhrase, |policy| policy.frozen = false).await;
+    assert_eq!(released.remaining, 1);
+    app.reevaluate_once(None).await.unwrap();
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_eq!(found(world).await, [""; 0]);
     assert_sound(&app).await;
 }

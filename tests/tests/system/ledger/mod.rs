@@ -12,7 +12,7 @@ use emend_proto::{
 };
 use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
-    says::{alias_key, entity_value, phrase_key, verb_value},
+    says::{alias_key, decides, domain_key, domain_value, entity_value, phrase_key, verb_value},
     tamper::Frozen,
     verb,
 };
@@ -70,6 +70,23 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
         ..header
     };
     learning.import(votes, rows).await.unwrap();
+    // Rulings: one replaced by a newer one, one taken back, one cleared, one that inherits its level, and an operator's.
+    for (pattern, decision) in [
+        ("spam.example", "academic"),
+        ("spam.example", "block"),
+        ("mirror.example", "low"),
+        ("mirror.example", "unblock"),
+        ("old.example", "block"),
+        ("old.example", "clear"),
+        ("github.io", "block"),
+    ] {
+        feedback.learn(decides("ann", pattern, decision)).await;
+    }
+    let taken_back = feedback.learn(decides("bob", "spam.example", "low")).await;
+    feedback.retract(&taken_back).await;
+    learning
+        .put(domain_key("example.edu"), domain_value("academic"))
+        .await;
     let request = UpdatePolicyRequest {
         policy: Some(Policy {
             namespace: NAMESPACE.into(),

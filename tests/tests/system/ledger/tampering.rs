@@ -310,6 +310,26 @@ const CASES: &[Case] = &[
     ),
     ("CANDIDATE_VOTES", Learning, "DELETE FROM policies"),
     (
+        "CANDIDATE_VOTES",
+        Learning,
+        "UPDATE candidates SET net = 1 WHERE ruling_order > 0",
+    ),
+    (
+        "CANDIDATE_RULING",
+        Learning,
+        "UPDATE candidates SET ruling_roles = 'reporter' WHERE ruling_order > 0",
+    ),
+    (
+        "CONTEST_DECIDED",
+        Learning,
+        "UPDATE candidates SET ruling_taken_back = 2 WHERE ruling_order > 0 AND status = 3",
+    ),
+    (
+        "CONTEST_DECIDED",
+        Learning,
+        "UPDATE candidates SET ruling_order = 1 WHERE ruling_order > 0 AND status = 3",
+    ),
+    (
         "CANDIDATE_HISTORY",
         Learning,
         "DELETE FROM transitions WHERE sequence = 0",

@@ -3,8 +3,8 @@
 
 use emend_base::status::Explained;
 use emend_proto::{
-    common::v1::Scope,
-    feedback::v1::{GetFeedbackRequest, RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
+    common::v1::{OutcomeState, Scope},
+    feedback::v1::{Feedback, GetFeedbackRequest, RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
     learning::v1::{
         ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, ImportHeader,
         ImportMode, ImportResourcesRequest, ImportResourcesResponse, ImportRow, ImportRows,
@@ -13,7 +13,8 @@ use emend_proto::{
     },
 };
 use emend_tests::harness::{
-    alias, answered, eventually, http::Scraped, refused, rpc::item_refusal, says, verb, wait::holds, within,
+    alias, answered, eventually, http::Scraped, refused, rpc::item_refusal, says, says::decides, verb,
+    wait::holds, within,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -294,6 +295,49 @@ on_both_databases! {
         // The caller that submitted it may always retract it.
         guarded.rewrite(&[("web", "reporter", IN_OWN)]);
         answered(feedback.retract_feedback(with_token(retract, Some(&web))).await);
+    }
+
+    async fn who_may_decide_about_domains_is_said_by_the_callers_roles(guarded: [
+        ("web", "reporter", IN_OWN),
+        ("desk", "reporter reviewer", IN_OWN),
+        ("console", "reviewer", IN_OWN),
+    ]) {
+        let [web, desk, console] = ["web", "desk", "console"].map(token_of);
+        let mut feedback = guarded.system.feedback().service;
+        let mut candidates = guarded.system.learning().candidates;
+        let mut decide = async |token: &str, word: &str| {
+            let request = SubmitFeedbackRequest {
+                namespace: OWN.into(),
+                ..decides("jane", "spam.example", word)
+            };
+            answered(feedback.submit_feedback(with_token(request, Some(token))).await).feedback.unwrap()
+        };
+        let outcome = |stored: &Feedback| {
+            let outcome = stored.outcome.clone().unwrap();
+            (outcome.state(), outcome.reason)
+        };
+        let asked = decide(&web, "block").await;
+        assert_eq!(outcome(&asked), (OutcomeState::AwaitingReview, "NOT_ENTITLED".into()));
+        let approval = ApproveCandidateRequest {
+            namespace: OWN.into(),
+            candidate_id: asked.outcome.as_ref().unwrap().candidate_id.clone(),
+            ..Default::default()
+        };
+        let approved = answered(candidates.approve_candidate(with_token(approval, Some(&console))).await);
+        let ruling = approved.candidate.unwrap().ruling.unwrap();
+        assert_eq!((ruling.effective, ruling.sender_roles), (true, vec!["reporter".to_owned()]));
+        assert_eq!(outcome(&decide(&desk, "low").await), (OutcomeState::Applied, String::new()));
+
+        // What a reviewer approved, its reporter does not take back.
+        let retract = RetractFeedbackRequest {
+            namespace: OWN.into(),
+            feedback_id: asked.feedback_id.clone(),
+            wait: Wait::Evaluated.into(),
+            ..Default::default()
+        };
+        let mut feedback = guarded.system.feedback().service;
+        let kept = answered(feedback.retract_feedback(with_token(retract, Some(&web))).await).feedback.unwrap();
+        assert_eq!(outcome(&kept), (OutcomeState::NoEffect, "NOT_ENTITLED".into()));
     }
 
     async fn a_changed_file_ends_only_the_streams_of_callers_that_lost_rights(guarded: [

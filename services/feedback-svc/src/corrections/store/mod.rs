@@ -24,10 +24,6 @@ pub(crate) trait CorrectionStore {
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
 
-    /// Makes sure that accept orders given from now on are not behind the database's clock. To be called periodically:
-    /// some stores make sure of it only then.
-    async fn raise_accept_order(&self) -> Result<(), StoreError>;
-
     /// One feedback, if it is in that namespace.
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError>;
 

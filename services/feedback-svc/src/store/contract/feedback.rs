@@ -26,7 +26,8 @@ contract! {
     stored_feedback_is_read_back_unchanged
     accept_orders_grow_in_the_order_of_a_group_and_across_replicas
     accept_orders_are_never_below_the_clock_or_earlier_ones
-    accept_orders_keep_up_with_the_clock_between_starts
+    accept_orders_keep_up_with_the_clock
+    accept_orders_of_concurrent_groups_never_repeat
     a_repeated_request_is_the_same_feedback_and_another_one_is_refused
     a_repeat_that_cannot_be_answered_fails_alone
     of_equal_requests_in_one_group_the_first_counts
@@ -122,7 +123,7 @@ async fn accept_orders_are_never_below_the_clock_or_earlier_ones(database: &Test
     with_a_clock_gone_back.close().await;
 }
 
-async fn accept_orders_keep_up_with_the_clock_between_starts(database: &TestStore) {
+async fn accept_orders_keep_up_with_the_clock(database: &TestStore) {
     let store = &*database.store;
     let first = stored(store, &feedback("a"), None).await;
     let received = database.store.list(&query()).await.unwrap()[0]
@@ -130,15 +131,28 @@ async fn accept_orders_keep_up_with_the_clock_between_starts(database: &TestStor
         .at
         .as_microsecond();
     database.advance(3_600).await;
-    store.raise_accept_order().await.unwrap();
     let group = orders(&inserted(store, &[feedback("b"), feedback("c")], None).await);
     assert!(group[0] >= received + 3_600_000_000, "{group:?} is behind now");
     assert!(group[0] < group[1]);
 
     database.advance(-7_200).await;
-    store.raise_accept_order().await.unwrap();
     let with_a_clock_gone_back = stored(store, &feedback("d"), None).await;
     assert!(first < group[0] && group[1] < with_a_clock_gone_back);
+}
+
+async fn accept_orders_of_concurrent_groups_never_repeat(database: &TestStore) {
+    let other = database.replica().await;
+    let stores = [&database.store, &other];
+    let groups = (0..40).map(|number| async move {
+        let group = [feedback("a"), feedback("b"), feedback("c")];
+        let given = orders(&inserted(&**stores[number % 2], &group, None).await);
+        assert!(given.is_sorted());
+        given
+    });
+    let given: Vec<i64> = futures::future::join_all(groups).await.concat();
+    let distinct: std::collections::HashSet<_> = given.iter().collect();
+    assert_eq!(distinct.len(), 120, "{given:?}");
+    other.close().await;
 }
 
 async fn a_repeat_that_cannot_be_answered_fails_alone(database: &TestStore) {

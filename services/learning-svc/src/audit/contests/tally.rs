@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use emend_core::{Ballot, Candidate, CandidateId, Policy, ballots::Tally};
+use emend_core::{Ballot, Candidate, CandidateId, Hold, Policy, Role, Ruling, ballots::Tally};
 use emend_store::audit::Findings;
 use jiff::Timestamp;
 
 use super::{Contest, Policies, decided};
 use crate::{
-    audit::{CANDIDATE_OCCURRENCES, CANDIDATE_VOTES, CONTEST_ROW},
+    audit::{CANDIDATE_OCCURRENCES, CANDIDATE_RULING, CANDIDATE_VOTES, CONTEST_ROW},
     policies::store::PolicyKey,
 };
 
@@ -78,7 +78,10 @@ impl<'a> Recount<'a> {
                     ),
                 );
             }
-            if candidate.ruling.is_some() {
+            if let Some(ruling) = &candidate.ruling {
+                if let Some(policy) = self.policy(policies, candidate.policy_version) {
+                    check_entitlement(candidate, ruling, policy.ruling.entitled, findings);
+                }
                 // A ruling is nobody's rival, and its sender may have made others.
                 if (candidate.reporters, candidate.net) != (counted, 0) {
                     findings.add(
@@ -149,5 +152,23 @@ impl<'a> Recount<'a> {
             return Some(Policy::default_for(key.kind));
         }
         policies.get(&(PolicyKey::of(key), version)).cloned()
+    }
+}
+
+/// Whether a ruling waits for want of the right exactly if its sender's roles did not entitle to decide. What a person wrote
+/// was sent by nobody.
+fn check_entitlement(candidate: &Candidate, ruling: &Ruling, entitled: Role, findings: &mut Findings) {
+    let is_written = ruling.approved && candidate.occurrences == 0 && ruling.roles.names().next().is_none();
+    let waits_for_it = candidate.hold == Some(Hold::NotEntitled);
+    if !is_written && waits_for_it == ruling.roles.permit(entitled) {
+        findings.add(
+            CANDIDATE_RULING,
+            format_args!("candidate {}", candidate.id),
+            format_args!(
+                "its sender had the roles {:?}, which {} to decide, but it says otherwise",
+                ruling.roles.to_string(),
+                if waits_for_it { "entitle" } else { "do not entitle" },
+            ),
+        );
     }
 }

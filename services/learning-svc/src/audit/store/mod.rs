@@ -9,7 +9,7 @@ pub(crate) mod rows;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::Policy;
+use emend_core::{ContestId, Policy, Rated, WindowPolicy};
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
 use futures::stream::BoxStream;
 
@@ -44,6 +44,15 @@ pub(crate) struct Extent {
     pub(crate) contests: u64,
     /// Applied events.
     pub(crate) events: u64,
+}
+
+/// A rating that does not agree with something.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub(crate) struct WrongRating {
+    /// Its feedback's id.
+    pub(crate) feedback_id: Vec<u8>,
+    /// With what: the others of its voter and output (1), its texts (2), its contest (3).
+    pub(crate) what: i32,
 }
 
 /// The shape of a revision's changes.
@@ -102,6 +111,18 @@ pub(crate) trait AuditRead: Send {
 
     /// The revisions in (after, through], ascending, and the shape of the changes of each revision that has any.
     async fn revisions(&mut self, after: i64, through: i64) -> Result<(Vec<i64>, Vec<Span>)>;
+
+    /// The newest live ratings of a contest, by its key within the database and its id, as many as a window shows, and of
+    /// their texts as much.
+    async fn live_ratings(
+        &mut self,
+        contest: i64,
+        id: ContestId,
+        window: &WindowPolicy,
+    ) -> Result<Vec<Result<Rated>>>;
+
+    /// Ratings that do not agree with others, their texts or their contest; at most 1,000.
+    async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>>;
 
     /// The keys of candidates that have transitions but do not exist; at most 1,000.
     async fn stray_transitions(&mut self) -> Result<Vec<i64>>;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use emend_core::{
-    Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, ResourceValue, Status, UserId,
+    AcceptOrder, Ballot, Candidate, ContestId, EventId, FeedbackId, RatingClass, ResourceKey, ResourceValue,
+    Status, UserId, contest::VoterKey,
 };
 use emend_proto::common::v1::Outcome;
 use emend_store::StoreError;
@@ -11,7 +12,7 @@ use prost::Message as _;
 use sqlx::FromRow;
 
 use crate::{
-    audit::{AppliedEvent, CastBallot, Entry},
+    audit::{AppliedEvent, CastBallot, CastRating, Entry},
     contests::store::{
         KeptCandidate,
         rows::{BallotRow, CandidateRow},
@@ -128,6 +129,18 @@ pub(crate) struct AuditedChange {
 }
 
 impl AuditedChange {
+    /// Checks that the value that it left can be read.
+    pub(crate) fn parse_value(&self) -> Result<(), StoreError> {
+        let id = format!("({}, {})", self.revision, self.contest);
+        let at = At {
+            table: "changes",
+            id: &id,
+        };
+        let value = self.value.as_ref();
+        value.map(|value| at.value("value", value)).transpose()?;
+        Ok(())
+    }
+
     /// Checks that its values can be read.
     pub(crate) fn parse(&self) -> Result<(), StoreError> {
         let id = format!("({}, {})", self.revision, self.contest);
@@ -208,6 +221,11 @@ pub(crate) struct EntryRow {
     retraction: Option<Vec<u8>>,
     redaction: Option<Vec<u8>>,
     details: i32,
+    rating_contest: Option<Vec<u8>>,
+    rating_order: Option<i64>,
+    rating_voter: Option<Vec<u8>>,
+    rating_class: Option<i32>,
+    rating_excluded: Option<i32>,
 }
 
 impl EntryRow {
@@ -255,7 +273,33 @@ impl EntryRow {
             redaction: mark("redaction_marks", &first.redaction)?,
             details: first.details != 0,
             ballots,
+            rating: first.rating()?,
         })
+    }
+
+    fn rating(&self) -> Result<Option<CastRating>, StoreError> {
+        let at = At {
+            table: "ratings",
+            id: &StoredId(&self.feedback_id),
+        };
+        let (Some(order), Some(voter), Some(class), Some(excluded)) = (
+            self.rating_order,
+            &self.rating_voter,
+            self.rating_class,
+            self.rating_excluded,
+        ) else {
+            return Ok(None);
+        };
+        let Some(contest) = &self.rating_contest else {
+            return Err(at.corrupt("contest", "there is no such contest"));
+        };
+        Ok(Some(CastRating {
+            contest: ContestId(at.uuid("contest_id", contest)?),
+            accept_order: AcceptOrder(order),
+            voter: VoterKey(at.uuid("voter", voter)?),
+            class: at.known("class", class, RatingClass::from_number(class))?,
+            excluded: excluded != 0,
+        }))
     }
 
     fn ballot(&self) -> Result<Option<CastBallot>, StoreError> {

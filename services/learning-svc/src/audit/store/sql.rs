@@ -4,18 +4,19 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Policy};
+use emend_core::{ContestId, FeedbackId, Policy, Rated, RatingClass, WindowPolicy};
 use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
-use super::{BEGIN_AUDIT, Db, log_sql, work_sql::bytes};
+use super::{BEGIN_AUDIT, Db, log_sql, ratings_sql, work_sql::bytes};
 use crate::{
     audit::store::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
-        BallotRow, EntryRow, Extent, Range, Span,
+        BallotRow, EntryRow, Extent, Range, Span, WrongRating,
     },
     log::store::Head,
+    outputs::store::{OfClass, rows::RatingRow},
     policies::store::{PolicyKey, rows::PolicyRow},
 };
 
@@ -30,17 +31,35 @@ pub(super) struct Reading {
 const ENTRIES: &str = "
     SELECT k.feedback_id, i.event_id, i.outcome, b.contest, c.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified,
            b.caller, b.received_at, b.retracted, b.system_choice, b.traceparent, m.event_id AS retraction,
-           r.event_id AS redaction, CASE WHEN d.feedback_id IS NULL THEN 0 ELSE 1 END AS details
+           r.event_id AS redaction, CASE WHEN d.feedback_id IS NULL THEN 0 ELSE 1 END AS details,
+           g.contest_id AS rating_contest, q.accept_order AS rating_order, q.voter AS rating_voter, q.class AS rating_class,
+           q.excluded AS rating_excluded
     FROM (SELECT feedback_id FROM inbox WHERE feedback_id <> $1 UNION SELECT feedback_id FROM ballots
           UNION SELECT feedback_id FROM retraction_marks UNION SELECT feedback_id FROM redaction_marks
-          UNION SELECT feedback_id FROM ballot_details) AS k
+          UNION SELECT feedback_id FROM ballot_details UNION SELECT feedback_id FROM ratings) AS k
       LEFT JOIN inbox AS i ON i.feedback_id = k.feedback_id
       LEFT JOIN ballots AS b ON b.feedback_id = k.feedback_id
       LEFT JOIN contests AS c ON c.contest = b.contest
       LEFT JOIN retraction_marks AS m ON m.feedback_id = k.feedback_id
       LEFT JOIN redaction_marks AS r ON r.feedback_id = k.feedback_id
       LEFT JOIN ballot_details AS d ON d.feedback_id = k.feedback_id
+      LEFT JOIN ratings AS q ON q.feedback_id = k.feedback_id
+      LEFT JOIN contests AS g ON g.contest = q.contest
     ORDER BY k.feedback_id, i.event_id";
+
+/// Ratings of which is wrong: whether they are live (1), whether there are texts (2), their contest (3).
+const WRONG_RATINGS: &str = "
+    SELECT feedback_id, 1 AS what FROM ratings AS r
+    WHERE live <> CASE WHEN excluded = 0 AND NOT EXISTS (
+        SELECT 1 FROM ratings AS n WHERE n.contest = r.contest AND n.voter = r.voter AND n.rated = r.rated
+          AND n.excluded = 0 AND (n.accept_order, n.feedback_id) > (r.accept_order, r.feedback_id)) THEN 1 ELSE 0 END
+    UNION ALL SELECT r.feedback_id, 2 FROM ratings AS r LEFT JOIN rating_texts AS t ON t.feedback_id = r.feedback_id
+    WHERE r.excluded <> CASE WHEN t.feedback_id IS NULL THEN 1 ELSE 0 END
+    UNION ALL SELECT t.feedback_id, 2 FROM rating_texts AS t
+    WHERE NOT EXISTS (SELECT 1 FROM ratings AS r WHERE r.feedback_id = t.feedback_id)
+    UNION ALL SELECT r.feedback_id, 3 FROM ratings AS r
+    WHERE NOT EXISTS (SELECT 1 FROM contests AS c WHERE c.contest = r.contest)
+    LIMIT 1000";
 
 impl Reading {
     /// Begins to read the state as of this moment.
@@ -197,7 +216,8 @@ impl AuditRead for Reading {
         self.all(within(
             "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
              decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
-             policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version, \
+             policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
+             created_at, updated_at, transitions, version, \
              namespace, kind FROM candidates WHERE ",
             "contest",
             range,
@@ -259,6 +279,33 @@ impl AuditRead for Reading {
         .fetch_all(&mut *self.transaction)
         .await?;
         Ok((revisions, spans))
+    }
+
+    async fn live_ratings(
+        &mut self,
+        contest: i64,
+        id: ContestId,
+        window: &WindowPolicy,
+    ) -> Result<Vec<Result<Rated>>> {
+        let of = |class, limit| OfClass {
+            contest: id,
+            class,
+            limit,
+        };
+        let wanted = [
+            of(RatingClass::Good, window.good),
+            of(RatingClass::Bad, window.bad),
+        ];
+        let contests = HashMap::from([(id, contest)]);
+        let query = ratings_sql::of_classes(&wanted, &contests, window.max_text_chars);
+        let rows: Vec<RatingRow> = self.all(query).await?;
+        Ok(rows.into_iter().map(RatingRow::parse).collect())
+    }
+
+    async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>> {
+        Ok(sqlx::query_as(WRONG_RATINGS)
+            .fetch_all(&mut *self.transaction)
+            .await?)
     }
 
     async fn stray_transitions(&mut self) -> Result<Vec<i64>> {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use emend_base::Error;
 use emend_core::{
-    Caller, ContestId, Event, FeedbackId, Kind, Outcome, Rated, RatedId, Rating, Reason, ResourceKey,
-    contest::VoterKey, decide::Exclusion,
+    Caller, ContestId, Event, FeedbackId, Kind, Outcome, Proposal, Rated, RatedId, Rating, Reason,
+    ResourceKey, contest::VoterKey, decide::Exclusion,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
@@ -98,10 +98,14 @@ impl Group {
         &mut self,
         event: &IngestEvent,
         recorded: &Recorded,
-        key: &ResourceKey,
-        rating: &Rating,
+        effect: &Proposal,
         choice: RevisionChoice,
     ) -> Result<Outcome, Failure> {
+        let key = &effect.key;
+        let rating = effect
+            .rating
+            .as_ref()
+            .ok_or_else(|| Error::internal(format!("feedback {} is no rating", event.feedback)))?;
         let excluded = if self.retracted.contains_key(&event.feedback) {
             Some(Exclusion::Retraction)
         } else if recorded.erased.is_some() || self.redacted.contains(&event.feedback) {

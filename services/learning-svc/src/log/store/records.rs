@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use emend_core::{
     CandidateId, Epoch, FeedbackId, InstallationId, OperationId, ResourceKey, ResourceValue, Revision,
-    decide::Cause,
+    decide::Cause, digest::value_checksum,
 };
 use jiff::Timestamp;
 
@@ -54,7 +54,8 @@ pub struct LoggedChange {
 impl LoggedChange {
     /// Whether the log no longer has the value: then it has a newer change of the same key.
     pub fn is_dropped(&self) -> bool {
-        self.value.as_ref().is_some_and(Bytes::is_empty)
+        let is_empty = self.value.as_ref().is_some_and(Bytes::is_empty);
+        is_empty && self.checksum != value_checksum(&[])
     }
 
     /// Its size for the purposes of [`PageSize`].

@@ -1,1 +1,219 @@
+//! The contract of stored ratings: what is asked for is what is read, however many there are. Compiled for each database.
 
+use std::collections::HashMap;
+
+use emend_core::{
+    AcceptOrder, ContestId, FeedbackId, Kind, Rated, RatedId, RatedTexts, RatingClass, ResourceKey,
+    contest::VoterKey,
+};
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+
+use super::{
+    super::{Backend, Db, open_for_test},
+    of_classes, of_voters,
+};
+use crate::{
+    outputs::store::{NewRating, OfClass, OfVoter, RatingChange, RatingWrites},
+    store::{Store as _, UnitOfWork},
+};
+
+fn key() -> ResourceKey {
+    ResourceKey::parse("research", Some(Kind::FewShotSet), "INTERPRET", "", "").unwrap()
+}
+
+fn contest() -> ContestId {
+    key().contest_id()
+}
+
+/// The rating with this number: by one of 100 voters, of one of 10 outputs.
+fn rated(number: u32) -> Rated {
+    Rated {
+        feedback: FeedbackId(Uuid::from_u128(u128::from(number) + 1)),
+        accept_order: AcceptOrder(i64::from(number) + 1),
+        voter: VoterKey(Uuid::from_u128(u128::from(number % 100))),
+        rated: RatedId(Uuid::from_u128(u128::from(number / 100 % 10))),
+        class: RatingClass::ALL[number as usize % 3],
+        excluded: false,
+        live: true,
+        texts: RatedTexts {
+            input: format!("in {number} 日本語"),
+            output: "out".into(),
+            issues: vec!["\"one\"".into(), "two".into()],
+            corrected: "corrected".into(),
+            judgement: String::new(),
+        },
+    }
+}
+
+async fn locked(store: &Backend) -> Box<dyn UnitOfWork> {
+    let mut tx = store.begin().await.unwrap();
+    tx.contests()
+        .create(&[&key()], Timestamp::UNIX_EPOCH)
+        .await
+        .unwrap();
+    tx.contests().lock(&[&key()]).await.unwrap();
+    tx
+}
+
+async fn store_ratings(store: &Backend, count: u32) {
+    let mut tx = locked(store).await;
+    let new = (0..count).map(|number| NewRating {
+        contest: contest(),
+        rated: rated(number),
+    });
+    let writes = RatingWrites {
+        new: new.collect(),
+        changed: Vec::new(),
+    };
+    tx.ratings().unwrap().save(&writes).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+fn numbers(found: &[(ContestId, Rated)]) -> Vec<i64> {
+    found.iter().map(|(_, rated)| rated.accept_order.0 - 1).collect()
+}
+
+#[tokio::test]
+async fn the_newest_ratings_of_a_class_and_of_a_voter_are_read_with_the_beginning_of_their_texts() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    store_ratings(&store, 30).await;
+    let mut tx = locked(&store).await;
+    let ratings = tx.ratings().unwrap();
+    let of = |class, limit| OfClass {
+        contest: contest(),
+        class,
+        limit,
+    };
+    let found = ratings
+        .of_classes(&[of(RatingClass::Good, 3), of(RatingClass::Bad, 1)], 6)
+        .await
+        .unwrap();
+    assert_eq!(numbers(&found), [27, 24, 21, 29]);
+    let expected = Rated {
+        texts: RatedTexts {
+            input: "in 27 ".into(),
+            output: "out".into(),
+            corrected: "correc".into(),
+            ..rated(27).texts
+        },
+        ..rated(27)
+    };
+    assert_eq!(found[0], (contest(), expected));
+    let of_voter = OfVoter {
+        contest: contest(),
+        voter: rated(7).voter,
+        rated: rated(7).rated,
+        limit: 5,
+    };
+    assert_eq!(numbers(&ratings.of_voters(&[of_voter], 100).await.unwrap()), [7]);
+    let known = ratings
+        .known(&[rated(3).feedback, rated(999).feedback])
+        .await
+        .unwrap();
+    assert_eq!(known.len(), 1);
+    let known = &known[&rated(3).feedback];
+    assert_eq!((&known.key, &known.rated.texts), (&key(), &RatedTexts::default()));
+}
+
+#[tokio::test]
+async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    store_ratings(&store, 2).await;
+    let mut tx = locked(&store).await;
+    let writes = RatingWrites {
+        new: vec![NewRating {
+            contest: contest(),
+            rated: Rated {
+                excluded: true,
+                live: false,
+                ..rated(3)
+            },
+        }],
+        changed: vec![RatingChange {
+            feedback: rated(0).feedback,
+            live: false,
+            excluded: true,
+        }],
+    };
+    tx.ratings().unwrap().save(&writes).await.unwrap();
+    tx.commit().await.unwrap();
+    let texts: i64 = sqlx::query_scalar("SELECT count(*) FROM rating_texts")
+        .fetch_one(&mut *store.reader().await.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(texts, 1);
+    let mut tx = locked(&store).await;
+    let ratings = tx.ratings().unwrap();
+    let good = OfClass {
+        contest: contest(),
+        class: RatingClass::Good,
+        limit: 9,
+    };
+    assert_eq!(ratings.of_classes(&[good], 9).await.unwrap(), []);
+    let known = ratings
+        .known(&[rated(0).feedback, rated(3).feedback])
+        .await
+        .unwrap();
+    assert!(known.len() == 2 && known.values().all(|known| known.rated.excluded));
+}
+
+/// How a statement is executed where there are 10,000 ratings of one target.
+async fn plan(store: &Backend, mut query: sqlx::QueryBuilder<Db>) -> String {
+    use sqlx::Execute as _;
+    let is_postgres = std::any::type_name::<Db>().contains("Postgres");
+    let mut transaction = store.begin_work().await.unwrap();
+    if is_postgres {
+        sqlx::query("ANALYZE").execute(&mut *transaction).await.unwrap();
+    }
+    let explain = if is_postgres {
+        "EXPLAIN"
+    } else {
+        "EXPLAIN QUERY PLAN"
+    };
+    let sql = format!("{explain} {}", query.sql().as_str());
+    let arguments = query.build().take_arguments().unwrap().unwrap_or_default();
+    let column = if is_postgres { 0 } else { 3 };
+    let rows = sqlx::query_with(AssertSqlSafe(sql), arguments)
+        .fetch_all(&mut *transaction)
+        .await
+        .unwrap();
+    let steps = rows.iter().map(|row| sqlx::Row::get::<String, _>(row, column));
+    steps.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn ten_thousand_ratings_of_a_target_cost_no_more_to_decide_on_than_ten() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    store_ratings(&store, 10_000).await;
+    let contests = HashMap::from([(contest(), 1_i64)]);
+    let classes = [RatingClass::Good, RatingClass::Bad].map(|class| OfClass {
+        contest: contest(),
+        class,
+        limit: 6,
+    });
+    let by_class = plan(&store, of_classes(&classes, &contests, 2_000)).await;
+    let voter = OfVoter {
+        contest: contest(),
+        voter: rated(7).voter,
+        rated: rated(7).rated,
+        limit: 2,
+    };
+    let by_voter = plan(&store, of_voters(&[voter], &contests, 2_000)).await;
+    // Found by an index in the order that is asked for: nothing is sorted, so reading ends at the limit.
+    for (plan, index) in [(by_class, "ratings_live"), (by_voter, "ratings_by_voter")] {
+        assert!(plan.contains(index), "{plan}");
+        assert!(!plan.contains("Sort") && !plan.contains("TEMP B-TREE"), "{plan}");
+        assert!(!plan.contains("SCAN r") && !plan.contains("Seq Scan"), "{plan}");
+    }
+    let mut tx = locked(&store).await;
+    let found = tx.ratings().unwrap().of_classes(&classes, 2_000).await.unwrap();
+    assert_eq!(found.len(), 12);
+}

@@ -325,6 +325,7 @@ fn contents(tables: &Tables) -> Result<Contents> {
             candidate.id,
             counted(candidate.occurrences),
             counted(candidate.reporters),
+            candidate.ruling.is_some(),
         ));
     }
     for new in tables.ballots.values().filter(|new| !new.retracted) {

@@ -1,0 +1,121 @@
+//! Decisions about domains, using only the command.
+
+use crate::harness::Up;
+
+#[tokio::test]
+async fn a_domain_is_blocked_checked_exported_and_cleared() {
+    let up = Up::ephemeral().await;
+    let reason = ["--reason", "copies others"];
+    let blocked = up
+        .run(&[&["domains", "block", "Spam.Example."], &reason[..]].concat())
+        .await
+        .ok();
+    assert!(
+        blocked.stdout.contains("is blocked. It applies."),
+        "{}",
+        blocked.stdout
+    );
+    let trusted = [
+        &["domains", "trust", "*.example.edu", "academic", "--json"],
+        &reason[..],
+    ]
+    .concat();
+    assert_eq!(
+        up.run(&trusted).await.ok().json()["outcome"]["state"],
+        "OUTCOME_STATE_APPLIED"
+    );
+
+    let checked = up.run(&["domains", "check", "WWW.spam.example"]).await.ok();
+    assert_eq!(
+        checked.stdout,
+        "www.spam.example is blocked\ndecided about spam.example: block (revision 1)\n"
+    );
+    let checked = up
+        .run(&["domains", "check", "cs.example.edu", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(
+        (&checked["level"], &checked["blocked"]),
+        (&"academic".into(), &false.into())
+    );
+    let unknown = up.run(&["domains", "check", "example.edu"]).await.ok();
+    assert!(
+        unknown.stdout.contains("nothing was decided about it"),
+        "{}",
+        unknown.stdout
+    );
+
+    let listed = up.run(&["domains", "list"]).await.ok().stdout;
+    let rows: Vec<Vec<&str>> = listed
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows[0][..4], ["PATTERN", "DECISION", "TRUST", "REVISION"]);
+    assert_eq!(rows[1][..4], ["*.example.edu", "set_trust", "academic", "2"]);
+    assert_eq!(rows[2][..4], ["spam.example", "block", "blocked", "1"]);
+
+    // What is exported can be imported; a row that is no decision is refused by name.
+    let exported = up
+        .run(&["export", "--kind", "domain_rule", "--format", "csv"])
+        .await
+        .ok()
+        .stdout;
+    assert_eq!(
+        exported,
+        "type,input,choice,relation,user_id\ndomain,*.example.edu,academic,,\ndomain,Spam.Example.,block,,\n"
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rules.csv");
+    std::fs::write(&file, format!("{exported}domain,mirror.example,unblock:low,,\n")).unwrap();
+    let imported = up
+        .run(&["import", file.to_str().unwrap(), "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(
+        (&imported["appliedCount"], &imported["unchangedCount"]),
+        (&1.into(), &2.into())
+    );
+    std::fs::write(&file, "type,pattern,decision\ndomain,mirror.example,hide\n").unwrap();
+    let refused = up.run(&["import", file.to_str().unwrap()]).await;
+    assert!(
+        refused.stderr.contains("choice: must be block, unblock"),
+        "{}",
+        refused.stderr
+    );
+
+    let cleared = up
+        .run(&[&["domains", "clear", "spam.example"], &reason[..]].concat())
+        .await
+        .ok();
+    assert!(
+        cleared.stdout.contains("has no rule of its own. It applies."),
+        "{}",
+        cleared.stdout
+    );
+    let put = [
+        "resources",
+        "put",
+        "domain",
+        "spam.example",
+        "low",
+        "--by",
+        "dana",
+    ];
+    up.run(&put).await.ok();
+    let checked = up.run(&["domains", "check", "spam.example"]).await.ok();
+    assert!(
+        checked.stdout.starts_with("spam.example is low (weight 0.40)"),
+        "{}",
+        checked.stdout
+    );
+    let above = up
+        .run(&[&["domains", "block", "co.jp"], &reason[..]].concat())
+        .await;
+    assert!(
+        above.stderr.contains("must be below a public suffix"),
+        "{}",
+        above.stderr
+    );
+}

@@ -1,0 +1,112 @@
+//! Whether what ratings decide is what they come to, and whether the log keeps of it no more than the newest value.
+
+use emend_core::{Policy, Rated, Rule, digest::value_checksum};
+use emend_store::{StoreError, audit::Findings};
+
+use super::{Contest, Contests};
+use crate::{
+    audit::{
+        CHANGE_CHECKSUM, CONTEST_MISSING, LOG_WINDOW, Policies, RATING_LIVE, RATING_TEXTS, RESOURCE_WINDOW,
+        store::{AuditRead, AuditedChange},
+    },
+    policies::store::PolicyKey,
+    store::rows::StoredId,
+};
+
+/// Compares each resource with what the newest live ratings of its contest come to.
+pub(super) async fn check(
+    reading: &mut dyn AuditRead,
+    policies: &Policies,
+    contests: &Contests,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    for (&number, contest) in contests {
+        let (Some(row), Some(key)) = (&contest.row, &contest.key) else {
+            continue;
+        };
+        let Rule::Window(rules) = key.kind.rules().rule else {
+            continue;
+        };
+        let policy = match row.policy_version {
+            0 => Some(Policy::default_for(key.kind)),
+            version => policies.get(&(PolicyKey::of(key), version)).cloned(),
+        };
+        // While it is frozen, what is shown depends on when that began.
+        let Some(policy) = policy.filter(|policy| !policy.frozen) else {
+            continue;
+        };
+        let mut live: Vec<Rated> = Vec::new();
+        for rated in reading
+            .live_ratings(number, key.contest_id(), &policy.window)
+            .await?
+        {
+            live.extend(findings.readable(rated)?);
+        }
+        let due = (rules.value)(&live.iter().collect::<Vec<_>>(), &policy);
+        let shown = contest.value.as_ref().map(|value| &value.learned);
+        // Where there is nothing yet, there may have been no room for it.
+        let is_unreadable = contest.resource.is_some() && shown.is_none();
+        if due.as_ref() != shown && contest.resource.is_some() && !is_unreadable {
+            findings.add(
+                RESOURCE_WINDOW,
+                format_args!("resource of contest {}", contest.name),
+                "it is not what its live ratings come to",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Checks ratings against each other, their texts and their contests.
+pub(super) async fn check_ratings(
+    reading: &mut dyn AuditRead,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    for wrong in reading.wrong_ratings().await? {
+        let (check, message) = match wrong.what {
+            1 => (
+                RATING_LIVE,
+                "whether it is live is not what the others of its voter and output say",
+            ),
+            2 => (
+                RATING_TEXTS,
+                "it has texts and is excluded, or counts and has none, or there are only texts",
+            ),
+            _ => (CONTEST_MISSING, "its contest does not exist"),
+        };
+        let id = StoredId(&wrong.feedback_id);
+        findings.add(check, format_args!("rating of feedback {id}"), message);
+    }
+    Ok(())
+}
+
+/// Checks one change of a contest in the log.
+pub(super) fn check_change(
+    contest: &Contest,
+    change: &AuditedChange,
+    is_newest: bool,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let id = format!("revision {}, contest {}", change.revision, contest.name);
+    let is_dropped = change.value.as_ref().is_some_and(Vec::is_empty);
+    let keeps_before = change
+        .before_value
+        .as_ref()
+        .is_some_and(|before| !before.is_empty());
+    if is_newest && !is_dropped {
+        findings.readable(change.parse_value())?;
+        let checksum = change
+            .value
+            .as_deref()
+            .map_or(0, |value| value_checksum(value).cast_signed());
+        if checksum != change.value_checksum {
+            findings.add(CHANGE_CHECKSUM, &id, "its checksum does not match its value");
+        }
+    }
+    if is_newest && is_dropped {
+        findings.add(LOG_WINDOW, &id, "it is the newest, but its value is not kept");
+    } else if keeps_before || !is_newest && change.value.is_some() && !is_dropped {
+        findings.add(LOG_WINDOW, &id, "it has a value that is not to be kept");
+    }
+    Ok(())
+}

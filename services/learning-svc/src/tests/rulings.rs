@@ -1,0 +1,459 @@
+//! Decisions about domains: the newest effective ruling is in force, whatever arrived when.
+
+use emend_base::Entropy;
+use emend_core::{
+    AcceptOrder, CandidateId, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles, Status,
+    correction::Form, kinds::HUMAN, resource::ruling_of,
+};
+use emend_proto::common::v1::{Outcome, OutcomeState};
+
+use crate::{
+    app::App,
+    contests::{
+        review::Verdict,
+        store::{CandidateFilter, CandidateRecord},
+    },
+    ingest::apply::{FeedbackChange, IngestEvent},
+    log::revert::Revert,
+    resources::write::{Delete, Put},
+    tests::{
+        on_both_databases,
+        policies::set as set_policy,
+        votes::state,
+        world::{World, approval, assert_sound, head, namespace, one, operator, rejection, review},
+    },
+};
+
+on_both_databases!(
+    the_newest_decision_is_in_force_and_a_retraction_brings_back_the_one_before,
+    approving_an_older_ruling_leaves_the_newer_one_in_force_and_says_so,
+    a_reporter_cannot_take_back_what_a_reviewer_approved,
+    a_correction_just_after_an_operators_write_wins,
+    reverting_what_brought_a_ruling_into_force_takes_it_back,
+    reverting_another_revision_rules_anew,
+    what_waited_while_frozen_is_decided_once_released,
+    a_redelivered_ruling_is_one_ruling,
+    every_order_of_arrival_gives_equal_resources_and_rulings,
+);
+
+const REVIEWER: &str = "reporter,reviewer";
+const REPORTER: &str = "reporter";
+
+fn roles(names: &str) -> Roles {
+    Roles::parse(names.split(',')).unwrap()
+}
+
+fn form_of(what: &str) -> Form {
+    match what {
+        "block" => Form::DomainBlock,
+        "clear" => Form::DomainClearOverride,
+        what if what.starts_with("unblock") => Form::DomainUnblock,
+        _ => Form::DomainSetTrust,
+    }
+}
+
+/// A decision in one what, by a sender with these roles.
+fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
+    let level = DomainRule::parse(what).unwrap().level;
+    let correction = emend_core::Correction::parse_domain(form_of(what), pattern, level).unwrap();
+    let mut event = world.phrase("ann", "replaced below", "x");
+    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        unreachable!("it was recorded")
+    };
+    recorded.effects = correction.effects(&namespace(), None);
+    recorded.sender = roles(sender);
+    event
+}
+
+fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
+    let mut event = world.retraction(of);
+    let FeedbackChange::Retracted { sender, .. } = &mut event.what else {
+        unreachable!("it was retracted")
+    };
+    *sender = roles(by);
+    event
+}
+
+fn key(pattern: &str) -> ResourceKey {
+    ResourceKey::parse("fund-admin", Some(Kind::DomainRule), pattern, HUMAN, "").unwrap()
+}
+
+fn value(pattern: &str, what: &str) -> ResourceValue {
+    ResourceValue::new(pattern, Learned::of(Kind::DomainRule, what.to_owned()).unwrap())
+}
+
+fn put(pattern: &str, what: &str) -> Put {
+    Put {
+        key: key(pattern),
+        value: value(pattern, what),
+        etag: None,
+        reason: None,
+        actor: operator(),
+    }
+}
+
+/// What is in force, as one what.
+async fn in_force(app: &App, pattern: &str) -> Option<String> {
+    let contest = key(pattern).contest_id();
+    let contents = app.store.contents().await.unwrap();
+    let found = contents.resources.iter().find(|(of, ..)| *of == contest);
+    found.map(|(_, _, value)| {
+        emend_wire::value::decode(value)
+            .unwrap()
+            .learned
+            .maps_to()
+            .to_owned()
+    })
+}
+
+fn ruling(of: &IngestEvent) -> CandidateId {
+    let FeedbackChange::Recorded(recorded) = &of.what else {
+        unreachable!("it was recorded")
+    };
+    ruling_of(recorded.effects[0].key.contest_id(), of.feedback)
+}
+
+async fn record(app: &App, of: &IngestEvent) -> CandidateRecord {
+    app.candidate(&namespace(), ruling(of)).await.unwrap()
+}
+
+/// The rulings on a pattern.
+async fn rulings(app: &App, pattern: &str) -> Vec<CandidateRecord> {
+    let filter = CandidateFilter {
+        namespace: namespace(),
+        kinds: vec![Kind::DomainRule],
+        statuses: Vec::new(),
+        keys: vec![Key::parse(Kind::DomainRule.rules().key, pattern).unwrap()],
+    };
+    app.list_candidates(&filter, None, 500).await.unwrap().0
+}
+
+fn said(outcome: &Outcome) -> (OutcomeState, &str) {
+    (state(outcome), outcome.reason.as_str())
+}
+
+async fn the_newest_decision_is_in_force_and_a_retraction_brings_back_the_one_before(world: &World) {
+    let app = world.instance().await;
+    let older = decision(world, "Example.ORG.", "academic", REVIEWER);
+    let newer = decision(world, "example.org", "block", REVIEWER);
+    let blocked = one(&app, &newer).await;
+    assert_eq!(
+        (said(&blocked), blocked.revision),
+        ((OutcomeState::Applied, ""), 1)
+    );
+    let late = one(&app, &older).await;
+    assert_eq!(said(&late), (OutcomeState::NoEffect, "NEWER_RULING"));
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));
+    let taken_back = one(&app, &retraction(world, &newer, REVIEWER)).await;
+    assert_eq!(
+        (state(&taken_back), taken_back.revision),
+        (OutcomeState::Withdrawn, 2)
+    );
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("academic"));
+    let cleared = one(&app, &decision(world, "example.org", "clear", REVIEWER)).await;
+    assert_eq!(state(&cleared), OutcomeState::Applied);
+    assert_eq!(in_force(&app, "example.org").await, None);
+    assert_sound(&app).await;
+}
+
+async fn approving_an_older_ruling_leaves_the_newer_one_in_force_and_says_so(world: &World) {
+    let app = world.instance().await;
+    let older = decision(world, "example.org", "block", REPORTER);
+    let waits = one(&app, &older).await;
+    assert_eq!(said(&waits), (OutcomeState::AwaitingReview, "NOT_ENTITLED"));
+    one(&app, &decision(world, "example.org", "academic", REVIEWER)).await;
+    let reviewed = review(&app, ruling(&older), None, approval()).await.unwrap();
+    let candidate = &reviewed.candidate.candidate;
+    assert_eq!(
+        (
+            candidate.status,
+            candidate.reason.map(emend_core::Reason::name),
+            reviewed.revision.0
+        ),
+        (Status::Superseded, Some("NEWER_RULING"), 0)
+    );
+    assert!(candidate.is_effective());
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("academic"));
+    let again = review(&app, ruling(&older), None, approval()).await.unwrap_err();
+    assert_eq!(again.reason(), "ALREADY_APPLIED");
+    assert_sound(&app).await;
+}
+
+async fn a_reporter_cannot_take_back_what_a_reviewer_approved(world: &World) {
+    let app = world.instance().await;
+    let approved = decision(world, "example.org", "block", REPORTER);
+    one(&app, &approved).await;
+    review(&app, ruling(&approved), None, approval()).await.unwrap();
+    let refused = one(&app, &retraction(world, &approved, REPORTER)).await;
+    assert_eq!(said(&refused), (OutcomeState::NoEffect, "NOT_ENTITLED"));
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));
+    // What waits it may take back, before and after it arrives.
+    let waits = decision(world, "example.org", "low", REPORTER);
+    one(&app, &retraction(world, &waits, REPORTER)).await;
+    one(&app, &waits).await;
+    assert_eq!(record(&app, &waits).await.candidate.status, Status::Withdrawn);
+    // A mark of somebody not entitled does not take back what an entitled sender decided.
+    let decided = decision(world, "example.org", "primary", REVIEWER);
+    one(&app, &retraction(world, &decided, REPORTER)).await;
+    one(&app, &decided).await;
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("primary"));
+    assert_sound(&app).await;
+}
+
+async fn a_correction_just_after_an_operators_write_wins(world: &World) {
+    let app = world.instance().await;
+    app.put(&put("example.org", "block")).await.unwrap();
+    let written = rulings(&app, "example.org").await.remove(0);
+    let order = written.candidate.ruling.unwrap().accept_order;
+    let mut after = decision(world, "example.org", "low", REVIEWER);
+    after.accept_order = AcceptOrder(order.0 + 1_000);
+    one(&app, &after).await;
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("low"));
+    let mut before = decision(world, "example.org", "academic", REVIEWER);
+    before.accept_order = AcceptOrder(order.0 - 1_000);
+    one(&app, &before).await;
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("low"));
+    assert_sound(&app).await;
+}
+
+fn reverting(revision: i64) -> Revert {
+    Revert {
+        namespace: namespace(),
+        revision: emend_core::Revision(revision),
+        reason: "wrong".to_owned(),
+        actor: operator(),
+    }
+}
+
+async fn revert(app: &App, revision: i64) {
+    let open = emend_serve::auth::Access::open();
+    app.revert(&reverting(revision), &open).await.unwrap();
+}
+
+async fn reverting_what_brought_a_ruling_into_force_takes_it_back(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = ["low", "academic", "block"]
+        .map(|what| decision(world, "example.org", what, REVIEWER))
+        .into();
+    for place in [0, 2, 1] {
+        one(&app, &events[place]).await;
+    }
+    assert_eq!(head(&app).await, 2);
+    revert(&app, 2).await;
+    // What was decided before the block applies, though it arrived after it.
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("academic"));
+    let taken_back = record(&app, &events[2]).await.candidate;
+    assert_eq!(
+        (taken_back.status, taken_back.reason.map(emend_core::Reason::name)),
+        (Status::Withdrawn, Some("REVERTED"))
+    );
+    assert_sound(&app).await;
+}
+
+async fn reverting_another_revision_rules_anew(world: &World) {
+    let app = world.instance().await;
+    app.put(&put("example.org", "low")).await.unwrap();
+    let deleted = Delete {
+        key: key("example.org"),
+        etag: None,
+        reason: None,
+        actor: operator(),
+    };
+    app.delete(&deleted).await.unwrap();
+    assert_eq!(in_force(&app, "example.org").await, None);
+    let block = decision(world, "example.org", "block", REVIEWER);
+    one(&app, &block).await;
+    assert_eq!(
+        in_force(&app, "example.org").await,
+        None,
+        "it was said before the deletion"
+    );
+    revert(&app, 2).await;
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("low"));
+    revert(&app, 3).await;
+    assert_eq!(in_force(&app, "example.org").await, None);
+    assert_sound(&app).await;
+}
+
+async fn what_waited_while_frozen_is_decided_once_released(world: &World) {
+    let app = world.instance().await;
+    set_policy(&app, Kind::DomainRule, |policy| policy.frozen = true).await;
+    let waits = one(&app, &decision(world, "example.org", "block", REVIEWER)).await;
+    assert_eq!(said(&waits), (OutcomeState::Pending, "FROZEN"));
+    app.put(&put("other.example", "low")).await.unwrap();
+    assert_eq!(
+        in_force(&app, "other.example").await.as_deref(),
+        Some("low"),
+        "a person may"
+    );
+    set_policy(&app, Kind::DomainRule, |policy| policy.frozen = false).await;
+    while app.reevaluate_once(None).await.unwrap().evaluated > 0 {}
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));
+    assert_sound(&app).await;
+}
+
+async fn a_redelivered_ruling_is_one_ruling(world: &World) {
+    let app = world.instance().await;
+    let event = decision(world, "example.org", "block", REVIEWER);
+    let first = one(&app, &event).await;
+    assert_eq!(one(&app, &event).await, first);
+    assert_eq!(
+        (rulings(&app, "example.org").await.len(), head(&app).await),
+        (1, 1)
+    );
+}
+
+/// One thing that happens to a pattern, in the order of accept orders.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// A correction: what it decides, by whom, and who takes it back, if anybody.
+    Said(&'static str, &'static str, Option<&'static str>),
+    /// An operator sets this.
+    Put(&'static str),
+    /// An operator deletes what is in force, if anything is; else nothing happens.
+    Delete,
+}
+
+/// What a reviewer does in the end with the correction of this number, if it waits.
+#[derive(Debug, Clone, Copy)]
+enum Verdicts {
+    Approve(usize),
+    Reject(usize),
+}
+
+/// Draws a random story.
+fn story(draw: &mut impl FnMut(u32) -> usize) -> (Vec<Step>, Vec<Verdicts>) {
+    const WORDS: [&str; 6] = ["block", "unblock", "unblock:low", "academic", "primary", "clear"];
+    const SENDERS: [&str; 3] = [REPORTER, REVIEWER, "operator"];
+    let steps = (0..3 + draw(5)).map(|_| match draw(6) {
+        0 => Step::Put(["block", "low"][draw(2)]),
+        1 => Step::Delete,
+        _ => {
+            let by = [None, None, Some(REPORTER), Some(REVIEWER)][draw(4)];
+            Step::Said(WORDS[draw(6)], SENDERS[draw(3)], by)
+        }
+    });
+    let steps: Vec<_> = steps.collect();
+    let verdicts = (0..draw(3)).map(|_| match draw(2) {
+        0 => Verdicts::Approve(draw(8)),
+        _ => Verdicts::Reject(draw(8)),
+    });
+    (steps, verdicts.collect())
+}
+
+/// Tells a story: each correction and each retraction arrives after `delay` further steps. Operators' writes happen in their
+/// place; before each, whatever was said before it has an older accept order, and after it a newer one.
+async fn tell(
+    world: &World,
+    app: &App,
+    pattern: &str,
+    (steps, verdicts): &(Vec<Step>, Vec<Verdicts>),
+    mut delay: impl FnMut() -> usize,
+) -> (Option<String>, Vec<(String, Status, bool, bool)>) {
+    let mut waiting: Vec<(usize, IngestEvent)> = Vec::new();
+    let mut said: Vec<Option<IngestEvent>> = Vec::new();
+    let mut newest = 1;
+    for (place, step) in steps.iter().enumerate() {
+        match step {
+            Step::Said(what, sender, by) => {
+                let mut event = decision(world, pattern, what, sender);
+                newest += 1;
+                event.accept_order = AcceptOrder(newest);
+                if let Some(by) = by {
+                    let mut taken_back = retraction(world, &event, by);
+                    taken_back.accept_order = event.accept_order;
+                    waiting.push((place + delay(), taken_back));
+                }
+                waiting.push((place + delay(), event.clone()));
+                said.push(Some(event));
+            }
+            Step::Put(what) => {
+                app.put(&put(pattern, what)).await.unwrap();
+                newest = newest_order(app, pattern).await;
+                said.push(None);
+            }
+            // To delete is to rule that nothing applies; what is deleted differs with what arrived, so something is set first.
+            Step::Delete => {
+                app.put(&put(pattern, "primary")).await.unwrap();
+                let delete = Delete {
+                    key: key(pattern),
+                    etag: None,
+                    reason: None,
+                    actor: operator(),
+                };
+                app.delete(&delete).await.unwrap();
+                newest = newest_order(app, pattern).await;
+                said.push(None);
+            }
+        }
+        let (now, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(at, _)| *at <= place);
+        waiting = later;
+        for (_, event) in now {
+            one(app, &event).await;
+        }
+    }
+    for (_, event) in waiting {
+        one(app, &event).await;
+    }
+    for verdict in verdicts {
+        let (number, verdict): (_, Verdict) = match verdict {
+            Verdicts::Approve(number) => (number, approval()),
+            Verdicts::Reject(number) => (number, rejection()),
+        };
+        if let Some(Some(event)) = said.get(*number) {
+            // Refused where it is in force or decided already, in every order alike.
+            let _ = review(app, ruling(event), None, verdict).await;
+        }
+    }
+    let mut figures = Vec::new();
+    for record in rulings(app, pattern).await {
+        let kept = record.candidate.ruling.clone().unwrap();
+        figures.push((
+            kept.accept_order,
+            (
+                record.candidate.value.learned.maps_to().to_owned(),
+                record.candidate.status,
+                record.candidate.is_effective(),
+                kept.approved,
+            ),
+        ));
+    }
+    figures.sort_by_key(|(order, _)| *order);
+    let figures = figures.into_iter().map(|(_, figures)| figures).collect();
+    (in_force(app, pattern).await, figures)
+}
+
+/// The accept order of the newest ruling on a pattern, which an operator has just written.
+async fn newest_order(app: &App, pattern: &str) -> i64 {
+    let all = rulings(app, pattern).await;
+    let orders = all.iter().filter_map(|record| record.candidate.ruling.as_ref());
+    orders.map(|ruling| ruling.accept_order.0).max().unwrap()
+}
+
+async fn every_order_of_arrival_gives_equal_resources_and_rulings(world: &World) {
+    let app = world.instance().await;
+    let seed = std::env::var("EMEND_TEST_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let seed: u64 = seed.unwrap_or_else(|| Entropy::system().uuid_v4().as_u64_pair().0);
+    let dice = Entropy::seeded(seed);
+    let mut draw = |sides: u32| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 <= fraction < 1"
+        )]
+        let drawn = (dice.fraction() * f64::from(sides)) as usize;
+        drawn
+    };
+    for number in 0..12 {
+        let story = story(&mut draw);
+        let at_once = tell(world, &app, &format!("a{number}.example"), &story, || 0).await;
+        for variant in 0..2 {
+            let pattern = format!("b{number}-{variant}.example");
+            let late = tell(world, &app, &pattern, &story, || draw(4)).await;
+            assert_eq!(at_once, late, "EMEND_TEST_SEED={seed}, story {number}: {story:?}");
+        }
+    }
+    assert_sound(&app).await;
+}

@@ -1,0 +1,431 @@
+//! Few-shot sets: the newest live ratings of a target, whatever arrives when.
+
+use emend_base::Error;
+use emend_core::{
+    Correction, FewShotSet, Kind, Learned, Namespace, Policy, ResourceKey, ResourceValue,
+    outputs::RatingFields,
+};
+use emend_proto::common::v1::{self as pb, Outcome};
+use emend_serve::auth::Access;
+use emend_store::audit::{Findings, IgnoreProgress};
+use futures::TryStreamExt as _;
+
+use crate::{
+    app::App,
+    audit::Audit,
+    ingest::apply::{ErasedVoter, FeedbackChange, IngestEvent},
+    log::{
+        revert::Revert,
+        store::{ChangeRecord, RevisionFilter},
+    },
+    policies::{store::PolicyKey, update::PolicyUpdate},
+    resources::write::{Delete, Put},
+    tests::{
+        on_both_databases,
+        world::{World, apply, namespace, one, operator},
+    },
+};
+
+on_both_databases!(
+    the_newest_five_good_and_three_bad_are_shown_and_what_changes_nothing_is_not_published,
+    a_newer_rating_of_the_same_output_replaces_the_earlier_one,
+    a_retraction_or_redaction_that_overtakes_its_rating_is_honoured,
+    a_redaction_takes_the_example_away_and_leaves_nothing_of_its_texts,
+    any_order_of_arrival_gives_the_same_set,
+    the_log_keeps_the_newest_set_and_the_checksums_of_earlier_ones,
+    what_was_missed_while_frozen_is_shown_when_released,
+    a_changed_policy_is_applied_to_every_set,
+    nobody_sets_deletes_or_reverts_a_set,
+    a_rating_is_recorded_once,
+);
+
+/// A rating by a reporter of one output.
+fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
+    let mut event = world.phrase(reporter, "a", "b");
+    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        unreachable!("it was recorded")
+    };
+    let issues = ["vague".to_owned()];
+    let text = format!("text of {}", event.feedback);
+    let correction = Correction::parse_rating(RatingFields {
+        target: "SUMMARIZE_DAILY",
+        value,
+        target_id: output,
+        input_text: &text,
+        output_text: output,
+        issues: &issues,
+        corrected_text: "better",
+        ..RatingFields::default()
+    });
+    recorded.effects = correction.unwrap().effects(&namespace(), None);
+    event
+}
+
+fn key() -> ResourceKey {
+    ResourceKey::parse("fund-admin", Some(Kind::FewShotSet), "SUMMARIZE_DAILY", "", "").unwrap()
+}
+
+async fn set(app: &App) -> FewShotSet {
+    let contents = app.store.contents().await.unwrap();
+    let resource = contents
+        .resources
+        .iter()
+        .find(|(contest, ..)| *contest == key().contest_id());
+    match resource.map(|(_, _, value)| emend_wire::value::decode(value).unwrap().learned) {
+        Some(Learned::FewShotSet(set)) => set,
+        Some(other) => panic!("{other:?}"),
+        None => FewShotSet::default(),
+    }
+}
+
+/// The outputs that are shown.
+async fn shown(app: &App) -> (Vec<String>, Vec<String>) {
+    let set = set(app).await;
+    let outputs = |examples: Vec<emend_core::Example>| examples.into_iter().map(|of| of.output).collect();
+    (outputs(set.good), outputs(set.bad))
+}
+
+fn told(outcome: &Outcome) -> (pb::OutcomeState, &str) {
+    (outcome.state(), outcome.reason.as_str())
+}
+
+async fn head(app: &App) -> i64 {
+    app.store.contents().await.unwrap().head.0
+}
+
+/// What an audit finds.
+async fn findings(world: &World) -> String {
+    let mut audit = Audit::open(&world.url).await.unwrap();
+    let mut findings = Findings::default();
+    audit.check(&mut findings, &mut IgnoreProgress).await.unwrap();
+    let mut entries = audit.entries();
+    while let Some(entry) = entries.try_next().await.unwrap() {
+        entry.check(&mut findings);
+    }
+    format!("{:?}", findings.kept())
+}
+
+async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
+    let update = PolicyUpdate {
+        key: PolicyKey {
+            namespace: namespace(),
+            kind: Kind::FewShotSet,
+        },
+        etag: None,
+        actor: operator(),
+        reason: None,
+        change: Box::new(change),
+    };
+    app.update_policy(&update).await.unwrap();
+    let mut after = None;
+    loop {
+        let step = app.reevaluate_once(after).await.unwrap();
+        assert_eq!(step.failed, 0);
+        after = step.last;
+        if after.is_none() {
+            break;
+        }
+    }
+}
+
+use pb::OutcomeState::{Applied, NoEffect, Pending, Withdrawn};
+
+async fn the_newest_five_good_and_three_bad_are_shown_and_what_changes_nothing_is_not_published(
+    world: &World,
+) {
+    let app = world.instance().await;
+    let late = rating(world, "late", "late", "GOOD");
+    for number in 1..=6 {
+        for value in ["GOOD", "BAD"] {
+            let event = rating(world, "ann", &format!("{value} {number}"), value);
+            let outcome = one(&app, &event).await;
+            assert_eq!(told(&outcome), (Applied, ""));
+            assert_eq!(
+                (outcome.kind, outcome.candidate_id.as_str()),
+                (Kind::FewShotSet.number(), "")
+            );
+            assert_eq!(outcome.revision, head(&app).await);
+        }
+    }
+    let (good, bad) = shown(&app).await;
+    assert_eq!(good, ["GOOD 6", "GOOD 5", "GOOD 4", "GOOD 3", "GOOD 2"]);
+    assert_eq!(bad, ["BAD 6", "BAD 5", "BAD 4"]);
+    let set = set(&app).await;
+    assert!(set.good.iter().all(|example| example.corrected.is_empty()));
+    assert!(
+        set.bad
+            .iter()
+            .all(|example| example.corrected == "better" && example.issues == ["vague"])
+    );
+    let before = head(&app).await;
+    assert_eq!(
+        told(&one(&app, &rating(world, "ann", "neutral", "NEUTRAL")).await),
+        (NoEffect, "NEUTRAL")
+    );
+    assert_eq!(told(&one(&app, &late).await), (NoEffect, "NOT_IN_WINDOW"));
+    assert_eq!(
+        told(&one(&app, &world.retraction(&late)).await),
+        (NoEffect, "RETRACTED")
+    );
+    assert_eq!(head(&app).await, before);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_newer_rating_of_the_same_output_replaces_the_earlier_one(world: &World) {
+    let app = world.instance().await;
+    let older = rating(world, "ann", "x", "NEUTRAL");
+    let (good, bad, other) = (
+        rating(world, "ann", "x", "GOOD"),
+        rating(world, "ann", "x", "BAD"),
+        rating(world, "bob", "x", "GOOD"),
+    );
+    apply(&app, &[good.clone(), other.clone(), bad.clone()]).await;
+    assert_eq!(shown(&app).await, (vec!["x".into()], vec!["x".into()]));
+    assert_eq!(told(&one(&app, &older).await), (NoEffect, "NEUTRAL"));
+    let back = one(&app, &world.retraction(&bad)).await;
+    assert_eq!(told(&back), (Withdrawn, "RETRACTED"));
+    assert_eq!(shown(&app).await, (vec!["x".into(), "x".into()], vec![]));
+    assert_eq!(
+        told(&one(&app, &world.retraction(&good)).await),
+        (Withdrawn, "RETRACTED")
+    );
+    assert_eq!(
+        shown(&app).await,
+        (vec!["x".into()], vec![]),
+        "a neutral one is live and never shown"
+    );
+    assert_eq!(
+        told(&one(&app, &world.retraction(&other)).await),
+        (Withdrawn, "RETRACTED")
+    );
+    assert_eq!(set(&app).await, FewShotSet::default());
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_retraction_or_redaction_that_overtakes_its_rating_is_honoured(world: &World) {
+    let app = world.instance().await;
+    let (one_of_them, other, nameless) = (
+        rating(world, "a", "1", "GOOD"),
+        rating(world, "b", "2", "GOOD"),
+        rating(world, "c", "3", "GOOD"),
+    );
+    apply(&app, &[world.retraction(&one_of_them), world.redaction(&other)]).await;
+    assert_eq!(told(&one(&app, &one_of_them).await), (NoEffect, "RETRACTED"));
+    assert_eq!(told(&one(&app, &other).await), (NoEffect, "REDACTED"));
+    // Its texts were erased before it was sent.
+    let mut stripped = nameless.clone();
+    if let FeedbackChange::Recorded(recorded) = &mut stripped.what {
+        recorded.erased = Some(ErasedVoter {
+            key: emend_core::contest::VoterKey(nameless.feedback.0),
+            identified: true,
+            own: false,
+        });
+        recorded.effects[0].rating.as_mut().unwrap().texts = emend_core::RatedTexts::default();
+    }
+    assert_eq!(told(&one(&app, &stripped).await), (NoEffect, "REDACTED"));
+    assert_eq!(
+        told(&one(&app, &world.redaction(&nameless)).await),
+        (NoEffect, "REDACTED")
+    );
+    assert_eq!(head(&app).await, 0);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_redaction_takes_the_example_away_and_leaves_nothing_of_its_texts(world: &World) {
+    let app = world.instance().await;
+    let (kept, redacted) = (
+        rating(world, "ann", "kept", "BAD"),
+        rating(world, "bob", "gone", "BAD"),
+    );
+    apply(&app, &[redacted.clone(), kept.clone()]).await;
+    let outcome = one(&app, &world.redaction(&redacted)).await;
+    assert_eq!(told(&outcome), (Withdrawn, "REDACTED"));
+    assert_eq!((shown(&app).await.1, outcome.revision), (vec!["kept".into()], 3));
+    let last = one(&app, &world.redaction(&kept)).await;
+    assert_eq!((told(&last), last.revision), ((Withdrawn, "REDACTED"), 4));
+    assert_eq!(set(&app).await, FewShotSet::default());
+    for change in changes(&app).await {
+        assert_eq!((change.before, change.after), (None, None));
+    }
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn any_order_of_arrival_gives_the_same_set(world: &World) {
+    let app = world.instance().await;
+    let ratings = [
+        rating(world, "ann", "x", "GOOD"),
+        rating(world, "ann", "x", "BAD"),
+        rating(world, "bob", "x", "GOOD"),
+        rating(world, "bob", "y", "GOOD"),
+    ];
+    let (retraction, redaction) = (world.retraction(&ratings[1]), world.redaction(&ratings[3]));
+    let events: Vec<IngestEvent> = ratings.into_iter().chain([retraction, redaction]).collect();
+    let mut expected = None;
+    // Each order in a namespace of its own, in groups of one to three events.
+    for order in 0..24 {
+        let name = Namespace::parse(&format!("order-{order}")).unwrap();
+        let mut arriving = events.clone();
+        arriving.rotate_left(order % 6);
+        arriving.swap(order % 5, 5 - order / 6);
+        for event in &mut arriving {
+            event.namespace = name.clone();
+            event.id = emend_core::EventId(uuid::Uuid::new_v5(&event.id.0, name.as_str().as_bytes()));
+            event.feedback =
+                emend_core::FeedbackId(uuid::Uuid::new_v5(&event.feedback.0, name.as_str().as_bytes()));
+            if let FeedbackChange::Recorded(recorded) = &mut event.what {
+                recorded.effects[0].key.namespace = name.clone();
+            }
+        }
+        for group in arriving.chunks(1 + order % 3) {
+            apply(&app, group).await;
+        }
+        let contents = app.store.contents().await.unwrap();
+        let key = ResourceKey {
+            namespace: name,
+            ..key()
+        };
+        let found = contents
+            .resources
+            .iter()
+            .find(|(contest, ..)| *contest == key.contest_id());
+        let Learned::FewShotSet(set) = emend_wire::value::decode(&found.unwrap().2).unwrap().learned else {
+            panic!("another kind")
+        };
+        let outputs: Vec<_> = set
+            .examples()
+            .map(|example| (example.input.clone(), example.output.clone()))
+            .collect();
+        assert_eq!((set.good.len(), set.bad.len()), (2, 0), "order {order}");
+        assert_eq!(expected.get_or_insert(outputs.clone()), &outputs, "order {order}");
+    }
+    assert_eq!(findings(world).await, "[]");
+}
+
+/// Every change of the set, newest first.
+async fn changes(app: &App) -> Vec<ChangeRecord> {
+    let filter = RevisionFilter {
+        namespace: namespace(),
+        kind: Some(Kind::FewShotSet),
+        keys: Vec::new(),
+        operation: None,
+    };
+    let (revisions, _) = app.store.list_revisions(&filter, None, 500).await.unwrap();
+    revisions
+        .into_iter()
+        .flat_map(|revision| revision.changes)
+        .collect()
+}
+
+async fn the_log_keeps_the_newest_set_and_the_checksums_of_earlier_ones(world: &World) {
+    let app = world.instance().await;
+    let group: Vec<IngestEvent> = (0..5)
+        .map(|number| rating(world, "ann", &format!("{number}"), "GOOD"))
+        .collect();
+    apply(&app, &group).await;
+    one(&app, &rating(world, "bob", "0", "BAD")).await;
+    let changes = changes(&app).await;
+    assert_eq!(changes.len(), 6);
+    let newest = changes[0].after.clone().map(|value| value.learned);
+    assert_eq!(newest, Some(Learned::FewShotSet(set(&app).await)));
+    for (index, change) in changes.iter().enumerate() {
+        assert!(change.before.is_none() && change.checksum != 0);
+        assert_eq!(
+            (change.is_dropped, change.after.is_none()),
+            (index > 0, index > 0),
+            "{index}"
+        );
+    }
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn what_was_missed_while_frozen_is_shown_when_released(world: &World) {
+    let app = world.instance().await;
+    let first = rating(world, "ann", "1", "GOOD");
+    apply(&app, &[first.clone(), rating(world, "ann", "2", "GOOD")]).await;
+    change_policy(&app, |policy| policy.frozen = true).await;
+    let outcome = one(&app, &rating(world, "ann", "3", "GOOD")).await;
+    assert_eq!(told(&outcome), (Pending, "FROZEN"));
+    assert_eq!(shown(&app).await.0, ["2", "1"]);
+    assert_eq!(
+        told(&one(&app, &world.redaction(&first)).await),
+        (Withdrawn, "REDACTED")
+    );
+    assert_eq!(shown(&app).await.0, ["2"]);
+    assert_eq!(findings(world).await, "[]");
+    change_policy(&app, |policy| policy.frozen = false).await;
+    assert_eq!(shown(&app).await.0, ["3", "2"]);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_changed_policy_is_applied_to_every_set(world: &World) {
+    let app = world.instance().await;
+    let ratings: Vec<_> = (0..7)
+        .map(|number| rating(world, "ann", &number.to_string(), "GOOD"))
+        .collect();
+    apply(&app, &ratings).await;
+    change_policy(&app, |policy| {
+        policy.window.good = 7;
+        policy.window.language = emend_core::Language::Ja;
+    })
+    .await;
+    let shown = set(&app).await;
+    assert_eq!((shown.good.len(), shown.language), (7, emend_core::Language::Ja));
+    change_policy(&app, |policy| policy.window.good = 0).await;
+    assert_eq!(set(&app).await, FewShotSet::default());
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn nobody_sets_deletes_or_reverts_a_set(world: &World) {
+    let app = world.instance().await;
+    one(&app, &rating(world, "ann", "1", "GOOD")).await;
+    let is_refused = |error: Error| {
+        let Error::FailedPrecondition { reason, message, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(reason, "WINDOW");
+        assert!(message.contains("retract or redact a rating"), "{message}");
+    };
+    let put = Put {
+        key: key(),
+        value: ResourceValue::new("SUMMARIZE_DAILY", Learned::FewShotSet(FewShotSet::default())),
+        etag: None,
+        reason: None,
+        actor: operator(),
+    };
+    is_refused(app.put(&put).await.unwrap_err());
+    let delete = Delete {
+        key: key(),
+        etag: None,
+        reason: None,
+        actor: operator(),
+    };
+    is_refused(app.delete(&delete).await.unwrap_err());
+    let revert = Revert {
+        namespace: namespace(),
+        revision: emend_core::Revision(1),
+        reason: "no".into(),
+        actor: operator(),
+    };
+    is_refused(app.revert(&revert, &Access::open()).await.unwrap_err());
+    assert_eq!(head(&app).await, 1);
+}
+
+async fn a_rating_is_recorded_once(world: &World) {
+    let app = world.instance().await;
+    let first = rating(world, "ann", "1", "GOOD");
+    let outcome = one(&app, &first).await;
+    assert_eq!(
+        one(&app, &first).await,
+        outcome,
+        "a redelivery gets the same answer"
+    );
+    let again = IngestEvent {
+        id: world.retraction(&first).id,
+        ..first.clone()
+    };
+    let refused = app.ingest(&[again]).await.remove(0).unwrap_err();
+    assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
+    one(&app, &world.retraction(&first)).await;
+    let twice = one(&app, &world.retraction(&first)).await;
+    assert_eq!((told(&twice), head(&app).await), ((NoEffect, "RETRACTED"), 2));
+}
