@@ -3,12 +3,14 @@
 
 use emend_core::{
     Correction, DomainDecision, DomainRule, Example, FeedbackId, FewShotSet, Invalid, Kind, Language,
-    Learned, RatedTexts, Rating, RatingClass, Relation, ResourceValue, Synonym, TrustLevel, Violations,
+    Learned, Rating, RatingClass, Relation, ResourceValue, Synonym, TrustLevel, Violations,
     correction::{Assertion, Form},
     kinds::parse_choice,
     outputs::RatingFields,
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
+
+use crate::render;
 
 /// The kind that a value is of.
 pub(crate) fn kind_of(value: &Value) -> Kind {
@@ -210,24 +212,13 @@ fn rating(message: &pb::Rating) -> Result<Correction, Violations> {
 }
 
 fn rating_message(rating: &Rating) -> pb::Rating {
-    let RatedTexts {
-        input,
-        output,
-        issues,
-        corrected,
-        judgement,
-    } = rating.texts.clone();
     pb::Rating {
         target: rating.target.clone(),
         value: rating.value.clone(),
         target_id: rating.target_id.clone(),
-        input_text: input,
-        output_text: output,
         prompt_version: rating.prompt_version.clone(),
-        issues,
-        corrected_text: corrected,
-        correct_judgement: judgement,
         counts_as: rating.class.number(),
+        ..render::rated_texts(Some(rating))
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
-    Correction, FieldViolation, Invalid, Kind, Learned, Reporter, ResourceKey, ResourceValue, RiskLevel,
-    Scope, Violations, correction::Form, violation::bounded_prose,
+    Correction, FieldViolation, Invalid, Kind, Learned, RatedTexts, Reporter, ResourceKey, ResourceValue,
+    RiskLevel, Scope, Violations, correction::Form, violation::bounded_prose,
 };
 use emend_proto::common::v1::{self as pb, resource_value};
 use jiff::{SignedDuration, Timestamp};
@@ -159,6 +159,17 @@ fn learned(
         }
     }
     Some(learned)
+}
+
+/// What a stored rating says.
+pub fn rated_texts(rating: pb::Rating) -> RatedTexts {
+    RatedTexts {
+        input: rating.input_text,
+        output: rating.output_text,
+        issues: rating.issues,
+        corrected: rating.corrected_text,
+        judgement: rating.correct_judgement,
+    }
 }
 
 /// Maximum length of a reason in characters.

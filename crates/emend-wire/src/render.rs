@@ -1,8 +1,8 @@
 //! Domain values → messages.
 
 use emend_core::{
-    Correction, Kind, Outcome, OutcomeState, Reporter, ResourceKey, ResourceValue, RiskLevel, Scope,
-    decide::Cause,
+    Correction, Kind, Outcome, OutcomeState, RatedTexts, Rating, Reporter, ResourceKey, ResourceValue,
+    RiskLevel, Scope, decide::Cause,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
@@ -50,6 +50,36 @@ pub fn reporter(reporter: &Reporter) -> pb::Reporter {
 pub fn correction(correction: &Correction) -> pb::Correction {
     pb::Correction {
         correction: Some(kinds::form(correction)),
+    }
+}
+
+/// What a rating says, and nothing else of it; empty if there is none.
+pub fn rated_texts(rating: Option<&Rating>) -> pb::Rating {
+    let RatedTexts {
+        input,
+        output,
+        issues,
+        corrected,
+        judgement,
+    } = rating.map(|rating| rating.texts.clone()).unwrap_or_default();
+    pb::Rating {
+        input_text: input,
+        output_text: output,
+        issues,
+        corrected_text: corrected,
+        correct_judgement: judgement,
+        ..pb::Rating::default()
+    }
+}
+
+/// Erases what can be erased of a correction: the texts of a rating.
+pub fn erase_texts(correction: &mut pb::Correction) {
+    if let Some(pb::correction::Correction::Rating(rating)) = &mut correction.correction {
+        rating.input_text.clear();
+        rating.output_text.clear();
+        rating.issues.clear();
+        rating.corrected_text.clear();
+        rating.correct_judgement.clear();
     }
 }
 

@@ -54,7 +54,7 @@ CREATE TABLE feedback (
     kind         BIGINT NOT NULL,
     -- emend.common.v1.Scope.
     scope        BIGINT NOT NULL,
-    -- An encoded emend.common.v1.Correction.
+    -- An encoded emend.common.v1.Correction; of a rating, without its texts, which can be erased.
     correction   BYTEA  NOT NULL,
     traceparent  TEXT   NOT NULL,
     received_at  BIGINT NOT NULL
@@ -83,6 +83,8 @@ CREATE TABLE feedback_personal (
     -- A JSON object of texts.
     context        TEXT   NOT NULL,
     retract_reason TEXT   NOT NULL,
+    -- What a rating says, an encoded emend.common.v1.Rating of its texts alone; empty where there is none.
+    rated          BYTEA  NOT NULL,
     -- Once it is redacted: the pseudonym under which its vote counts, and whether its reporter was known by an id.
     voter          BYTEA,
     identified     BIGINT

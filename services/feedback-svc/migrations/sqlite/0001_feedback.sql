@@ -37,7 +37,7 @@ CREATE TABLE feedback (
     kind         INTEGER NOT NULL,
     -- emend.common.v1.Scope.
     scope        INTEGER NOT NULL,
-    -- An encoded emend.common.v1.Correction.
+    -- An encoded emend.common.v1.Correction; of a rating, without its texts, which can be erased.
     correction   BLOB    NOT NULL,
     traceparent  TEXT    NOT NULL,
     received_at  INTEGER NOT NULL
@@ -64,6 +64,8 @@ CREATE TABLE feedback_personal (
     -- A JSON object of texts.
     context        TEXT    NOT NULL,
     retract_reason TEXT    NOT NULL,
+    -- What a rating says, an encoded emend.common.v1.Rating of its texts alone; empty where there is none.
+    rated          BLOB   NOT NULL,
     -- Once it is redacted: the pseudonym under which its vote counts, and whether its reporter was known by an id.
     voter          BLOB,
     identified     INTEGER

@@ -211,6 +211,7 @@ impl Entry {
             && submission.context.is_empty()
             && submission.query_id.is_empty()
             && submission.reason.is_empty()
+            && submission.correction == submission.correction.clone().without_personal_parts()
             && self
                 .feedback
                 .retraction

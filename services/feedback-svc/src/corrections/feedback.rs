@@ -37,11 +37,12 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// The same with personal data in free text masked. Keys and values of corrections are never masked.
+    /// The same with personal data in free text and rated texts masked. Keys and values of corrections are never masked.
     #[must_use]
     pub(crate) fn masked(mut self) -> Self {
         mask_prose(&mut self.reason);
         self.context.values_mut().for_each(mask_context_value);
+        self.correction = self.correction.masked();
         self
     }
 

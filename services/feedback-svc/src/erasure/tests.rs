@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use emend_base::{Entropy, Lifecycle, SystemClock, telemetry::metrics::prometheus::Counter};
-use emend_core::{Caller, FeedbackId, Reporter, ReporterId, Scope};
+use emend_core::{
+    Caller, Correction, FeedbackId, RatedTexts, RatingClass, Reporter, ReporterId, Scope,
+    outputs::RatingFields,
+};
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;
 use prost::Message as _;
@@ -13,7 +16,7 @@ use super::{NewRedaction, redact::Erased, store::Redacted, worker::Eraser};
 use crate::{
     config::{CommitConfig, RelayConfig},
     corrections::{
-        feedback::{FeedbackQuery, NewFeedback},
+        feedback::{FeedbackQuery, NewFeedback, Submission},
         group_commit::Committer,
     },
     outbox::{
@@ -54,6 +57,7 @@ macro_rules! on_both {
 on_both! {
     a_redaction_erases_the_personal_parts_and_keeps_the_rest
     pending_events_lose_their_personal_parts_and_keep_the_voter
+    a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given
     events_queued_in_memory_are_not_sent_after_a_redaction
     a_refusal_that_may_quote_the_feedback_is_erased
     a_retraction_after_a_redaction_keeps_no_reason
@@ -188,6 +192,72 @@ async fn a_redaction_erases_the_personal_parts_and_keeps_the_rest(database: &Tes
         limit: 10,
     };
     assert!(database.store.list(&of_jane).await.unwrap().is_empty());
+}
+
+async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(database: &TestStore) {
+    let rated = Correction::parse_rating(RatingFields {
+        target: "INTERPRET",
+        value: "BAD",
+        target_id: "output-1",
+        input_text: "secret input",
+        output_text: "secret output of jane@example.org",
+        prompt_version: "v7",
+        issues: &["secret issue".to_owned()],
+        corrected_text: "secret correction",
+        ..RatingFields::default()
+    });
+    let submission = Submission {
+        correction: rated.unwrap(),
+        ..submission("a")
+    };
+    let new = of(submission.masked(), &Caller::parse("web").unwrap());
+    stored(&*database.store, &new, None).await;
+    let found = database
+        .store
+        .feedback(&namespace(), new.id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.submission, new.submission, "its texts are read with it");
+    let said = &found.submission.correction.rating().unwrap().texts;
+    assert_eq!(said.output, "secret output of [email]");
+    // What each database calls the ledger's rows that contain "secret".
+    let update = "UPDATE feedback_status SET redacted_by = NULL WHERE accept_order IN (SELECT accept_order FROM feedback WHERE ";
+    let [sqlite, postgres] = [
+        "hex(correction) LIKE '%736563726574%')",
+        "encode(correction, 'hex') LIKE '%736563726574%')",
+    ]
+    .map(|contains| format!("{update}{contains}"));
+    let holding = match database.execute(&sqlite).await {
+        Ok(rows) => rows,
+        Err(_) => database.execute(&postgres).await.unwrap(),
+    };
+    assert_eq!(
+        holding, 0,
+        "the ledger, which is never changed, holds none of them"
+    );
+
+    assert_eq!(redacted(database, new.id).await, Redacted::Now);
+    let found = database
+        .store
+        .feedback(&namespace(), new.id)
+        .await
+        .unwrap()
+        .unwrap();
+    let rating = found.submission.correction.rating().unwrap();
+    assert_eq!(rating.texts, RatedTexts::default());
+    let kept = [
+        &rating.target,
+        &rating.value,
+        &rating.target_id,
+        &rating.prompt_version,
+    ];
+    assert_eq!(kept, ["INTERPRET", "BAD", "output-1", "v7"]);
+    assert_eq!(rating.class, RatingClass::Bad);
+    for (claimed, _) in claimed(database).await {
+        let payload = String::from_utf8_lossy(&claimed.payload).into_owned();
+        assert!(!payload.contains("secret"), "{payload}");
+    }
 }
 
 async fn pending_events_lose_their_personal_parts_and_keep_the_voter(database: &TestStore) {

@@ -120,6 +120,9 @@ pub(crate) fn without_personal_parts(mut message: Event, voter: VoterKey, identi
             recorded.query_id.clear();
             recorded.reason.clear();
             recorded.context.clear();
+            if let Some(correction) = &mut recorded.correction {
+                render::erase_texts(correction);
+            }
             recorded.erased_voter = Some(erased_voter(voter, identified));
         }
         Some(event::Event::Retracted(retracted)) => retracted.reason.clear(),

@@ -92,10 +92,10 @@ WITH drawn AS MATERIALIZED (
     FROM drawn,
          unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BYTEA[], $6::BIGINT[], $7::BIGINT[], $8::BYTEA[],
                 $9::TEXT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::TEXT[], $14::TEXT[], $15::TEXT[], $16::TEXT[],
-                $17::BYTEA[], $18::BYTEA[]) WITH ORDINALITY
+                $17::BYTEA[], $18::BYTEA[], $22::BYTEA[]) WITH ORDINALITY
          AS u (feedback_id, namespace, caller, request_id, request_hash, kind, scope, correction,
                traceparent, reporter_id, session_id, client, client_key, query_id, reason, context,
-               event_id, payload, place)
+               event_id, payload, rated, place)
 ), fresh AS (
     INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at)
     SELECT accept_order, namespace, caller, request_id, request_hash, feedback_id, now
@@ -111,8 +111,8 @@ WITH drawn AS MATERIALIZED (
     FROM stored
 ), personal AS (
     INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
-                                   reason, context, retract_reason)
-    SELECT accept_order, namespace, reporter_id, session_id, client, client_key, query_id, reason, context, ''
+                                   reason, context, retract_reason, rated)
+    SELECT accept_order, namespace, reporter_id, session_id, client, client_key, query_id, reason, context, '', rated
     FROM stored
 ), status AS (
     INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)
@@ -202,6 +202,7 @@ impl PostgresStore {
             .bind(DeliveryState::Pending.number())
             .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
             .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
+            .bind(all(columns, |c| c.rated.as_slice()))
             .fetch_all(&mut *self.pool.acquire().await?)
             .await?;
         Ok(stored)

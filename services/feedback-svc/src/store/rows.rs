@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, RatedTexts, Reporter, RequestId, Scope,
     contest::VoterKey,
 };
 use emend_proto::common::v1 as pb;
@@ -96,6 +96,7 @@ pub(crate) struct FeedbackRow {
     reason: String,
     context: String,
     retract_reason: String,
+    rated: Vec<u8>,
     delivery_state: i64,
     outcome: Option<Vec<u8>>,
     retracted_at: Option<i64>,
@@ -107,7 +108,7 @@ pub(crate) struct FeedbackRow {
 impl FeedbackRow {
     /// The columns that it needs, of `feedback AS f`, `feedback_personal AS p` and `feedback_status AS s`.
     pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at, \
-         p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, \
+         p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, p.rated, \
          s.delivery_state, s.outcome, s.retracted_at, s.redacted_at, p.voter, p.identified";
 }
 
@@ -142,7 +143,8 @@ impl TryFrom<FeedbackRow> for Feedback {
             reason: raw.reason,
             context,
             scope: parse_scope(&ledger, raw.scope)?,
-            correction: parse_correction(&ledger, &raw.correction)?,
+            correction: parse_correction(&ledger, &raw.correction)?
+                .with_texts(parse_texts(&personal, &raw.rated)?),
         };
         let retraction = match raw.retracted_at {
             None => None,
@@ -195,6 +197,11 @@ fn parse_scope<I: ToString>(row: &Row<I>, number: i64) -> Result<Scope, CorruptR
 fn parse_correction<I: ToString>(row: &Row<I>, bytes: &[u8]) -> Result<Correction, CorruptRow> {
     let message = row.parse("correction", pb::Correction::decode(bytes))?;
     row.parse("correction", parse::correction(Some(&message)))
+}
+
+fn parse_texts<I: ToString>(row: &Row<I>, bytes: &[u8]) -> Result<RatedTexts, CorruptRow> {
+    let message = row.parse("rated", pb::Rating::decode(bytes))?;
+    Ok(parse::rated_texts(message))
 }
 
 /// A feedback with one of its outbox entries, as an audit reads it.

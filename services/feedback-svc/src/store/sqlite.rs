@@ -313,7 +313,7 @@ async fn insert_chunk(
     });
     query.push(
         "; INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
-                                          reason, context, retract_reason) ",
+                                          reason, context, rated, retract_reason) ",
     );
     query.push_values(chunk, |mut row, Numbered { order, columns }| {
         let submission = &columns.new.submission;
@@ -325,7 +325,8 @@ async fn insert_chunk(
             .push_bind(submission.reporter.client_key.as_str())
             .push_bind(submission.query_id.as_str())
             .push_bind(submission.reason.as_str())
-            .push_bind(columns.context.as_str());
+            .push_bind(columns.context.as_str())
+            .push_bind(columns.rated.as_slice());
         row.push("''");
     });
     query.push(

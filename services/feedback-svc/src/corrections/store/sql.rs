@@ -31,6 +31,7 @@ pub(super) struct Columns<'a> {
     pub(super) kind: i64,
     pub(super) scope: i64,
     pub(super) correction: Vec<u8>,
+    pub(super) rated: Vec<u8>,
     pub(super) reporter_id: &'a str,
     pub(super) session_id: &'a str,
     pub(super) context: String,
@@ -47,7 +48,11 @@ impl<'a> Columns<'a> {
                 .map_or("", emend_core::RequestId::as_str),
             kind: i64::from(submission.correction.form().kind().number()),
             scope: i64::from(emend_wire::render::scope(submission.scope) as i32),
-            correction: emend_wire::render::correction(&submission.correction).encode_to_vec(),
+            correction: emend_wire::render::correction(
+                &submission.correction.clone().without_personal_parts(),
+            )
+            .encode_to_vec(),
+            rated: emend_wire::render::rated_texts(submission.correction.rating()).encode_to_vec(),
             reporter_id: submission
                 .reporter
                 .id

@@ -58,12 +58,13 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     let key = voter.key(namespace);
     sqlx::query(
         "UPDATE feedback_personal SET reporter_id = '', session_id = '', client = '', client_key = '', query_id = '',
-                reason = '', context = '{}', retract_reason = '', voter = $2, identified = $3
+                reason = '', context = '{}', retract_reason = '', rated = $4, voter = $2, identified = $3
          WHERE accept_order = $1",
     )
     .bind(order)
     .bind(key.0.as_bytes().as_slice())
     .bind(i64::from(voter.is_identified()))
+    .bind(&[] as &[u8])
     .execute(&mut *connection)
     .await?;
     // The hash would confirm a guess of what it was made of. A repetition of the request is refused from here on.

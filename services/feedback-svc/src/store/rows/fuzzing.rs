@@ -66,6 +66,7 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         reason: or(of, "because".to_owned())?,
         context: or(of, r#"{"topic":"derivatives"}"#.to_owned())?,
         retract_reason: or(of, String::new())?,
+        rated: or(of, Vec::new())?,
         delivery_state: or(of, 1)?,
         outcome: or(of, None)?,
         retracted_at: or(of, None)?,
