@@ -16,6 +16,7 @@ pub mod mcp;
 pub mod nodes;
 pub mod outbox;
 pub mod policy;
+pub mod ratings;
 pub mod redact;
 pub mod resolve;
 pub mod resources;
@@ -51,6 +52,8 @@ pub enum Command {
     Resources(resources::Args),
     /// What is decided about domains: block, unblock, clear, trust, list, check
     Domains(domains::Args),
+    /// Ratings of what an AI made, and the examples they become: submit, list, examples
+    Ratings(ratings::Args),
     /// Revert a revision
     Revert(revert::Args),
     /// Show the audit trail, newest first
@@ -96,6 +99,7 @@ impl Command {
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Domains(args) => domains::run(args, context, output).await?,
+            Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
             Self::Policy(args) => policy::run(args, context, output).await?,

@@ -2,8 +2,11 @@
 
 use clap::Subcommand;
 use emend_proto::{
-    common::v1::RiskLevel,
-    learning::v1::{Counting, GetPolicyRequest, Policy, UpdatePolicyRequest},
+    common::v1::{Language, RiskLevel},
+    learning::v1::{
+        Counting, EntitledRole, GetPolicyRequest, Policy, RulingPolicy, UpdatePolicyRequest, WindowPolicy,
+        policy,
+    },
 };
 use prost_types::FieldMask;
 
@@ -24,6 +27,9 @@ Examples:
   emend policy set entity_alias --risk medium
   emend policy set prohibition --half-life 90d
   emend policy set prohibition --half-life none
+  emend policy set domain_rule --entitled operator
+  emend policy set few_shot_set --good 8 --language ja
+  emend policy set few_shot_set --frozen true --reason \"somebody floods it\"
 
 After a change every contest is evaluated again in the background; `get` shows how many remain.")]
 pub struct Args {
@@ -46,7 +52,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "emend policy set <KIND> <OPTIONS>", group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
-           "max_counted_feedback"]))]
+           "max_counted_feedback", "frozen", "entitled", "good", "bad", "max_text_chars", "language"]))]
 struct SetArgs {
     /// The kind of resource
     #[arg(value_enum)]
@@ -75,6 +81,24 @@ struct SetArgs {
     /// Count only this many of a contest's corrections, the newest
     #[arg(long, value_name = "COUNT")]
     max_counted_feedback: Option<i32>,
+    /// Whether corrections put nothing into force until this is taken back
+    #[arg(long, value_name = "BOOL")]
+    frozen: Option<bool>,
+    /// Whose decisions are effective at once, for kinds decided by rulings
+    #[arg(long, value_enum)]
+    entitled: Option<Entitled>,
+    /// How many good examples a set shows, 0 to 20
+    #[arg(long, value_name = "COUNT")]
+    good: Option<i32>,
+    /// How many examples to avoid a set shows, 0 to 20
+    #[arg(long, value_name = "COUNT")]
+    bad: Option<i32>,
+    /// The characters after which a text of an example is cut, 100 to 10000
+    #[arg(long, value_name = "COUNT")]
+    max_text_chars: Option<i32>,
+    /// The language around examples
+    #[arg(long, value_enum)]
+    language: Option<InLanguage>,
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -84,6 +108,50 @@ struct SetArgs {
     /// Who decided it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
+}
+
+/// A role that decides by rulings.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Entitled {
+    Reporter,
+    Reviewer,
+    Operator,
+    Admin,
+}
+
+/// A language of headings and labels.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum InLanguage {
+    En,
+    Ja,
+}
+
+/// The part of the policy for the kind's rule.
+fn rule(set: &SetArgs) -> Option<policy::Rule> {
+    if let Some(entitled) = set.entitled {
+        let role = match entitled {
+            Entitled::Reporter => EntitledRole::Reporter,
+            Entitled::Reviewer => EntitledRole::Reviewer,
+            Entitled::Operator => EntitledRole::Operator,
+            Entitled::Admin => EntitledRole::Admin,
+        };
+        return Some(policy::Rule::Ruling(RulingPolicy {
+            entitled_role: role.into(),
+        }));
+    }
+    let is_window =
+        set.good.is_some() || set.bad.is_some() || set.max_text_chars.is_some() || set.language.is_some();
+    is_window.then(|| {
+        policy::Rule::Window(WindowPolicy {
+            good: set.good.unwrap_or_default(),
+            bad: set.bad.unwrap_or_default(),
+            max_text_chars: set.max_text_chars.unwrap_or_default(),
+            language: set.language.map_or(0, |language| match language {
+                InLanguage::En => Language::En.into(),
+                InLanguage::Ja => Language::Ja.into(),
+            }),
+        })
+    })
 }
 
 /// Gets or sets a policy.
@@ -129,6 +197,13 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     changed(set.max_resources.is_some(), "max_resources");
     changed(set.max_value_bytes.is_some(), "max_value_bytes");
     changed(set.max_counted_feedback.is_some(), "max_counted_feedback");
+    changed(set.frozen.is_some(), "frozen");
+    changed(set.entitled.is_some(), "ruling.entitled_role");
+    changed(set.good.is_some(), "window.good");
+    changed(set.bad.is_some(), "window.bad");
+    changed(set.max_text_chars.is_some(), "window.max_text_chars");
+    changed(set.language.is_some(), "window.language");
+    let rule = rule(&set);
     let half_life = set.half_life.and_then(|SpanOrNone(span)| span);
     let half_life = half_life
         .map(prost_types::Duration::try_from)
@@ -145,6 +220,8 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
         max_resources: set.max_resources.unwrap_or_default(),
         max_value_bytes: set.max_value_bytes.unwrap_or_default(),
         max_counted_feedback: set.max_counted_feedback.unwrap_or_default(),
+        frozen: set.frozen.unwrap_or_default(),
+        rule,
         etag: set.etag,
         ..Default::default()
     };
@@ -174,66 +251,54 @@ fn text(policy: &Policy) -> String {
         0 => "none: every contest is evaluated by this version".into(),
         count => format!("{count} contests are still to be evaluated by this version"),
     };
-    let mut text = String::new();
-    for (name, value) in [
+    let of_rule: Vec<(&str, String)> = match &policy.rule {
+        None => vec![
+            ("risk", words::risk_name(policy.risk_level)),
+            ("threshold", policy.threshold.to_string()),
+            (
+                "counting",
+                counting.trim_start_matches("COUNTING_").to_ascii_lowercase(),
+            ),
+            ("half-life", half_life),
+            ("max derived voters", policy.max_derived_voters.to_string()),
+            ("max counted feedback", policy.max_counted_feedback.to_string()),
+        ],
+        Some(policy::Rule::Ruling(ruling)) => {
+            let role = ruling.entitled_role().as_str_name();
+            vec![(
+                "entitled",
+                role.trim_start_matches("ENTITLED_ROLE_").to_ascii_lowercase(),
+            )]
+        }
+        Some(policy::Rule::Window(window)) => {
+            let language = window.language().as_str_name();
+            vec![
+                ("good", window.good.to_string()),
+                ("bad", window.bad.to_string()),
+                ("max text chars", window.max_text_chars.to_string()),
+                (
+                    "language",
+                    language.trim_start_matches("LANGUAGE_").to_ascii_lowercase(),
+                ),
+            ]
+        }
+    };
+    let first = vec![
         ("namespace", policy.namespace.clone()),
         ("kind", words::kind_name(policy.kind)),
-        ("risk", words::risk_name(policy.risk_level)),
-        ("threshold", policy.threshold.to_string()),
-        (
-            "counting",
-            counting.trim_start_matches("COUNTING_").to_ascii_lowercase(),
-        ),
-        ("half-life", half_life),
-        ("max derived voters", policy.max_derived_voters.to_string()),
+    ];
+    let last = vec![
         ("max resources", policy.max_resources.to_string()),
         ("max value bytes", policy.max_value_bytes.to_string()),
-        ("max counted feedback", policy.max_counted_feedback.to_string()),
+        ("frozen", policy.frozen.to_string()),
         ("version", version),
         ("etag", policy.etag.clone()),
         ("remaining", remaining),
-    ] {
+    ];
+    let mut text = String::new();
+    for (name, value) in first.into_iter().chain(of_rule).chain(last) {
         // Writing to a String can't fail.
         let _ = writeln!(text, "{name:<21} {value}");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::{Cli, commands::Command};
-
-    fn parse(args: &[&str]) -> Result<UpdatePolicyRequest, clap::Error> {
-        let args = ["emend", "policy", "set", "invocation_phrase"].iter().chain(args);
-        let Command::Policy(Args {
-            action: Action::Set(set),
-        }) = Cli::try_parse_from(args)?.command
-        else {
-            panic!("not policy set");
-        };
-        Ok(update(*set, "fund-admin".into()).expect("a policy"))
-    }
-
-    #[test]
-    fn only_what_is_given_is_changed() {
-        let request = parse(&["--threshold", "5", "--half-life", "90d"]).unwrap();
-        assert_eq!(request.update_mask.unwrap().paths, ["threshold", "half_life"]);
-        assert_eq!(request.policy.unwrap().half_life.unwrap().seconds, 90 * 86_400);
-    }
-
-    #[test]
-    fn a_half_life_can_be_removed() {
-        let request = parse(&["--half-life", "none"]).unwrap();
-        assert_eq!(request.update_mask.unwrap().paths, ["half_life"]);
-        assert_eq!(request.policy.unwrap().half_life, None);
-    }
-
-    #[test]
-    fn a_command_that_changes_nothing_is_refused() {
-        assert!(parse(&[]).is_err());
-        assert!(parse(&["--reason", "because"]).is_err());
-    }
 }

@@ -1,9 +1,12 @@
 //! Candidates, the audit trail, policies, nodes and answers.
 
-use emend_proto::learning::v1::{
-    Candidate, CandidateOrigin, CandidateStatus, Counting, Cursor, GetCandidateResponse,
-    ImportResourcesResponse, MatchSource, Node, Policy, RejectedResource, ResolveResponse, ReviewResult,
-    Revision,
+use emend_proto::{
+    common::v1::Language,
+    learning::v1::{
+        Candidate, CandidateOrigin, CandidateStatus, Counting, Cursor, EntitledRole, GetCandidateResponse,
+        ImportResourcesResponse, MatchSource, Node, Policy, RejectedResource, ResolveResponse, ReviewResult,
+        Revision, policy,
+    },
 };
 use serde_json::{Value, json};
 
@@ -159,11 +162,39 @@ pub fn policy(policy: &Policy) -> Value {
         "maxResources": policy.max_resources,
         "maxValueBytes": policy.max_value_bytes,
         "maxCountedFeedback": policy.max_counted_feedback,
+        "frozen": policy.frozen,
+        "ruling": ruling_policy(policy),
+        "window": window_policy(policy),
         "version": policy.version,
         "etag": policy.etag,
         "updatedAt": time(policy.updated_at.as_ref()),
         "reevaluationRemaining": policy.reevaluation_remaining,
     }))
+}
+
+fn ruling_policy(policy: &Policy) -> Value {
+    let Some(policy::Rule::Ruling(ruling)) = &policy.rule else {
+        return Value::Null;
+    };
+    json!({"entitledRole": name(
+        EntitledRole::try_from(ruling.entitled_role).ok().map(|role| role.as_str_name()),
+        ruling.entitled_role,
+    )})
+}
+
+fn window_policy(policy: &Policy) -> Value {
+    let Some(policy::Rule::Window(window)) = &policy.rule else {
+        return Value::Null;
+    };
+    json!({
+        "good": window.good,
+        "bad": window.bad,
+        "maxTextChars": window.max_text_chars,
+        "language": name(
+            Language::try_from(window.language).ok().map(|language| language.as_str_name()),
+            window.language,
+        ),
+    })
 }
 
 fn cursor(cursor: Option<&Cursor>) -> Value {

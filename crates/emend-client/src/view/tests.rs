@@ -488,3 +488,37 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn the_examples_for_a_target_are_those_of_its_exact_name_and_go_below_a_prompt() {
+    use emend_core::{Example, FeedbackId, FewShotSet, Language, outputs::render};
+
+    let (mut publisher, view) = view();
+    let set = FewShotSet {
+        language: Language::En,
+        good: vec![Example {
+            feedback: FeedbackId::none(),
+            input: "in".into(),
+            output: "out".into(),
+            corrected: String::new(),
+            issues: Vec::new(),
+        }],
+        bad: Vec::new(),
+    };
+    let value = ResourceValue::new("INTERPRET", Learned::FewShotSet(set.clone()));
+    let fact = |value: Option<ResourceValue>, revision| Fact {
+        namespace: "fund-admin",
+        kind: Kind::FewShotSet,
+        key: "INTERPRET",
+        qualifier: "",
+        user_id: "",
+        revision: Revision(revision),
+        value: value.map(Cow::Owned),
+    };
+    publisher.apply([fact(Some(value), 1)], Revision(1));
+    assert_eq!(*view.few_shot_set(&namespace(), "INTERPRET"), set);
+    let none = view.few_shot_set(&namespace(), "interpret");
+    assert_eq!(render("prompt", &none, none.language), "prompt");
+    publisher.apply([fact(None, 2)], Revision(2));
+    assert!(view.few_shot_set(&namespace(), "INTERPRET").is_empty());
+}

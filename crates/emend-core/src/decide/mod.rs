@@ -525,7 +525,6 @@ impl<'a> Evaluation<'a> {
         let applied = self.state.applied().map(|applied| applied.id);
         // Until the decision is stamped, the state holds the resource from before the event.
         let resource = match (&self.state.resource, value) {
-            (None, None) => None,
             (Some(current), Some(value)) if current.value == value => None,
             (Some(_), None) => Some(ResourceChange::Delete {
                 candidate: applied.or(self.applied_before),
@@ -536,7 +535,7 @@ impl<'a> Evaluation<'a> {
                     value,
                 })
             }
-            (_, Some(_)) => None,
+            (None, None) | (_, Some(_)) => None,
         };
         let outcome = match (rule, &self.reported) {
             (Rule::Window(rules), _) => window::outcome(&self, rules, resource.as_ref()),

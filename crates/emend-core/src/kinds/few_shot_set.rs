@@ -95,17 +95,19 @@ fn line(example: &Example) -> String {
         issues,
         ..
     } = example;
-    let mut line = format!("{input:?} → {output:?}");
+    let mut line = format!("{input} → {output}");
     if !corrected.is_empty() {
-        line.push_str(&format!(", better {corrected:?}"));
+        line += ", better ";
+        line += corrected;
     }
     if !issues.is_empty() {
-        line.push_str(&format!(", because {}", issues.join("; ")));
+        line += ", because ";
+        line += &issues.join("; ");
     }
     line
 }
 
-pub(super) fn maps_to(_: &FewShotSet) -> &str {
+pub(super) fn maps_to(_: &FewShotSet) -> &'static str {
     "examples"
 }
 

@@ -273,7 +273,7 @@ async fn several_replicas_evaluate_each_contest_once(world: &World) {
         .collect();
     super::world::apply(&one_app, &events).await;
     set(&one_app, Kind::InvocationPhrase, |policy| {
-        policy.votes.threshold = 1
+        policy.votes.threshold = 1;
     })
     .await;
     let (first, second) = tokio::join!(one_app.reevaluate_once(None), two.reevaluate_once(None));

@@ -1,6 +1,6 @@
 //! One contest being worked on: as found, as it is now, and what of that has to be written.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use emend_core::{
     CandidateId, ContestState, Decision, Event, FeedbackId, Rated, Revision, Rule, Status, decide::Cause,
@@ -43,9 +43,8 @@ impl Working {
 
     /// Adds a rating as found, unless it is there already.
     pub(super) fn add_rating(&mut self, rated: Rated) {
-        if !self.found_ratings.contains_key(&rated.feedback) {
-            self.found_ratings
-                .insert(rated.feedback, (rated.live, rated.excluded));
+        if let Entry::Vacant(unknown) = self.found_ratings.entry(rated.feedback) {
+            unknown.insert((rated.live, rated.excluded));
             self.state.ratings.push(rated);
         }
     }

@@ -410,6 +410,13 @@ mod contract {
             self.state().tables.log.remove(&revision);
         }
 
+        /// Drops the first value of a revision and keeps its checksum, as where a window of ratings decides.
+        pub(crate) fn drop_first_value(&self, revision: i64) {
+            let mut state = self.state();
+            let logged = state.tables.log.get_mut(&revision).unwrap();
+            Arc::make_mut(logged).changes[0].value = Some(bytes::Bytes::new());
+        }
+
         /// Puts another installation's log in the place of this one.
         pub(crate) fn replace_installation(&self, installation: InstallationId) {
             let mut state = self.state();

@@ -190,3 +190,47 @@ async fn a_database_of_another_installation_is_not_served() {
     assert!(matches!(error, TailError::OtherInstallation { .. }), "{error}");
     assert_eq!(stream.state().unwrap().installation(), served);
 }
+
+fn page_of_one() -> Settings {
+    Settings {
+        page_size: PageSize {
+            revisions: 1,
+            bytes: 1_000,
+        },
+        ..Settings::default()
+    }
+}
+
+#[tokio::test]
+async fn no_state_is_published_that_lacks_a_value_which_the_log_no_longer_has() {
+    let empty = MemoryLog::new();
+    let stream = replica(&empty, page_of_one()).await;
+    catch_up(&stream).await;
+    for value in ["first", "second", "third"] {
+        empty
+            .append(&[write("k", Some(value)), write(value, Some("x"))])
+            .await;
+    }
+    empty.append(&[write("other", Some("x"))]).await;
+    empty.drop_first_value(1);
+    empty.drop_first_value(2);
+    assert_eq!(stream.tailer().run_once().await.unwrap(), TailOutcome::More);
+    let state = stream.state().unwrap();
+    assert_eq!(state.revision(), 3, "all three pages at once");
+    let entry = state.get("a", 1, "k", "", "").unwrap();
+    assert_eq!((entry.revision, entry.value.as_deref()), (3, Some(&b"third"[..])));
+    assert!(state.get("a", 1, "first", "", "").is_some());
+    assert_eq!(stream.tailer().run_once().await.unwrap(), TailOutcome::Current);
+}
+
+#[tokio::test]
+async fn a_value_that_is_not_kept_and_not_replaced_is_an_error() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, page_of_one()).await;
+    catch_up(&stream).await;
+    log.append(&[write("k", Some("x"))]).await;
+    log.drop_first_value(1);
+    let error = stream.tailer().run_once().await.unwrap_err();
+    assert!(error.to_string().contains("no newer change"), "{error}");
+    assert_eq!(revision(&stream), 0);
+}

@@ -1,0 +1,278 @@
+//! `emend ratings`: what an AI made, rated; and the examples that ratings become.
+
+use clap::{Subcommand, ValueEnum};
+use emend_core::{
+    Kind, Language, Learned,
+    outputs::{TARGETS, render},
+};
+use emend_proto::{
+    common::v1::{Correction, Rating, Reporter, Resource, correction::Correction as Variant},
+    feedback::v1::{Feedback, ListFeedbackRequest, SubmitFeedbackRequest},
+    learning::v1::ListResourcesRequest,
+};
+
+use super::submit::outcome_text;
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view, words,
+};
+
+/// Submit, list, or show the examples.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend ratings submit INTERPRET good query-17 --input \"how was Monday?\" --output \"Quiet: two tickets.\"
+  emend ratings submit INTERPRET bad query-18 --input \"…\" --output \"…\" --issue evasive --corrected \"…\"
+  emend ratings list
+  emend ratings examples
+  emend ratings examples --render INTERPRET
+
+The newest good and bad ratings of a target are its examples. To take one away, retract or redact
+its rating (emend retract, emend redact).")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Rate what an AI made
+    Submit(Box<Submit>),
+    /// List ratings, newest first
+    List {
+        /// Only ratings by this reporter
+        #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+        reporter: String,
+        /// List at most this many; 0 for all
+        #[arg(long, default_value_t = 50, value_name = "COUNT")]
+        limit: usize,
+    },
+    /// List the sets of examples, or show one as an AI would see it
+    Examples {
+        /// Show the examples for this target, as they stand below a prompt
+        #[arg(long, value_name = "TARGET")]
+        render: Option<String>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Submit {
+    /// What the AI was asked for
+    #[arg(value_enum)]
+    target: Target,
+    /// How its output is: good, bad, or, where the target has it, neutral
+    value: String,
+    /// The output's id in the application
+    target_id: String,
+    /// What the AI was given
+    #[arg(long, value_name = "TEXT")]
+    input: String,
+    /// What it made of it
+    #[arg(long, value_name = "TEXT")]
+    output: String,
+    /// What is wrong with the output; may be repeated
+    #[arg(long = "issue", value_name = "TEXT")]
+    issues: Vec<String>,
+    /// What it should have been
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    corrected: String,
+    /// The version of the prompt
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    prompt_version: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Who rates
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    reporter: String,
+    /// An id that makes it safe to repeat the command [default: a random one]
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+}
+
+/// A target that can be rated.
+#[derive(Debug, Clone, Copy)]
+struct Target(&'static str);
+
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Self] {
+        const VARIANTS: [Target; TARGETS.len()] = {
+            let mut variants = [Target(""); TARGETS.len()];
+            let mut index = 0;
+            while index < TARGETS.len() {
+                variants[index] = Target(TARGETS[index].name);
+                index += 1;
+            }
+            variants
+        };
+        &VARIANTS
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0))
+    }
+}
+
+/// Submits a rating and prints the outcome, or lists.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    match args.action {
+        Action::Submit(rating) => submit(*rating, context, output).await,
+        Action::List { reporter, limit } => list(&reporter, limit, context, output).await,
+        Action::Examples { render: None } => {
+            let sets = sets(context).await?;
+            output.results(&sets, view::resource, sets_table, &context.none_of("examples"))
+        }
+        Action::Examples { render: Some(target) } => {
+            let sets = sets(context).await?;
+            let is_its = |set: &&Resource| set.key.as_ref().is_some_and(|key| key.key == target);
+            let set = sets.iter().find(is_its).ok_or_else(|| {
+                Failure::failed(format!(
+                    "there are no examples for {target}: nobody rated it good or bad"
+                ))
+            })?;
+            output.result(&view::resource(set), || text(set))
+        }
+    }
+}
+
+async fn submit(rating: Submit, context: &Context, output: &mut Output<'_>) -> Result {
+    let variant = Variant::Rating(Rating {
+        target: rating.target.0.to_owned(),
+        value: rating.value.to_ascii_uppercase(),
+        target_id: rating.target_id,
+        input_text: rating.input,
+        output_text: rating.output,
+        prompt_version: rating.prompt_version,
+        issues: rating.issues,
+        corrected_text: rating.corrected,
+        ..Rating::default()
+    });
+    let request = SubmitFeedbackRequest {
+        request_id: rating.request_id.unwrap_or_else(|| context.request_id()),
+        namespace: context.namespace(),
+        reporter: Some(Reporter {
+            id: rating.reporter,
+            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
+            ..Reporter::default()
+        }),
+        reason: rating.reason,
+        wait: words::wait(true) as i32,
+        correction: Some(Correction {
+            correction: Some(variant),
+        }),
+        ..SubmitFeedbackRequest::default()
+    };
+    let mut client = context.feedback().await?;
+    let response = client.submit_feedback(context.request(request)).await?;
+    let feedback = response
+        .into_inner()
+        .feedback
+        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+}
+
+async fn list(reporter: &str, limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
+    let client = context.feedback().await?;
+    let (ratings, more) = pages(limit, 500, |page_size, page_token| {
+        let request = ListFeedbackRequest {
+            namespace: context.namespace(),
+            page_size,
+            page_token,
+            reporter_id: reporter.to_owned(),
+            kind: Kind::FewShotSet.number(),
+            ..ListFeedbackRequest::default()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_feedback(context.request(request)).await?.into_inner();
+            Ok((page.feedback, page.next_page_token))
+        }
+    })
+    .await?;
+    output.results(
+        &ratings,
+        view::feedback,
+        ratings_table,
+        &context.none_of("ratings"),
+    )?;
+    super::candidates::note_more(more);
+    Ok(())
+}
+
+fn ratings_table(ratings: &[Feedback]) -> Table {
+    Table::new([
+        ("FEEDBACK", Column::Fixed),
+        ("RECEIVED", Column::Fixed),
+        ("TARGET", Column::Fixed),
+        ("VALUE", Column::Fixed),
+        ("OF", Column::Text),
+        ("OUTPUT", Column::Text),
+    ])
+    .with_rows(ratings, |feedback| {
+        let rating = match feedback.correction.as_ref().and_then(|of| of.correction.as_ref()) {
+            Some(Variant::Rating(rating)) => rating.clone(),
+            _ => Rating::default(),
+        };
+        [
+            feedback.feedback_id.clone(),
+            view::short_time(feedback.received_at.as_ref()),
+            rating.target,
+            rating.value,
+            rating.target_id,
+            rating.output_text,
+        ]
+    })
+}
+
+async fn sets(context: &Context) -> Result<Vec<Resource>> {
+    let client = context.resources().await?;
+    let (sets, _) = pages(0, 100, |page_size, page_token| {
+        let request = ListResourcesRequest {
+            namespace: context.namespace(),
+            kinds: vec![Kind::FewShotSet.number()],
+            page_size,
+            page_token,
+            ..ListResourcesRequest::default()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client
+                .list_resources(context.request(request))
+                .await?
+                .into_inner();
+            Ok((page.resources, page.next_page_token))
+        }
+    })
+    .await?;
+    Ok(sets)
+}
+
+fn sets_table(sets: &[Resource]) -> Table {
+    Table::new([
+        ("TARGET", Column::Text),
+        ("EXAMPLES", Column::Text),
+        ("REVISION", Column::Number),
+        ("COMMITTED", Column::Fixed),
+    ])
+    .with_rows(sets, |set| {
+        [
+            set.key.clone().unwrap_or_default().key,
+            view::value_text(set.value.as_ref()),
+            set.revision.to_string(),
+            view::short_time(set.committed_at.as_ref()),
+        ]
+    })
+}
+
+/// The examples as they stand below a prompt.
+fn text(set: &Resource) -> String {
+    match view::learned(set.value.as_ref()) {
+        Some(Learned::FewShotSet(set)) => {
+            let language: Language = set.language;
+            render("", &set, language).trim_start().to_owned()
+        }
+        _ => String::new(),
+    }
+}
