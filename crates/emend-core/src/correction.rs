@@ -6,7 +6,7 @@ use crate::{
     kinds::{DomainDecision, DomainRule, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice},
     normalize::NormalizedKey,
     personal_data,
-    resource::{Key, ResourceKey, ResourceValue, ruling_of},
+    resource::{Key, ResourceKey, ResourceValue, proposal_of, ruling_of},
     violation::{Invalid, Violations},
 };
 
@@ -152,12 +152,13 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The candidate that a feedback proposes: of votes the one with this value, of rulings the feedback's own.
+    /// The candidate that a feedback proposes: of votes the one with this value, of other rules the feedback's own.
     pub fn candidate_of(&self, feedback: FeedbackId) -> CandidateId {
         let contest = self.key.contest_id();
         match self.key.kind.rules().rule {
             Rule::Votes { .. } => self.value.candidate_id(contest),
             Rule::Ruling(_) => ruling_of(contest, feedback),
+            Rule::Review(_) => proposal_of(contest, 0, feedback.0.as_bytes()),
         }
     }
 }

@@ -78,11 +78,19 @@ pub enum Reason {
     NewerRuling,
     /// There was nothing to clear.
     NothingToClear,
+    /// What the key names is not known yet.
+    TargetNotFound,
+    /// A person decides about each proposal.
+    PersonDecides,
+    /// Another version than the one that it was made for is current.
+    BaseChanged,
+    /// A person applied it in other words.
+    Edited,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -97,6 +105,10 @@ impl Reason {
         Self::NotEntitled,
         Self::NewerRuling,
         Self::NothingToClear,
+        Self::TargetNotFound,
+        Self::PersonDecides,
+        Self::BaseChanged,
+        Self::Edited,
     ];
 
     /// The stable name, for example `BELOW_THRESHOLD`.
@@ -116,6 +128,10 @@ impl Reason {
             Self::NotEntitled => "NOT_ENTITLED",
             Self::NewerRuling => "NEWER_RULING",
             Self::NothingToClear => "NOTHING_TO_CLEAR",
+            Self::TargetNotFound => "TARGET_NOT_FOUND",
+            Self::PersonDecides => "PERSON_DECIDES",
+            Self::BaseChanged => "BASE_CHANGED",
+            Self::Edited => "EDITED",
         }
     }
 
@@ -143,6 +159,10 @@ impl Reason {
             Self::NotEntitled => "its sender is not entitled to decide it",
             Self::NewerRuling => "a newer ruling is in force",
             Self::NothingToClear => "there was nothing to clear",
+            Self::TargetNotFound => "what it is about is not known yet",
+            Self::PersonDecides => "a person decides about it",
+            Self::BaseChanged => "another version than the one that it was made for is current",
+            Self::Edited => "it was applied in other words",
         }
     }
 }

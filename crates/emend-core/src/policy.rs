@@ -150,7 +150,7 @@ impl Policy {
             version: 0,
             risk: match kind.rules().rule {
                 Rule::Votes { default_risk } => default_risk,
-                Rule::Ruling(_) => RiskLevel::Low,
+                Rule::Ruling(_) | Rule::Review(_) => RiskLevel::Low,
             },
             threshold: 3,
             counting: Counting::DistinctVoters,

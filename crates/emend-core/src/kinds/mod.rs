@@ -57,6 +57,15 @@ pub enum Rule {
     },
     /// The newest effective ruling of an entitled person or agent is in force.
     Ruling(RulingRules),
+    /// A person decides about each proposal.
+    Review(ReviewRules),
+}
+
+/// What distinguishes the kinds that are decided by review.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewRules {
+    /// Whether a rejection closes the contest to generators: what nobody wants is not proposed again.
+    pub rejection_closes_to_generators: bool,
 }
 
 /// What distinguishes the kinds that are decided by rulings.
@@ -68,6 +77,8 @@ pub struct RulingRules {
     pub nothing: fn() -> Learned,
     /// Whether only a person may put a ruling on this key into force, whoever sent it.
     pub is_high_risk: fn(&str) -> bool,
+    /// Whether a ruling takes effect only once what its key names is known.
+    pub needs_target: bool,
 }
 
 /// What distinguishes resources of one kind with the same key.

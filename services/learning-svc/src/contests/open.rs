@@ -564,11 +564,17 @@ impl Drop for OpenContests {
 
 fn is_persons(event: &Event) -> bool {
     match event {
-        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Erase => false,
+        Event::Recorded { .. }
+        | Event::Retracted { .. }
+        | Event::Proposed { .. }
+        | Event::PolicyChanged
+        | Event::TargetArrived
+        | Event::Erase => false,
         Event::Approve { .. }
         | Event::Reject { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
+        | Event::MakeCurrent { .. }
         | Event::Revert { .. } => true,
     }
 }

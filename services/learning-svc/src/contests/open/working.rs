@@ -156,13 +156,17 @@ impl Working {
 /// Whether an event evaluates everything pending by the current policy. What a person sets or deletes does not.
 fn evaluates(event: &Event) -> bool {
     match event {
-        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Reject { .. } => {
-            true
-        }
+        Event::Recorded { .. }
+        | Event::Retracted { .. }
+        | Event::PolicyChanged
+        | Event::TargetArrived
+        | Event::Reject { .. } => true,
         Event::Approve { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
         | Event::Revert { .. }
+        | Event::Proposed { .. }
+        | Event::MakeCurrent { .. }
         | Event::Erase => false,
     }
 }
