@@ -168,10 +168,14 @@ pub fn maps_to(value: Option<&ResourceValue>) -> String {
 /// What was learned, for people: `create_isda`, or `board (one_way)`.
 pub fn learned_text(learned: &Learned) -> String {
     let fields = learned.fields();
+    // What the choice says already is not said again: `unblock:low` says both of its fields.
+    let is_said = |text: &str| {
+        text.is_empty() || learned.maps_to() == text || learned.maps_to().split(':').any(|part| part == text)
+    };
     let others: Vec<_> = fields
         .iter()
         .map(|field| field.text)
-        .filter(|text| *text != learned.maps_to())
+        .filter(|text| !is_said(text))
         .collect();
     match &others[..] {
         [] => learned.maps_to().to_owned(),
