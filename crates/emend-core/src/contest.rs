@@ -37,6 +37,8 @@ pub enum Origin {
     Operator,
     /// A bulk import.
     Import,
+    /// A generator, from what was said so far.
+    Generator,
 }
 
 /// Why votes alone cannot apply this candidate, or why a ruling was not effective when it was first evaluated.
@@ -119,8 +121,43 @@ pub struct Candidate {
     pub applied_threshold: Option<u32>,
     /// The last revision that applied it; of a ruling, the one by which it came into force itself.
     pub applied_revision: Revision,
-    /// What is kept of it as a ruling; `None` where the kind is decided by votes.
+    /// What is kept of it as a ruling; `None` where the kind is decided in another way.
     pub ruling: Option<Ruling>,
+    /// What is kept of it as a proposal under review; `None` where the kind is decided in another way.
+    pub proposal: Option<Proposed>,
+}
+
+/// What is kept of a candidate that is a proposal under review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Proposed {
+    /// The number of its version; never given again.
+    pub version: u32,
+    /// The version that was current when it was made; 0: none was.
+    pub base: u32,
+    /// What was decided about it.
+    pub verdict: Verdict,
+}
+
+/// What was decided about a proposal, for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Nothing yet.
+    Open,
+    /// A person applied it. It may be made current again.
+    Approved,
+    /// A person rejected it.
+    Rejected,
+    /// It can no longer be decided: its reporter took it back, or another version than it was made for is current.
+    Closed,
+}
+
+/// The numbers of versions in a contest that is decided by review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Versions {
+    /// The version that is current; 0: none is.
+    pub current: u32,
+    /// The last number given.
+    pub last: u32,
 }
 
 /// What is kept of a candidate that is a ruling, so that whether it is effective can be computed again.
@@ -269,6 +306,10 @@ pub struct ContestState {
     pub full: bool,
     /// The accept order of what a person does now: newer than all that the contest has seen.
     pub next_order: AcceptOrder,
+    /// The numbers of versions, where the kind is decided by review.
+    pub versions: Versions,
+    /// Whether what the key names is known, where the kind's rulings need that.
+    pub target_known: bool,
 }
 
 impl ContestState {
@@ -284,6 +325,8 @@ impl ContestState {
             ratings: Vec::new(),
             full: false,
             next_order: AcceptOrder::default(),
+            versions: Versions::default(),
+            target_known: true,
         }
     }
 

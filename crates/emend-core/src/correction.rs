@@ -9,7 +9,7 @@ use crate::{
     normalize::NormalizedKey,
     outputs::{RatedTexts, Rating, RatingFields},
     personal_data,
-    resource::{Key, ResourceKey, ResourceValue, ruling_of},
+    resource::{Key, ResourceKey, ResourceValue, proposal_of, ruling_of},
     violation::{Invalid, Violations},
 };
 
@@ -169,14 +169,15 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The candidate that a feedback proposes: of votes the one with this value, of rulings the feedback's own; ratings propose
-    /// none.
+    /// The candidate that a feedback proposes: of votes the one with this value, of rulings and for review the feedback's own;
+    /// ratings propose none.
     pub fn candidate_of(&self, feedback: FeedbackId) -> Option<CandidateId> {
         let contest = self.key.contest_id();
         match self.key.kind.rules().rule {
             Rule::Votes { .. } => Some(self.value.candidate_id(contest)),
             Rule::Ruling(_) => Some(ruling_of(contest, feedback)),
             Rule::Window(_) => None,
+            Rule::Review(_) => Some(proposal_of(contest, 0, feedback.0.as_bytes())),
         }
     }
 }

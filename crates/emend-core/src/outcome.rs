@@ -87,11 +87,19 @@ pub enum Reason {
     NotInWindow,
     /// Its texts have been erased.
     Redacted,
+    /// What the key names is not known yet.
+    TargetNotFound,
+    /// A person decides about each proposal.
+    PersonDecides,
+    /// Another version than the one that it was made for is current.
+    BaseChanged,
+    /// A person applied it in other words.
+    Edited,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -110,6 +118,10 @@ impl Reason {
         Self::Replaced,
         Self::NotInWindow,
         Self::Redacted,
+        Self::TargetNotFound,
+        Self::PersonDecides,
+        Self::BaseChanged,
+        Self::Edited,
     ];
 
     /// The stable name, for example `BELOW_THRESHOLD`.
@@ -133,6 +145,10 @@ impl Reason {
             Self::Replaced => "REPLACED",
             Self::NotInWindow => "NOT_IN_WINDOW",
             Self::Redacted => "REDACTED",
+            Self::TargetNotFound => "TARGET_NOT_FOUND",
+            Self::PersonDecides => "PERSON_DECIDES",
+            Self::BaseChanged => "BASE_CHANGED",
+            Self::Edited => "EDITED",
         }
     }
 
@@ -164,6 +180,10 @@ impl Reason {
             Self::Replaced => "a newer rating by the same reporter counts instead",
             Self::NotInWindow => "newer ratings fill the set",
             Self::Redacted => "its texts have been erased",
+            Self::TargetNotFound => "what it is about is not known yet",
+            Self::PersonDecides => "a person decides about it",
+            Self::BaseChanged => "another version than the one that it was made for is current",
+            Self::Edited => "it was applied in other words",
         }
     }
 }

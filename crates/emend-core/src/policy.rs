@@ -195,7 +195,7 @@ impl Policy {
             votes: VotesPolicy {
                 risk: match kind.rules().rule {
                     Rule::Votes { default_risk } => default_risk,
-                    Rule::Ruling(_) | Rule::Window(_) => RiskLevel::Low,
+                    Rule::Ruling(_) | Rule::Window(_) | Rule::Review(_) => RiskLevel::Low,
                 },
                 threshold: 3,
                 counting: Counting::DistinctVoters,

@@ -210,6 +210,12 @@ pub fn ruling_of(contest: ContestId, feedback: FeedbackId) -> CandidateId {
     ))
 }
 
+/// The candidate that a proposal under review is: by the version it was made for, and the proposal's own bytes.
+pub fn proposal_of(contest: ContestId, base: u32, proposal: &[u8]) -> CandidateId {
+    let parts = length_prefixed(&[b"proposal", &base.to_le_bytes(), proposal]);
+    CandidateId(Uuid::new_v5(&contest.0, &parts))
+}
+
 /// The candidate that an operator's write to a contest decided by rulings is, by its accept order.
 pub fn ruling_at(contest: ContestId, order: AcceptOrder) -> CandidateId {
     CandidateId(Uuid::new_v5(

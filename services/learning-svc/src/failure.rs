@@ -71,6 +71,12 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::RejectedForGood => precondition("REJECTED_FOR_GOOD"),
         Refusal::TakenBack => precondition("TAKEN_BACK"),
         Refusal::Window => precondition("WINDOW"),
+        Refusal::NotApproved => precondition("NOT_APPROVED"),
+        Refusal::NotByReview => precondition("NOT_BY_REVIEW"),
+        Refusal::BaseChanged => Error::Aborted {
+            reason: "BASE_CHANGED",
+            message: refusal.to_string(),
+        },
         Refusal::WrongKind | Refusal::NoValue => Error::invalid("value", refusal.to_string()),
         Refusal::Full => resource_limit(refusal.to_string()),
     }

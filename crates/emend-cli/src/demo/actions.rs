@@ -1,7 +1,7 @@
 //! What people and the operator do in a step, through the real services.
 
 use emend_client::Submission;
-use emend_core::Learned;
+use emend_core::{DomainDecision, DomainRule, Learned};
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{ApproveCandidateRequest, ListCandidatesRequest, RevertRevisionRequest},
@@ -171,6 +171,16 @@ fn submission(correction: Correction) -> Submission {
         Correction::Never { phrase, choice } => Submission::prohibition(NAMESPACE, phrase, choice),
         Correction::ForMe { phrase, choice } => {
             Submission::phrase_mapping(NAMESPACE, phrase, choice).for_reporter_only()
+        }
+        Correction::StandsFor { term, representative } => {
+            Submission::synonyms(NAMESPACE, representative, [term])
+        }
+        Correction::Block { pattern, reason } => {
+            let block = DomainRule {
+                decision: DomainDecision::Block,
+                level: None,
+            };
+            Submission::domain(NAMESPACE, pattern, block, reason)
         }
     }
 }

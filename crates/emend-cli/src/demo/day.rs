@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use emend_base::Lifecycle;
 use emend_client::FeedbackClient;
-use emend_core::{FeedbackId, Namespace, Revision, UserId};
+use emend_core::{FeedbackId, Invalid, Kind, Namespace, Revision, UserId};
 use emend_proto::learning::v1::{BackendCandidate, ListNodesRequest, ListResourcesRequest, ResolveRequest};
 use tokio::time::sleep;
 
@@ -120,7 +120,12 @@ impl Day {
                 ));
             }
         }
-        let server = self.server_answers(step.ask).await?;
+        // The server resolves phrases; what else nodes answer, they put together themselves.
+        let server = if step.ask.kind.rules().is_answer {
+            self.server_answers(step.ask).await?
+        } else {
+            step.expect.clone()
+        };
         if server != step.expect {
             deviations.push(format!(
                 "learning-svc answers {server:?}, expected {:?}",
@@ -151,28 +156,33 @@ impl Day {
 
     /// What each node answers.
     fn answers(&self, question: Question) -> Result<Vec<Answer>> {
+        let answered = self.nodes.iter().map(|node| self.answer(node, question));
+        answered
+            .map(|answer| answer.map_err(|invalid| Failure::failed(invalid.to_string())))
+            .collect()
+    }
+
+    /// What a node answers: for a host how far it is trusted, for a term what else to search for, else the choice.
+    fn answer(&self, node: &Node, question: Question) -> Result<Answer, Invalid> {
         let user = UserId::parse(question.user).ok();
         let own = backend(question);
-        self.nodes
-            .iter()
-            .map(|node| {
-                let resolved = node
-                    .view
-                    .resolve(
-                        &self.namespace,
-                        question.kind,
-                        question.phrase,
-                        user.as_ref(),
-                        own.iter().copied(),
-                    )
-                    .map_err(|invalid| Failure::failed(invalid.to_string()))?;
-                Ok(answer(
-                    resolved.found.map(|found| found.value),
-                    &resolved.prohibited,
-                    own,
-                ))
-            })
-            .collect()
+        let (view, phrase) = (&node.view, question.phrase);
+        Ok(match question.kind {
+            Kind::DomainRule => {
+                let trust = view.trust(&self.namespace, phrase)?;
+                let decided = trust.decided_by.map(|_| trust.level.name().to_owned());
+                answer(decided, &[], own)
+            }
+            Kind::Synonym => {
+                let terms = view.synonyms(&self.namespace, phrase, user.as_ref())?;
+                answer(terms.into_iter().next(), &[], own)
+            }
+            kind => {
+                let candidates = own.iter().copied();
+                let resolved = view.resolve(&self.namespace, kind, phrase, user.as_ref(), candidates)?;
+                answer(resolved.found.map(|found| found.value), &resolved.prohibited, own)
+            }
+        })
     }
 
     /// What learning-svc answers from a state as new as the nodes'.

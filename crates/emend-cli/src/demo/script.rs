@@ -65,6 +65,16 @@ pub(super) enum Correction {
         phrase: &'static str,
         choice: &'static str,
     },
+    /// One term stands for another.
+    StandsFor {
+        term: &'static str,
+        representative: &'static str,
+    },
+    /// The sources that a pattern of domains covers must not be shown.
+    Block {
+        pattern: &'static str,
+        reason: &'static str,
+    },
 }
 
 /// What a node is asked.
@@ -110,6 +120,17 @@ const LUX: Question = Question {
     user: "",
 };
 
+const NAV: Question = Question {
+    kind: Kind::Synonym,
+    phrase: "NAV",
+    user: "",
+};
+const RUMOURS: Question = Question {
+    kind: Kind::DomainRule,
+    phrase: "www.rumours.example",
+    user: "",
+};
+
 const ISDA: Correction = Correction::Verb {
     phrase: "set up a CSA",
     choice: "create_isda",
@@ -130,6 +151,8 @@ pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
         "wind down the fund" => &[("delete_fund", 0.70), ("liquidate_fund", 0.66)],
         "send my usual pack" => &[("send_courier", 0.42), ("send_nav_pack", 0.40)],
         "the Lux fund" => &[("fund:lux-1", 0.66), ("fund:lux-2", 0.64)],
+        "NAV" => &[("NAV", 1.0)],
+        "www.rumours.example" => &[("unverified", 1.0)],
         _ => &[],
     }
 }
@@ -272,6 +295,34 @@ pub(super) fn day() -> Vec<Step> {
             action: Action::RevertNewest,
             ask: LUX,
             expect: own("fund:lux-1"),
+        },
+        Step {
+            at: "16:40",
+            story: "Three votes: who searches for “NAV” finds the long form.",
+            action: submit(
+                &["ana", "ben", "eve"],
+                Correction::StandsFor {
+                    term: "NAV",
+                    representative: "net asset value",
+                },
+                OutcomeState::Applied,
+            ),
+            ask: NAV,
+            expect: learned("net asset value"),
+        },
+        Step {
+            at: "17:10",
+            story: "Eve blocks a domain of rumours. A decision needs no votes.",
+            action: submit(
+                &["eve"],
+                Correction::Block {
+                    pattern: "rumours.example",
+                    reason: "makes up prices",
+                },
+                OutcomeState::Applied,
+            ),
+            ask: RUMOURS,
+            expect: learned("blocked"),
         },
     ]
 }

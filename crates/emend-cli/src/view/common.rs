@@ -212,10 +212,14 @@ pub fn learned_text(learned: &Learned) -> String {
         return format!("{} good, {} bad examples", set.good.len(), set.bad.len());
     }
     let fields = learned.fields();
+    // What the choice says already is not said again: `unblock:low` says both of its fields.
+    let is_said = |text: &str| {
+        text.is_empty() || learned.maps_to() == text || learned.maps_to().split(':').any(|part| part == text)
+    };
     let others: Vec<_> = fields
         .iter()
         .map(|field| &*field.text)
-        .filter(|text| *text != learned.maps_to())
+        .filter(|text| !is_said(text))
         .collect();
     match &others[..] {
         [] => learned.maps_to().to_owned(),

@@ -199,6 +199,7 @@ fn some_candidate(id: CandidateId, rejected: bool) -> Candidate {
         applied_threshold: None,
         applied_revision: crate::Revision::default(),
         ruling: None,
+        proposal: None,
     }
 }
 

@@ -15,6 +15,7 @@
 //! The rest of this module lists the other events in a contest and what each does. It must not know where the state
 //! came from or how a decision is stored.
 
+mod approval;
 mod review;
 mod ruling;
 #[cfg(test)]
@@ -115,6 +116,22 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A generator proposes a value for what is current; only where the kind is decided by review.
+    Proposed {
+        /// The proposal's own bytes: the same ones are the same proposal.
+        proposal: Vec<u8>,
+        /// The proposed value.
+        value: ResourceValue,
+    },
+    /// A person makes a version current that was approved before; only where the kind is decided by review.
+    MakeCurrent {
+        /// The version.
+        candidate: CandidateId,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// What the key names is known now.
+    TargetArrived,
     /// The user whose own contest this is has been erased: the value goes, and with it everything proposed.
     Erase,
 }
@@ -211,6 +228,15 @@ pub enum Refusal {
     /// The ruling was taken back.
     #[error("the ruling was taken back")]
     TakenBack,
+    /// What was proposed was made for another version than the one that is current.
+    #[error("it was made for another version than the one that is current")]
+    BaseChanged,
+    /// Only what was approved before can be made current.
+    #[error("it was never approved: approve it instead")]
+    NotApproved,
+    /// The kind is not decided by review.
+    #[error("this kind is not decided by review")]
+    NotByReview,
     /// The value says that nothing applies.
     #[error("a value that says that nothing applies is not set: delete the resource instead")]
     NoValue,
@@ -329,6 +355,17 @@ pub fn decide(
     now: Timestamp,
 ) -> Result<Decision, Box<Refused>> {
     let rule = &state.key.kind.rules().rule;
+    decide_by(rule, state, event, policy, now)
+}
+
+/// Decides by that rule, whatever the kind of the contest is.
+pub(crate) fn decide_by(
+    rule: &Rule,
+    state: ContestState,
+    event: &Event,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Decision, Box<Refused>> {
     // Insert a new ballot before the first count, so that recording counts only once. Rulings are not counted.
     let cast = match (event, rule) {
         (Event::Recorded { ballot, .. }, Rule::Votes { .. }) => Some(ballot),
@@ -339,6 +376,7 @@ pub fn decide(
         Rule::Votes { .. } => happen(&mut evaluation, event),
         Rule::Ruling(rules) => ruling::happen(&mut evaluation, rules, event),
         Rule::Window(rules) => window::happen(&mut evaluation, rules, event),
+        Rule::Review(rules) => approval::happen(&mut evaluation, *rules, event),
     };
     match happened {
         Ok(()) => Ok(evaluation.finish(rule)),
@@ -376,6 +414,8 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
         Event::Delete { reason } => review::delete(evaluation, reason.as_deref())?,
         Event::Revert { restore, reason, .. } => review::revert(evaluation, restore.as_ref(), reason)?,
         Event::Erase => review::erase(evaluation),
+        Event::TargetArrived => {}
+        Event::Proposed { .. } | Event::MakeCurrent { .. } => return Err(Refusal::NotByReview),
     }
     Ok(())
 }
@@ -483,6 +523,7 @@ impl<'a> Evaluation<'a> {
             applied_threshold: None,
             applied_revision: Revision::default(),
             ruling: None,
+            proposal: None,
         });
         self.transitions.push(Transition {
             candidate: id,
@@ -521,6 +562,7 @@ impl<'a> Evaluation<'a> {
             }
             Rule::Ruling(rules) => self.in_force(rules),
             Rule::Window(_) => self.window.as_ref().and_then(|shown| shown.value.clone()),
+            Rule::Review(_) => self.state.applied().map(|applied| applied.value.clone()),
         };
         let applied = self.state.applied().map(|applied| applied.id);
         // Until the decision is stamped, the state holds the resource from before the event.
@@ -577,6 +619,9 @@ impl<'a> Evaluation<'a> {
 
     /// What the effective rulings come to.
     fn in_force(&self, rules: &RulingRules) -> Option<ResourceValue> {
+        if rules.needs_target && !self.state.target_known {
+            return None;
+        }
         let effective = self.state.effective();
         let learned: Vec<_> = effective.iter().map(|ruling| &ruling.value.learned).collect();
         let learned = (rules.in_force)(&learned)?;

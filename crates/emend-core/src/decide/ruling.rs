@@ -60,6 +60,11 @@ pub(super) fn happen(
         }
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::PolicyChanged => evaluation.cause = Cause::Policy,
+        Event::TargetArrived => {
+            evaluation.state.target_known = true;
+            evaluation.cause = Cause::Ruling;
+        }
+        Event::Proposed { .. } | Event::MakeCurrent { .. } => return Err(Refusal::NotByReview),
         Event::Approve {
             candidate,
             edited,
@@ -75,7 +80,7 @@ pub(super) fn happen(
             review::check_room(evaluation)?;
             evaluation.cause = match origin {
                 Origin::Import => Cause::Import,
-                Origin::Votes | Origin::Review | Origin::Operator => Cause::Operator,
+                Origin::Votes | Origin::Review | Origin::Operator | Origin::Generator => Cause::Operator,
             };
             write(evaluation, value, *origin, reason.as_deref());
         }
@@ -100,7 +105,7 @@ pub(super) fn happen(
             }
         }
     }
-    settle(evaluation);
+    settle(evaluation, rules);
     Ok(())
 }
 
@@ -323,7 +328,7 @@ fn check_value(
 }
 
 /// Gives every ruling the status that follows from what is kept of it.
-fn settle(evaluation: &mut Evaluation<'_>) {
+fn settle(evaluation: &mut Evaluation<'_>, rules: &RulingRules) {
     if !evaluation.policy.frozen {
         for candidate in &mut evaluation.state.candidates {
             if candidate.hold == Some(Hold::Frozen) {
@@ -331,6 +336,7 @@ fn settle(evaluation: &mut Evaluation<'_>) {
             }
         }
     }
+    let is_late = rules.needs_target && !evaluation.state.target_known;
     let in_force = evaluation.state.effective().first().map(|newest| newest.id);
     let mut due: Vec<(CandidateId, Status, Option<Reason>)> = evaluation
         .state
@@ -354,6 +360,8 @@ fn settle(evaluation: &mut Evaluation<'_>) {
                     Status::AwaitingReview
                 };
                 (status, Some(hold.reason()))
+            } else if is_late {
+                (Status::Pending, Some(Reason::TargetNotFound))
             } else if in_force == Some(candidate.id) {
                 (Status::Applied, None)
             } else {

@@ -55,12 +55,14 @@ pub(super) fn happen(
             };
             Some((*feedback, Some(*by)))
         }
-        Event::PolicyChanged => {
+        Event::PolicyChanged | Event::TargetArrived => {
             evaluation.cause = Cause::Policy;
             None
         }
         Event::Recorded { .. }
         | Event::Retracted { .. }
+        | Event::Proposed { .. }
+        | Event::MakeCurrent { .. }
         | Event::Approve { .. }
         | Event::Reject { .. }
         | Event::Put { .. }

@@ -117,6 +117,7 @@ pub(super) const RULES: KindRules = KindRules {
         in_force,
         nothing,
         is_high_risk,
+        needs_target: false,
     }),
     parse: |word| DomainRule::parse(&word).map(Learned::DomainRule),
     allows,

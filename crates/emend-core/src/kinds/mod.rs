@@ -67,6 +67,8 @@ pub enum Rule {
     Ruling(RulingRules),
     /// The newest ratings are the value. Nobody sets it otherwise.
     Window(WindowRules),
+    /// A person decides about each proposal.
+    Review(ReviewRules),
 }
 
 impl Rule {
@@ -76,16 +78,24 @@ impl Rule {
             Self::Votes { .. } => "votes",
             Self::Ruling(_) => "rulings",
             Self::Window(_) => "a window of ratings",
+            Self::Review(_) => "review",
         }
     }
 
     /// Whether the log keeps earlier values beside the newest, and they can be brought back.
     pub const fn keeps_history(&self) -> bool {
         match self {
-            Self::Votes { .. } | Self::Ruling(_) => true,
+            Self::Votes { .. } | Self::Ruling(_) | Self::Review(_) => true,
             Self::Window(_) => false,
         }
     }
+}
+
+/// What distinguishes the kinds that are decided by review.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewRules {
+    /// Whether a rejection closes the contest to generators: what nobody wants is not proposed again.
+    pub rejection_closes_to_generators: bool,
 }
 
 /// What distinguishes the kinds that are decided by rulings.
@@ -97,6 +107,8 @@ pub struct RulingRules {
     pub nothing: fn() -> Learned,
     /// Whether only a person may put a ruling on this key into force, whoever sent it.
     pub is_high_risk: fn(&str) -> bool,
+    /// Whether a ruling takes effect only once what its key names is known.
+    pub needs_target: bool,
 }
 
 /// What distinguishes the kinds that are decided by a window of ratings.

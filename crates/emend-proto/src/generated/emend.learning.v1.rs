@@ -564,6 +564,8 @@ pub enum CandidateOrigin {
     Operator = 3,
     /// A bulk import.
     Import = 4,
+    /// A generator, from what was said so far.
+    Generator = 5,
 }
 impl CandidateOrigin {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -577,6 +579,7 @@ impl CandidateOrigin {
             Self::Review => "CANDIDATE_ORIGIN_REVIEW",
             Self::Operator => "CANDIDATE_ORIGIN_OPERATOR",
             Self::Import => "CANDIDATE_ORIGIN_IMPORT",
+            Self::Generator => "CANDIDATE_ORIGIN_GENERATOR",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -587,6 +590,7 @@ impl CandidateOrigin {
             "CANDIDATE_ORIGIN_REVIEW" => Some(Self::Review),
             "CANDIDATE_ORIGIN_OPERATOR" => Some(Self::Operator),
             "CANDIDATE_ORIGIN_IMPORT" => Some(Self::Import),
+            "CANDIDATE_ORIGIN_GENERATOR" => Some(Self::Generator),
             _ => None,
         }
     }

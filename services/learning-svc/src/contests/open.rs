@@ -641,12 +641,15 @@ fn is_persons(event: &Event) -> bool {
         | Event::Retracted { .. }
         | Event::Rated { .. }
         | Event::RatingExcluded { .. }
+        | Event::Proposed { .. }
         | Event::PolicyChanged
+        | Event::TargetArrived
         | Event::Erase => false,
         Event::Approve { .. }
         | Event::Reject { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
+        | Event::MakeCurrent { .. }
         | Event::Revert { .. } => true,
     }
 }

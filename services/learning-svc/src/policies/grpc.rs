@@ -364,7 +364,7 @@ fn message(in_force: &PolicyInForce) -> pb::Policy {
         reevaluation_remaining: render::saturated(in_force.remaining),
         frozen: policy.frozen,
         rule: match in_force.key.kind.rules().rule {
-            Rule::Votes { .. } => None,
+            Rule::Votes { .. } | Rule::Review(_) => None,
             Rule::Ruling(_) => Some(policy::Rule::Ruling(pb::RulingPolicy {
                 entitled_role: match policy.ruling.entitled {
                     Role::Reporter => pb::EntitledRole::Reporter,

@@ -36,14 +36,21 @@ pub fn origin(origin: Origin) -> i32 {
         Origin::Review => 2,
         Origin::Operator => 3,
         Origin::Import => 4,
+        Origin::Generator => 5,
     }
 }
 
 /// The origin with this number.
 pub fn parse_origin(number: i32) -> Option<Origin> {
-    [Origin::Votes, Origin::Review, Origin::Operator, Origin::Import]
-        .into_iter()
-        .find(|&known| origin(known) == number)
+    [
+        Origin::Votes,
+        Origin::Review,
+        Origin::Operator,
+        Origin::Import,
+        Origin::Generator,
+    ]
+    .into_iter()
+    .find(|&known| origin(known) == number)
 }
 
 /// A risk level.

@@ -454,8 +454,8 @@ const CASES: &[Case] = &[
     (
         "RETRACTION_DIFFERS",
         Learning,
-        "INSERT INTO retraction_marks (feedback_id, event_id, caller, marked_at)
-         SELECT DISTINCT feedback_id, feedback_id, 'anonymous', 1 FROM inbox
+        "INSERT INTO retraction_marks (feedback_id, event_id, caller, sender_roles, marked_at)
+         SELECT DISTINCT feedback_id, feedback_id, 'anonymous', '', 1 FROM inbox
          WHERE feedback_id NOT IN (SELECT feedback_id FROM retraction_marks)",
     ),
     ("RETRACTION_DIFFERS", Learning, "DELETE FROM retraction_marks"),
@@ -496,7 +496,7 @@ async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
     assert_eq!(report.findings.kept(), [], "nobody tampered with it");
     assert_eq!(
         (report.feedback, report.undelivered),
-        (13, 1),
+        (21, 1),
         "it looked at everything"
     );
     assert!(report.learning.digests.len() > 3, "{:?}", report.learning);

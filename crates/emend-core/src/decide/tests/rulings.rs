@@ -11,6 +11,7 @@ struct Rulings {
     policy: Policy,
     revision: i64,
     clock: i64,
+    rule: Rule,
 }
 
 fn roles(names: &str) -> Roles {
@@ -29,6 +30,7 @@ impl Rulings {
             policy: Policy::default_for(Kind::DomainRule),
             revision: 0,
             clock: 1_000,
+            rule: Kind::DomainRule.rules().rule,
         }
     }
 
@@ -67,7 +69,13 @@ impl Rulings {
     }
 
     fn happens_at(&mut self, event: &Event) -> Result<Decision, Refusal> {
-        let decided = decide(self.state.clone(), event, &self.policy, Timestamp::UNIX_EPOCH);
+        let decided = decide_by(
+            &self.rule,
+            self.state.clone(),
+            event,
+            &self.policy,
+            Timestamp::UNIX_EPOCH,
+        );
         let mut decision = decided.map_err(|refused| refused.refusal)?;
         if decision.resource.is_some() {
             self.revision += 1;
@@ -406,6 +414,50 @@ fn a_namespace_without_room_lets_rulings_wait() {
         (OutcomeState::AwaitingReview, Some(Reason::ResourceLimit))
     );
     assert_eq!(rulings.approve(1), Err(Refusal::Full));
+}
+
+/// The rule of domains for a kind whose keys name something that may be known later.
+const OF_A_LATE_TARGET: Rule = {
+    let Rule::Ruling(rules) = Kind::DomainRule.rules().rule else {
+        panic!("domains are decided by rulings")
+    };
+    Rule::Ruling(RulingRules {
+        needs_target: true,
+        ..rules
+    })
+};
+
+proptest! {
+    #[test]
+    fn a_target_that_arrives_late_finds_what_was_decided(
+        words in proptest::collection::vec(
+            (proptest::sample::select(vec!["block", "unblock", "academic", "clear"]), any::<bool>()), 1..6,
+        ),
+        place in 0usize..7,
+    ) {
+        let run = |known_from: usize| {
+            let mut rulings = Rulings { rule: OF_A_LATE_TARGET, ..Rulings::new() };
+            rulings.state.target_known = false;
+            for (at, (word, entitled)) in words.iter().enumerate() {
+                if at == known_from {
+                    rulings.happens_at(&Event::TargetArrived).unwrap();
+                }
+                let sender = if *entitled { REVIEWER } else { REPORTER };
+                let outcome = rulings.rule(10 * i64::try_from(at).unwrap() + 1, word, sender);
+                if at < known_from {
+                    assert_eq!(rulings.applies(), None);
+                    let waits = (OutcomeState::Pending, Some(Reason::TargetNotFound));
+                    assert_eq!((outcome.state, outcome.reason) == waits, *entitled);
+                }
+            }
+            if known_from >= words.len() {
+                let arrived = rulings.happens_at(&Event::TargetArrived).unwrap();
+                assert_eq!(arrived.resource.is_some(), rulings.applies().is_some());
+            }
+            rulings.figures()
+        };
+        prop_assert_eq!(run(0), run(place));
+    }
 }
 
 /// What happens to one feedback: recorded, and perhaps retracted.

@@ -6,7 +6,7 @@
 
 use emend_core::{
     Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Rule, Status,
-    contest::CurrentResource,
+    contest::{CurrentResource, Versions},
     decide::{Transition, decide},
     ids::AcceptOrder,
     outcome::Reason,
@@ -52,6 +52,8 @@ pub(super) fn check(
         ballots: Ballots::new(ballots, true),
         ratings: Vec::new(),
         next_order: AcceptOrder::default(),
+        versions: Versions::default(),
+        target_known: true,
     };
     // A policy change is never refused.
     let Ok(decision) = decide(state, &Event::PolicyChanged, policy, Timestamp::UNIX_EPOCH) else {

@@ -32,6 +32,7 @@ fn origin(origin: Origin) -> i32 {
         Origin::Review => pb::CandidateOrigin::Review,
         Origin::Operator => pb::CandidateOrigin::Operator,
         Origin::Import => pb::CandidateOrigin::Import,
+        Origin::Generator => pb::CandidateOrigin::Generator,
     };
     origin as i32
 }
@@ -165,6 +166,7 @@ mod tests {
                 applied_threshold: None,
                 applied_revision: Revision(0),
                 ruling: None,
+                proposal: None,
             },
             key,
             contest_pinned: false,

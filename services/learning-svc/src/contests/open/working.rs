@@ -200,11 +200,14 @@ fn evaluates(event: &Event) -> bool {
         | Event::Rated { .. }
         | Event::RatingExcluded { .. }
         | Event::PolicyChanged
+        | Event::TargetArrived
         | Event::Reject { .. } => true,
         Event::Approve { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
         | Event::Revert { .. }
+        | Event::Proposed { .. }
+        | Event::MakeCurrent { .. }
         | Event::Erase => false,
     }
 }

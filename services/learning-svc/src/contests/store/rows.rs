@@ -130,6 +130,8 @@ impl CandidateRow {
             applied_threshold: (applied_threshold > 0).then_some(applied_threshold),
             applied_revision: Revision(self.applied_revision),
             ruling: self.ruling(at)?,
+            // No kind that is stored is decided by review yet.
+            proposal: None,
         };
         let kept = KeptCandidate {
             decided_by: actor(at, "decided_caller", &self.decided_caller, &self.decided_for)?,

@@ -1,0 +1,304 @@
+//! What the rule "review" does: proposals come from generators, corrections and people, and only a person applies one.
+//!
+//! Every proposal is a version with a number of its own, which is never used again, and is made for the version that was
+//! current then: once another one is current, it can no longer be approved. What was decided about a proposal is decided
+//! for good. Risk does not matter here.
+
+use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, review};
+use crate::{
+    contest::{Origin, Proposed, Status, Verdict},
+    ids::CandidateId,
+    kinds::ReviewRules,
+    outcome::Reason,
+    resource::{ResourceValue, proposal_of},
+};
+
+/// All refusals happen before anything changes.
+pub(super) fn happen(
+    evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
+    event: &Event,
+) -> Result<(), Refusal> {
+    evaluation.threshold = 0;
+    match event {
+        Event::Recorded {
+            ballot,
+            value,
+            origin,
+            retracted_by,
+            ..
+        } => {
+            let order = ballot.accept_order;
+            evaluation.state.highest_accept_order = evaluation.state.highest_accept_order.max(order);
+            let id = ballot.candidate;
+            propose(evaluation, id, value, *origin);
+            evaluation.cause = Cause::Review;
+            if retracted_by.is_some() {
+                close(evaluation, id, Status::Withdrawn, Reason::Retracted);
+            }
+            evaluation.reported = Some(ReportedCandidate {
+                candidate: id,
+                was_new: true,
+                retracted: retracted_by.is_some(),
+            });
+        }
+        Event::Proposed { proposal, value } => {
+            let is_closed = rules.rejection_closes_to_generators
+                && evaluation
+                    .state
+                    .candidates
+                    .iter()
+                    .any(|of| of.status == Status::Rejected);
+            if is_closed {
+                return Err(Refusal::RejectedForGood);
+            }
+            review::check_kind(evaluation, Some(value))?;
+            evaluation.cause = Cause::Review;
+            let base = evaluation.state.versions.current;
+            let id = proposal_of(evaluation.state.id(), base, proposal);
+            propose(evaluation, id, value, Origin::Generator);
+            evaluation.subject = Some(id);
+        }
+        Event::Retracted { ballot, .. } => {
+            evaluation.cause = Cause::Retraction;
+            close(evaluation, ballot.candidate, Status::Withdrawn, Reason::Retracted);
+            evaluation.reported = Some(ReportedCandidate {
+                candidate: ballot.candidate,
+                was_new: false,
+                retracted: true,
+            });
+        }
+        Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
+        Event::PolicyChanged | Event::TargetArrived => evaluation.cause = Cause::Policy,
+        Event::Approve {
+            candidate,
+            edited,
+            reason,
+        } => approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
+        Event::Reject { candidate, reason } => reject(evaluation, *candidate, reason)?,
+        Event::Put {
+            value,
+            origin,
+            reason,
+        } => {
+            review::check_kind(evaluation, Some(value))?;
+            review::check_room(evaluation)?;
+            evaluation.cause = Cause::Operator;
+            let id = write(evaluation, value, *origin, reason.as_deref());
+            close_all(evaluation, id);
+        }
+        Event::MakeCurrent { candidate, reason } => {
+            let version = known(evaluation, *candidate)?;
+            if version.verdict != Verdict::Approved {
+                return Err(Refusal::NotApproved);
+            }
+            if evaluation.state.versions.current == version.version {
+                return Err(Refusal::AlreadyApplied);
+            }
+            review::check_room(evaluation)?;
+            evaluation.cause = Cause::Operator;
+            review::note(evaluation, *candidate, reason.as_deref());
+            make_current(evaluation, *candidate);
+            close_all(evaluation, *candidate);
+        }
+        Event::Delete { reason } => {
+            let Some(applied) = evaluation.state.applied().map(|applied| applied.id) else {
+                return Err(Refusal::NoResource);
+            };
+            evaluation.cause = Cause::Operator;
+            review::note(evaluation, applied, reason.as_deref());
+            evaluation.move_to(applied, Status::Withdrawn, Some(Reason::Deleted));
+            evaluation.state.versions.current = 0;
+        }
+        Event::Revert { restore, reason, .. } => revert(evaluation, restore.as_ref(), reason)?,
+        Event::Erase => {
+            evaluation.cause = Cause::Erasure;
+            let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
+            for id in all {
+                if let Some(kept) = proposed(evaluation, id)
+                    && kept.verdict == Verdict::Open
+                {
+                    kept.verdict = Verdict::Closed;
+                }
+                evaluation.move_to(id, Status::Withdrawn, Some(Reason::Erased));
+            }
+            evaluation.state.versions.current = 0;
+        }
+    }
+    Ok(())
+}
+
+fn proposed<'e>(evaluation: &'e mut Evaluation<'_>, id: CandidateId) -> Option<&'e mut Proposed> {
+    evaluation.state.candidate_mut(id)?.proposal.as_mut()
+}
+
+fn known(evaluation: &Evaluation<'_>, id: CandidateId) -> Result<Proposed, Refusal> {
+    let candidate = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
+    candidate.proposal.ok_or(Refusal::UnknownCandidate)
+}
+
+/// Makes a proposal for what is current, if it is not there yet.
+fn propose(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceValue, origin: Origin) {
+    if evaluation.state.candidate(id).is_none() {
+        create(evaluation, id, value, origin, Verdict::Open);
+        evaluation.move_to(id, Status::AwaitingReview, Some(Reason::PersonDecides));
+    }
+}
+
+fn create(
+    evaluation: &mut Evaluation<'_>,
+    id: CandidateId,
+    value: &ResourceValue,
+    origin: Origin,
+    verdict: Verdict,
+) {
+    evaluation.create(id, value, origin, Status::Pending);
+    let versions = &mut evaluation.state.versions;
+    versions.last += 1;
+    let kept = Proposed {
+        version: versions.last,
+        base: versions.current,
+        verdict,
+    };
+    if let Some(candidate) = evaluation.state.candidate_mut(id) {
+        candidate.proposal = Some(kept);
+    }
+}
+
+/// A version that a person writes now, which becomes the current one.
+fn write(
+    evaluation: &mut Evaluation<'_>,
+    value: &ResourceValue,
+    origin: Origin,
+    reason: Option<&str>,
+) -> CandidateId {
+    let number = evaluation.state.versions.last + 1;
+    let base = evaluation.state.versions.current;
+    let id = proposal_of(evaluation.state.id(), base, &number.to_le_bytes());
+    create(evaluation, id, value, origin, Verdict::Approved);
+    review::note(evaluation, id, reason);
+    make_current(evaluation, id);
+    id
+}
+
+fn make_current(evaluation: &mut Evaluation<'_>, id: CandidateId) {
+    evaluation.apply(id, false);
+    evaluation.subject = Some(id);
+    if let Some(kept) = proposed(evaluation, id) {
+        kept.verdict = Verdict::Approved;
+        evaluation.state.versions.current = kept.version;
+    }
+}
+
+/// Closes a proposal that is open; what was decided stays decided.
+fn close(evaluation: &mut Evaluation<'_>, id: CandidateId, status: Status, reason: Reason) {
+    if let Some(kept) = proposed(evaluation, id)
+        && kept.verdict == Verdict::Open
+    {
+        kept.verdict = Verdict::Closed;
+        evaluation.move_to(id, status, Some(reason));
+    }
+}
+
+/// Closes all open proposals, because another version than they were made for is current.
+fn close_all(evaluation: &mut Evaluation<'_>, but: CandidateId) {
+    let others: Vec<CandidateId> = evaluation
+        .state
+        .candidates
+        .iter()
+        .map(|of| of.id)
+        .filter(|id| *id != but)
+        .collect();
+    for id in others {
+        close(evaluation, id, Status::Superseded, Reason::BaseChanged);
+    }
+}
+
+/// Applies a proposal as the current version; an edited one is a version of its own.
+fn approve(
+    evaluation: &mut Evaluation<'_>,
+    id: CandidateId,
+    edited: Option<&ResourceValue>,
+    reason: Option<&str>,
+) -> Result<(), Refusal> {
+    let kept = known(evaluation, id)?;
+    check_open(evaluation, kept)?;
+    review::check_kind(evaluation, edited)?;
+    review::check_room(evaluation)?;
+    evaluation.cause = Cause::Review;
+    let original = evaluation.state.candidate(id).map(|of| of.value.clone());
+    match edited.filter(|edited| Some(*edited) != original.as_ref()) {
+        None => {
+            review::note(evaluation, id, reason);
+            make_current(evaluation, id);
+        }
+        Some(edited) => {
+            close(evaluation, id, Status::Superseded, Reason::Edited);
+            let written = write(evaluation, edited, Origin::Review, reason);
+            if let Some(candidate) = evaluation.state.candidate_mut(written) {
+                candidate.edited_from = Some(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_open(evaluation: &Evaluation<'_>, kept: Proposed) -> Result<(), Refusal> {
+    match kept.verdict {
+        Verdict::Approved => Err(Refusal::AlreadyApplied),
+        Verdict::Rejected => Err(Refusal::AlreadyRejected),
+        Verdict::Closed => Err(Refusal::BaseChanged),
+        Verdict::Open if kept.base != evaluation.state.versions.current => Err(Refusal::BaseChanged),
+        Verdict::Open => Ok(()),
+    }
+}
+
+fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Result<(), Refusal> {
+    let kept = known(evaluation, id)?;
+    match kept.verdict {
+        Verdict::Approved => return Err(Refusal::AlreadyApplied),
+        Verdict::Rejected => return Err(Refusal::AlreadyRejected),
+        Verdict::Open | Verdict::Closed => {}
+    }
+    evaluation.cause = Cause::Review;
+    evaluation.subject = Some(id);
+    review::note(evaluation, id, Some(reason));
+    if let Some(kept) = proposed(evaluation, id) {
+        kept.verdict = Verdict::Rejected;
+    }
+    evaluation.move_to(id, Status::Rejected, None);
+    Ok(())
+}
+
+/// Makes the version current that was so before, or none.
+fn revert(
+    evaluation: &mut Evaluation<'_>,
+    restore: Option<&ResourceValue>,
+    reason: &str,
+) -> Result<(), Refusal> {
+    review::check_kind(evaluation, restore)?;
+    if restore.is_some() {
+        review::check_room(evaluation)?;
+    }
+    evaluation.cause = Cause::Revert;
+    if let Some(reverted) = evaluation.state.applied().map(|applied| applied.id) {
+        review::note(evaluation, reverted, Some(reason));
+        evaluation.move_to(reverted, Status::Superseded, Some(Reason::Reverted));
+        evaluation.state.versions.current = 0;
+    }
+    let Some(value) = restore else { return Ok(()) };
+    let approved = |of: &&crate::contest::Candidate| {
+        of.value == *value && of.proposal.is_some_and(|kept| kept.verdict == Verdict::Approved)
+    };
+    let before = evaluation.state.candidates.iter().filter(approved);
+    let newest = before
+        .max_by_key(|of| of.proposal.map(|kept| kept.version))
+        .map(|of| of.id);
+    match newest {
+        Some(id) => make_current(evaluation, id),
+        None => {
+            write(evaluation, value, Origin::Operator, Some(reason));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! Review: every proposal is a version, and a person decides about each, once.
+
+use super::*;
+use crate::{contest::Verdict, kinds::ReviewRules, resource::proposal_of};
+
+/// One key of a kind that only these tests have, decided by review.
+struct Reviewed {
+    state: ContestState,
+    rule: Rule,
+    policy: Policy,
+    revision: i64,
+}
+
+impl Reviewed {
+    fn new(rejection_closes_to_generators: bool) -> Self {
+        let key = ResourceKey::parse("assistant", Some(Kind::InvocationPhrase), "summarize", "", "").unwrap();
+        Self {
+            state: ContestState::new(key),
+            rule: Rule::Review(ReviewRules {
+                rejection_closes_to_generators,
+            }),
+            policy: Policy::default_for(Kind::InvocationPhrase),
+            revision: 0,
+        }
+    }
+
+    fn value(text: &str) -> ResourceValue {
+        ResourceValue::new("summarize", Learned::Verb(text.to_owned()))
+    }
+
+    fn happens(&mut self, event: &Event) -> Result<Decision, Refusal> {
+        let decided = decide_by(
+            &self.rule,
+            self.state.clone(),
+            event,
+            &self.policy,
+            Timestamp::UNIX_EPOCH,
+        );
+        let mut decision = decided.map_err(|refused| {
+            assert_eq!(refused.state, self.state, "a refusal changes nothing");
+            refused.refusal
+        })?;
+        if decision.resource.is_some() {
+            self.revision += 1;
+            decision.stamp(Revision(self.revision));
+        }
+        self.state = decision.after.clone();
+        Ok(decision)
+    }
+
+    fn generated(&mut self, text: &str) -> Result<CandidateId, Refusal> {
+        let event = Event::Proposed {
+            proposal: text.as_bytes().to_vec(),
+            value: Self::value(text),
+        };
+        self.happens(&event).map(|decision| decision.subject.unwrap())
+    }
+
+    fn corrected(&mut self, number: u128, text: &str) -> (Ballot, Outcome) {
+        let feedback = FeedbackId(uuid::Uuid::from_u128(number));
+        let caller = Caller::anonymous();
+        let ballot = Ballot {
+            feedback_id: feedback,
+            accept_order: AcceptOrder(1),
+            voter: Voter::new(None, caller.clone(), None).key(&self.state.key.namespace),
+            identified: false,
+            caller,
+            candidate: proposal_of(self.state.id(), 0, feedback.0.as_bytes()),
+            received_at: Timestamp::UNIX_EPOCH,
+        };
+        let event = Event::Recorded {
+            ballot: ballot.clone(),
+            value: Self::value(text),
+            origin: Origin::Votes,
+            personal_data: false,
+            sender: Roles::default(),
+            retracted_by: None,
+        };
+        let outcome = self.happens(&event).unwrap().outcome.unwrap();
+        (ballot, outcome)
+    }
+
+    fn put(&mut self, text: &str) -> CandidateId {
+        let event = Event::Put {
+            value: Self::value(text),
+            origin: Origin::Operator,
+            reason: None,
+        };
+        self.happens(&event).unwrap().subject.unwrap()
+    }
+
+    fn approve(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
+        self.happens(&Event::Approve {
+            candidate,
+            edited: None,
+            reason: None,
+        })
+    }
+
+    fn reject(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
+        self.happens(&Event::Reject {
+            candidate,
+            reason: "no".into(),
+        })
+    }
+
+    fn make_current(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
+        self.happens(&Event::MakeCurrent {
+            candidate,
+            reason: None,
+        })
+    }
+
+    fn applies(&self) -> Option<&str> {
+        let resource = self.state.resource.as_ref();
+        resource.map(|current| current.value.learned.maps_to())
+    }
+
+    fn version(&self, candidate: CandidateId) -> u32 {
+        self.state.candidate(candidate).unwrap().proposal.unwrap().version
+    }
+
+    fn status(&self, candidate: CandidateId) -> (Status, Option<Reason>) {
+        let candidate = self.state.candidate(candidate).unwrap();
+        (candidate.status, candidate.reason)
+    }
+}
+
+#[test]
+fn a_proposal_waits_for_a_person_and_is_then_the_current_version() {
+    let mut reviewed = Reviewed::new(false);
+    let first = reviewed.put("one");
+    let better = reviewed.generated("two").unwrap();
+    assert_eq!(
+        reviewed.status(better),
+        (Status::AwaitingReview, Some(Reason::PersonDecides))
+    );
+    assert_eq!(reviewed.applies(), Some("one"));
+    let approved = reviewed.approve(better).unwrap();
+    assert_eq!((approved.cause, approved.subject), (Cause::Review, Some(better)));
+    assert_eq!(reviewed.applies(), Some("two"));
+    assert_eq!(reviewed.status(first).0, Status::Superseded);
+    assert_eq!((reviewed.version(first), reviewed.version(better)), (1, 2));
+    assert_eq!(reviewed.state.versions.current, 2);
+}
+
+#[test]
+fn what_is_decided_is_decided_for_good() {
+    let mut reviewed = Reviewed::new(false);
+    let [one, two] = ["one", "two"].map(|text| reviewed.generated(text).unwrap());
+    reviewed.approve(one).unwrap();
+    assert_eq!(reviewed.approve(one), Err(Refusal::AlreadyApplied));
+    assert_eq!(reviewed.reject(one), Err(Refusal::AlreadyApplied));
+    reviewed.reject(two).unwrap();
+    assert_eq!(reviewed.approve(two), Err(Refusal::AlreadyRejected));
+    assert_eq!(reviewed.reject(two), Err(Refusal::AlreadyRejected));
+    assert_eq!(reviewed.applies(), Some("one"));
+}
+
+#[test]
+fn what_was_made_for_another_version_is_not_approved() {
+    let mut reviewed = Reviewed::new(false);
+    let [one, two] = ["one", "two"].map(|text| reviewed.generated(text).unwrap());
+    reviewed.approve(one).unwrap();
+    assert_eq!(reviewed.approve(two), Err(Refusal::BaseChanged));
+    assert_eq!(
+        reviewed.status(two).0,
+        Status::AwaitingReview,
+        "it may still be rejected"
+    );
+    reviewed.reject(two).unwrap();
+    // The same text for the version that is current now is another proposal.
+    let again = reviewed.generated("two").unwrap();
+    assert_ne!(again, two);
+    reviewed.approve(again).unwrap();
+    assert_eq!(reviewed.applies(), Some("two"));
+}
+
+#[test]
+fn to_put_or_to_make_current_closes_what_is_open() {
+    let mut reviewed = Reviewed::new(false);
+    let first = reviewed.put("one");
+    let open = reviewed.generated("two").unwrap();
+    let second = reviewed.put("three");
+    assert_eq!(
+        reviewed.status(open),
+        (Status::Superseded, Some(Reason::BaseChanged))
+    );
+    assert_eq!(reviewed.approve(open), Err(Refusal::BaseChanged));
+    let open = reviewed.generated("four").unwrap();
+    reviewed.make_current(first).unwrap();
+    assert_eq!(
+        (reviewed.applies(), reviewed.state.versions.current),
+        (Some("one"), 1)
+    );
+    assert_eq!(reviewed.status(open).0, Status::Superseded);
+    assert_eq!(reviewed.make_current(first), Err(Refusal::AlreadyApplied));
+    assert_eq!(reviewed.make_current(open), Err(Refusal::NotApproved));
+    reviewed.make_current(second).unwrap();
+    assert_eq!(reviewed.applies(), Some("three"));
+}
+
+#[test]
+fn numbers_of_versions_are_never_given_again() {
+    let mut reviewed = Reviewed::new(false);
+    let rejected = reviewed.generated("one").unwrap();
+    reviewed.reject(rejected).unwrap();
+    let next = reviewed.put("two");
+    assert_eq!((reviewed.version(rejected), reviewed.version(next)), (1, 2));
+    reviewed.happens(&Event::Delete { reason: None }).unwrap();
+    assert_eq!(reviewed.applies(), None);
+    let after = reviewed.put("two");
+    assert_eq!(reviewed.version(after), 3, "equal text is a version of its own");
+}
+
+#[test]
+fn an_edited_approval_is_a_version_of_its_own() {
+    let mut reviewed = Reviewed::new(false);
+    let proposed = reviewed.generated("one").unwrap();
+    let event = Event::Approve {
+        candidate: proposed,
+        edited: Some(Reviewed::value("won")),
+        reason: Some("spelling".into()),
+    };
+    let written = reviewed.happens(&event).unwrap().subject.unwrap();
+    assert_eq!(reviewed.applies(), Some("won"));
+    assert_eq!(
+        reviewed.status(proposed),
+        (Status::Superseded, Some(Reason::Edited))
+    );
+    let candidate = reviewed.state.candidate(written).unwrap();
+    assert_eq!(
+        (candidate.origin, candidate.edited_from),
+        (Origin::Review, Some(proposed))
+    );
+    assert_eq!(candidate.decision_reason.as_deref(), Some("spelling"));
+}
+
+#[test]
+fn a_rejection_closes_to_generators_where_the_kind_says_so_and_not_to_people() {
+    let mut entry = Reviewed::new(true);
+    let proposed = entry.generated("rust").unwrap();
+    entry.reject(proposed).unwrap();
+    assert_eq!(entry.generated("rust again"), Err(Refusal::RejectedForGood));
+    let (_, outcome) = entry.corrected(1, "rust");
+    assert_eq!(outcome.state, OutcomeState::AwaitingReview);
+    entry.put("rust");
+    assert_eq!(entry.applies(), Some("rust"));
+    let mut prompt = Reviewed::new(false);
+    let proposed = prompt.generated("one").unwrap();
+    prompt.reject(proposed).unwrap();
+    assert!(prompt.generated("one more").is_ok());
+}
+
+#[test]
+fn who_takes_a_correction_back_closes_it_while_it_is_open() {
+    let mut reviewed = Reviewed::new(false);
+    let (open, _) = reviewed.corrected(1, "one");
+    let retraction = |ballot: &Ballot| Event::Retracted {
+        ballot: ballot.clone(),
+        sender: Roles::default(),
+    };
+    reviewed.happens(&retraction(&open)).unwrap();
+    assert_eq!(
+        reviewed.status(open.candidate),
+        (Status::Withdrawn, Some(Reason::Retracted))
+    );
+    assert_eq!(reviewed.approve(open.candidate), Err(Refusal::BaseChanged));
+    let (approved, _) = reviewed.corrected(2, "two");
+    reviewed.approve(approved.candidate).unwrap();
+    let outcome = reviewed.happens(&retraction(&approved)).unwrap().outcome.unwrap();
+    assert_eq!(outcome.state, OutcomeState::NoEffect);
+    assert_eq!(reviewed.applies(), Some("two"), "what a person applied stays");
+}
+
+#[test]
+fn a_revert_makes_the_version_before_current_again() {
+    let mut reviewed = Reviewed::new(false);
+    let first = reviewed.put("one");
+    reviewed.put("two");
+    let revert = |restore: Option<&str>| Event::Revert {
+        revision: Revision(2),
+        restore: restore.map(Reviewed::value),
+        reason: "worse".into(),
+    };
+    reviewed.happens(&revert(Some("one"))).unwrap();
+    assert_eq!(
+        (reviewed.applies(), reviewed.state.versions.current),
+        (Some("one"), reviewed.version(first))
+    );
+    assert_eq!(reviewed.state.candidates.len(), 2, "no version is made for it");
+    reviewed.happens(&revert(None)).unwrap();
+    assert_eq!((reviewed.applies(), reviewed.state.versions.current), (None, 0));
+}
+
+#[test]
+fn of_an_erased_user_nothing_stays_open_or_current() {
+    let mut reviewed = Reviewed::new(false);
+    reviewed.put("one");
+    let open = reviewed.generated("two").unwrap();
+    reviewed.happens(&Event::Erase).unwrap();
+    assert_eq!(reviewed.applies(), None);
+    assert_eq!(
+        reviewed.state.candidate(open).unwrap().proposal.unwrap().verdict,
+        Verdict::Closed
+    );
+}
+
+#[test]
+fn kinds_that_are_decided_in_another_way_refuse_what_is_for_review() {
+    for kind in [Kind::InvocationPhrase, Kind::DomainRule] {
+        let mut reviewed = Reviewed::new(false);
+        reviewed.rule = kind.rules().rule;
+        let id = reviewed.put(if kind == Kind::DomainRule { "block" } else { "one" });
+        assert_eq!(reviewed.make_current(id), Err(Refusal::NotByReview));
+        assert_eq!(reviewed.generated("two"), Err(Refusal::NotByReview));
+    }
+}
