@@ -84,7 +84,7 @@ pub use emend_core::{
     outputs::render as render_prompt,
 };
 pub use emend_proto::{
-    common::v1::{Cause, Outcome, OutcomeState, ResourceKey},
+    common::v1::{Cause, Outcome, OutcomeState, Rating, ResourceKey},
     feedback::v1::Feedback,
     learning::v1::SnapshotReason,
 };

@@ -218,11 +218,11 @@ impl Policy {
                 violations.add(field, format!("must be {min} to {max}, is {value}"));
             }
         };
-        within("max_resources", self.max_resources, 1, 2_000_000);
-        within("max_value_bytes", self.max_value_bytes.into(), 1, 512 * 1024);
         let votes = &self.votes;
         within("threshold", votes.threshold.into(), 1, 1_000);
         within("max_derived_voters", votes.max_derived_voters.into(), 1, 1_000);
+        within("max_resources", self.max_resources, 1, 2_000_000);
+        within("max_value_bytes", self.max_value_bytes.into(), 1, 512 * 1024);
         within(
             "max_counted_feedback",
             votes.max_counted_feedback.into(),

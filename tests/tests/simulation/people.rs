@@ -333,7 +333,7 @@ impl OperatorAction {
                     actor,
                     reason: None,
                     change: Box::new(move |policy| {
-                        policy.threshold = threshold;
+                        policy.votes.threshold = threshold;
                         policy.max_resources = room;
                     }),
                 })

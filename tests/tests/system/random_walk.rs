@@ -349,11 +349,12 @@ fn effects(correction: &Form) -> Vec<(i32, &str, &str, String)> {
             let pair = |equivalent| (4, equivalent, &*term.term, relation.clone());
             term.equivalents.iter().map(String::as_str).map(pair).collect()
         }
-        // Rulings are no votes.
+        // Rulings and ratings are no votes.
         Form::DomainBlock(_)
         | Form::DomainUnblock(_)
         | Form::DomainClearOverride(_)
-        | Form::DomainSetTrust(_) => Vec::new(),
+        | Form::DomainSetTrust(_)
+        | Form::Rating(_) => Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use emend_core::{DomainRule, Relation, RequestId};
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, TermCorrection,
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, Scope, TermCorrection,
         VerbCorrection, correction::Correction as Form,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
@@ -131,6 +131,11 @@ impl Submission {
         reason: impl Into<String>,
     ) -> Self {
         Self::new(namespace, domain_decision(pattern.into(), rule)).reason(reason)
+    }
+
+    /// What an AI made is good, or is not: the newest such ratings of a target are its examples.
+    pub fn rating(namespace: impl Into<String>, rating: Rating) -> Self {
+        Self::new(namespace, Form::Rating(rating))
     }
 
     /// What the system chose. Applies to verb and entity corrections; others are left unchanged.

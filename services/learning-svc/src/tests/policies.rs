@@ -113,7 +113,7 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
         .iter()
         .map(|violation| violation.field.as_str())
         .collect();
-    assert_eq!(fields, ["policy.max_resources", "policy.threshold"]);
+    assert_eq!(fields, ["policy.threshold", "policy.max_resources"]);
     assert_eq!(
         app.policy(&key(Kind::Prohibition))
             .await
