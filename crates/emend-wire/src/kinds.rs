@@ -428,7 +428,7 @@ mod tests {
             proptest::sample::select(decisions.to_vec()),
         )
             .prop_map(|(pattern, (form, level))| Correction::parse_domain(form, &pattern, level).unwrap());
-        let texts = proptest::collection::vec("[a-zé]{0,9}", 6);
+        let texts = proptest::collection::vec("[a-zé]{1,9}", 6);
         let rating = (0usize..3, texts, proptest::collection::vec("[a-z]{1,5}", 0..3)).prop_map(
             |(value, texts, issues)| {
                 Correction::parse_rating(RatingFields {

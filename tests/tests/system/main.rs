@@ -15,6 +15,7 @@ mod epoch;
 mod erasure;
 mod examples;
 mod feedback;
+mod few_shot;
 mod filters;
 mod health;
 mod import;

@@ -173,11 +173,20 @@ impl Rating {
             "prompt_version",
             bounded_text(fields.prompt_version, 0, NAME_CHARS),
         );
-        let mut text = |field, raw, max| violations.check(field, bounded_prose(raw, 0, max));
-        let input = text("input_text", fields.input_text, RATED_TEXT_CHARS);
-        let output = text("output_text", fields.output_text, RATED_TEXT_CHARS);
-        let corrected = text("corrected_text", fields.corrected_text, RATED_TEXT_CHARS);
-        let judgement = text("correct_judgement", fields.correct_judgement, JUDGEMENT_CHARS);
+        // Of a rating that was erased there is no text at all.
+        let texts = [
+            fields.input_text,
+            fields.output_text,
+            fields.corrected_text,
+            fields.correct_judgement,
+        ];
+        let is_erased = fields.issues.is_empty() && texts.iter().all(|text| text.is_empty());
+        let required = usize::from(!is_erased);
+        let mut text = |field, raw, min, max| violations.check(field, bounded_prose(raw, min, max));
+        let input = text("input_text", fields.input_text, required, RATED_TEXT_CHARS);
+        let output = text("output_text", fields.output_text, required, RATED_TEXT_CHARS);
+        let corrected = text("corrected_text", fields.corrected_text, 0, RATED_TEXT_CHARS);
+        let judgement = text("correct_judgement", fields.correct_judgement, 0, JUDGEMENT_CHARS);
         let issues = issues(&mut violations, fields.issues);
         let class = match (fields.counts_as, &target, &value) {
             (Some(class), ..) => Some(class),
@@ -404,18 +413,24 @@ mod tests {
 
     #[test]
     fn a_new_rating_has_texts_and_says_nothing_that_is_output_only() {
-        let bare = RatingFields {
+        let erased = RatingFields {
             input_text: "",
-            output_text: " ",
-            correct_judgement: "right",
+            output_text: "",
             counts_as: Some(RatingClass::Bad),
             ..rating()
         };
-        assert!(Rating::parse(bare).is_ok(), "one that was erased");
-        assert_eq!(
-            fields(bare),
-            ["counts_as", "input_text", "output_text", "correct_judgement"]
-        );
+        assert!(Rating::parse(erased).is_ok(), "as it is stored");
+        assert_eq!(fields(erased), ["counts_as", "input_text", "output_text"]);
+        let half = RatingFields {
+            output_text: " ",
+            ..rating()
+        };
+        assert_eq!(fields(half), ["output_text"]);
+        let judged = RatingFields {
+            correct_judgement: "right",
+            ..rating()
+        };
+        assert_eq!(fields(judged), ["correct_judgement"]);
     }
 
     #[test]
