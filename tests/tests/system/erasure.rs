@@ -4,7 +4,7 @@
 use std::{fs, time::Duration};
 
 use emend_proto::{
-    common::v1::{Reporter, ResourceKey, Scope},
+    common::v1::{Correction, Rating, Reporter, ResourceKey, Scope, correction::Correction as Form},
     feedback::v1::{
         Feedback, ListFeedbackRequest, RedactFeedbackRequest, RedactReporterRequest, RedactReporterResponse,
         RetractFeedbackRequest, SubmitFeedbackRequest, Wait,
@@ -192,6 +192,46 @@ both_databases! {
             (after.occurrence_count, after.reporter_count, after.status),
             (before.occurrence_count, before.reporter_count, before.status)
         );
+        ledger::expect_sound(system, None, &[]).await;
+    }
+
+    async fn after_a_redaction_nothing_that_a_rating_said_is_stored_and_its_example_is_gone(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        let said = ["an input like no other", "an output like no other", "an issue like no other", "a correction like no other"];
+        let [input_text, output_text, issue, corrected_text] = said.map(str::to_owned);
+        let rating = Rating {
+            target: "INTERPRET".into(),
+            value: "BAD".into(),
+            target_id: "output-1".into(),
+            input_text,
+            output_text,
+            issues: vec![issue],
+            corrected_text,
+            ..Rating::default()
+        };
+        let correction = |rating| Correction { correction: Some(Form::Rating(rating)) };
+        let stored = feedback.learn(jane_says(correction(rating.clone()))).await;
+        assert!(!found(&system.database, &said).await.is_empty(), "the search finds what is there");
+        let other = Rating {
+            target_id: "output-2".into(),
+            input_text: "i".into(),
+            output_text: "o".into(),
+            issues: Vec::new(),
+            corrected_text: String::new(),
+            ..rating
+        };
+        feedback.learn(says("ann", correction(other))).await;
+
+        let request = RedactFeedbackRequest {
+            namespace: NAMESPACE.into(),
+            feedback_id: stored.feedback_id.clone(),
+            wait: Wait::Evaluated.into(),
+        };
+        answered(feedback.service.clone().redact_feedback(request).await);
+        feedback.delivered(NAMESPACE, &stored.feedback_id).await;
+        nothing_is_found(&system.database, &said).await;
+        nothing_is_found(&system.database, &PERSONAL).await;
+        assert_eq!(learning.head().await, 3);
         ledger::expect_sound(system, None, &[]).await;
     }
 
