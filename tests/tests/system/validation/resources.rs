@@ -370,9 +370,10 @@ fn revisions() -> Rpc {
             &["key", "operation_id", "page_size", "page_token"],
         )
         .case(
-            "a key of nothing visible and a token of no list",
+            "a phrase of nothing visible and a token of no list",
             &ListRevisionsRequest {
                 namespace: NAMESPACE.into(),
+                kind: ResourceKind::EntityAlias.into(),
                 key: "\u{200B}".into(),
                 page_token: "AAAA".into(),
                 ..ListRevisionsRequest::default()
