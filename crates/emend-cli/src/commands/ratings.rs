@@ -23,8 +23,8 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  emend ratings submit INTERPRET good query-17 --input \"how was Monday?\" --output \"Quiet: two tickets.\"
-  emend ratings submit INTERPRET bad query-18 --input \"…\" --output \"…\" --issue evasive --corrected \"…\"
+  emend ratings submit INTERPRET good query-17 --input \"how was Monday?\" --output \"Quiet.\"
+  emend ratings submit INTERPRET bad query-18 --input \"…\" --output \"…\" --issue evasive
   emend ratings list
   emend ratings examples
   emend ratings examples --render INTERPRET
