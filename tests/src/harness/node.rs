@@ -14,7 +14,7 @@ use emend_client::{
     Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
     subscriber::Holding,
 };
-use emend_core::{Digest, Kind, Namespace, Revision, UserId};
+use emend_core::{Digest, InstallationId, Kind, Namespace, Revision, UserId};
 use emend_proto::common::v1::ResourceValue;
 use prost::Message as _;
 
@@ -94,6 +94,11 @@ impl Node {
     /// The view that it answers from.
     pub fn view(&self) -> &LearnedView {
         self.handle.view()
+    }
+
+    /// Makes it accept another installation in place of the one whose resources it holds.
+    pub fn accept_installation(&self, installation: InstallationId) {
+        self.handle.accept_installation(installation);
     }
 
     /// Waits until it has applied `revision`.

@@ -17,6 +17,7 @@ mod feedback;
 mod filters;
 mod health;
 mod import;
+mod installation;
 mod intent;
 mod lagging;
 mod large;
