@@ -5,6 +5,7 @@ mod demo;
 mod harness;
 mod journey;
 mod mcp;
+mod privacy;
 mod replay;
 mod tls;
 mod transfer;
