@@ -38,20 +38,34 @@ impl TestPostgres {
         let server: PostgresUrl = server
             .parse()
             .unwrap_or_else(|error| panic!("{VARIABLE}: {error}"));
+        let database = TestDatabase::create(server, "").await;
+        Some(database.unwrap_or_else(|error| panic!("{VARIABLE}: {error}")))
+    }
+}
+
+impl TestDatabase {
+    async fn create(server: PostgresUrl, options: &str) -> Result<Self, sqlx::Error> {
         let name = format!("emend_test_{}", Entropy::system().uuid_v4().simple());
-        run(&server, format!("CREATE DATABASE {name}"))
-            .await
-            .unwrap_or_else(|error| panic!("{VARIABLE}: {error}"));
-        Some(TestDatabase {
+        run(&server, format!("CREATE DATABASE {name} {options}")).await?;
+        Ok(Self {
             url: server.with_database(&name),
             server,
             name,
             dropped: false,
         })
     }
-}
 
-impl TestDatabase {
+    /// A copy of it. Nobody may be connected to it.
+    ///
+    /// # Panics
+    /// If it can't be copied.
+    #[must_use]
+    pub async fn copy(&self) -> Self {
+        Self::create(self.server.clone(), &format!("TEMPLATE {}", self.name))
+            .await
+            .unwrap_or_else(|error| panic!("can't copy the database {}: {error}", self.name))
+    }
+
     /// Its URL.
     pub fn url(&self) -> &PostgresUrl {
         &self.url

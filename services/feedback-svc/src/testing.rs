@@ -176,6 +176,14 @@ impl TestStore {
         Self::open(Backend::Sqlite).await.expect("SQLite is always there")
     }
 
+    /// The store in memory, for another connection to it.
+    pub(crate) fn memory(&self) -> &MemoryStore {
+        match &self.database {
+            Database::Memory(store) => store,
+            Database::Sqlite(..) | Database::Postgres(..) => panic!("it is a database"),
+        }
+    }
+
     /// The same database as another replica sees it.
     pub(crate) async fn replica(&self) -> Arc<dyn Store> {
         match &self.database {

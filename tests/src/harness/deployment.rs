@@ -62,6 +62,18 @@ impl Program {
         self.front.close();
     }
 
+    /// Stops it gracefully.
+    ///
+    /// # Panics
+    /// If it is not running, or does not end well.
+    pub async fn stop(&mut self) {
+        let mut process = self.process.take().expect("the program runs");
+        process.terminate().await;
+        let status = process.ended().await;
+        assert!(status.success(), "{status}\n{}", process.output());
+        self.front.close();
+    }
+
     async fn start(&mut self, name: &str, service: &str, arguments: &[String]) -> SocketAddr {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port().await));
         let mut all = vec!["--listen".to_owned(), address.to_string()];
@@ -87,8 +99,13 @@ impl Deployment {
 
     /// On PostgreSQL; `None` without a server, after one line of output that says so.
     pub async fn postgres() -> Option<Self> {
+        Self::postgres_with(Arguments::default()).await
+    }
+
+    /// The same with more arguments.
+    pub async fn postgres_with(arguments: Arguments) -> Option<Self> {
         let databases = [Database::postgres().await?, Database::postgres().await?];
-        Some(Self::start(databases, Arguments::default()).await)
+        Some(Self::start(databases, arguments).await)
     }
 
     async fn start(databases: [Database; 2], arguments: Arguments) -> Self {
@@ -135,6 +152,26 @@ impl Deployment {
     /// Clients of learning-svc.
     pub fn learning(&self) -> Learning {
         Learning::at(self.learning.front.address())
+    }
+
+    /// Gives learning-svc this database from its next start on; answers with the one before.
+    pub fn exchange_learning(&mut self, database: Database) -> Database {
+        std::mem::replace(&mut self.databases[1], database)
+    }
+
+    /// Copies both databases. Neither program may be running.
+    pub async fn back_up(&self) -> [Database; 2] {
+        [self.databases[0].copy().await, self.databases[1].copy().await]
+    }
+
+    /// Gives both programs a backup from their next start on.
+    pub fn restore(&mut self, backup: [Database; 2]) {
+        self.databases = backup;
+    }
+
+    /// learning-svc's storage.
+    pub fn learning_database(&self) -> &Database {
+        &self.databases[1]
     }
 
     /// feedback-svc's database URL, as the service takes it.

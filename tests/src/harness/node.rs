@@ -14,7 +14,9 @@ use emend_client::{
     Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
     subscriber::Holding,
 };
-use emend_core::{Digest, DomainPattern, DomainRule, Kind, Namespace, Revision, UserId, evidence::Covering};
+use emend_core::{
+    Digest, DomainPattern, DomainRule, InstallationId, Kind, Namespace, Revision, UserId, evidence::Covering,
+};
 use emend_proto::common::v1::ResourceValue;
 use prost::Message as _;
 
@@ -94,6 +96,11 @@ impl Node {
     /// The view that it answers from.
     pub fn view(&self) -> &LearnedView {
         self.handle.view()
+    }
+
+    /// Makes it accept another installation in place of the one whose resources it holds.
+    pub fn accept_installation(&self, installation: InstallationId) {
+        self.handle.accept_installation(installation);
     }
 
     /// Waits until it has applied `revision`.

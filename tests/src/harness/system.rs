@@ -27,7 +27,7 @@ pub enum Database {
 /// A PostgreSQL database and how to reach it.
 #[derive(Debug)]
 pub struct PostgresDatabase {
-    _database: TestDatabase,
+    database: TestDatabase,
     server: String,
     address: SocketAddr,
     name: String,
@@ -48,21 +48,42 @@ impl Database {
     /// If the server can't be used.
     pub async fn postgres() -> Option<Self> {
         let database = TestPostgres::create().await?;
-        let server = std::env::var("EMEND_TEST_POSTGRES_URL").expect("set, or there were no database");
-        let shown = database.url().to_string();
-        let (before, name) = shown.rsplit_once('/').expect("a test's database has a name");
-        let (_, address) = before.rsplit_once('@').expect("a server has a user");
-        let address = tokio::net::lookup_host(address)
-            .await
-            .ok()
-            .and_then(|mut addresses| addresses.next())
-            .expect("the server has an address");
-        Some(Self::Postgres(PostgresDatabase {
-            name: name.to_owned(),
-            server,
-            address,
-            _database: database,
-        }))
+        Some(Self::Postgres(PostgresDatabase::new(database).await))
+    }
+
+    /// A new, empty one of the same kind.
+    ///
+    /// # Panics
+    /// If none can be made.
+    #[must_use]
+    pub async fn another(&self) -> Self {
+        match self {
+            Self::Sqlite(_) => Self::sqlite(),
+            Self::Postgres(_) => Self::postgres().await.expect("there is a server"),
+        }
+    }
+
+    /// A copy of it. No program may be using it.
+    ///
+    /// # Panics
+    /// If it can't be copied.
+    #[must_use]
+    pub async fn copy(&self) -> Self {
+        match self {
+            Self::Sqlite(directory) => {
+                let copy = tempfile::tempdir().expect("a directory");
+                for service in [Service::Feedback, Service::Learning] {
+                    let file = directory.path().join(service.file());
+                    if file.is_file() {
+                        std::fs::copy(file, copy.path().join(service.file())).expect("a file can be copied");
+                    }
+                }
+                Self::Sqlite(copy)
+            }
+            Self::Postgres(database) => {
+                Self::Postgres(PostgresDatabase::new(database.database.copy().await).await)
+            }
+        }
     }
 
     /// A gateway to the database for one replica alone; `None` on SQLite, which is reached through the file system
@@ -116,6 +137,24 @@ impl Database {
 }
 
 impl PostgresDatabase {
+    async fn new(database: TestDatabase) -> Self {
+        let server = std::env::var("EMEND_TEST_POSTGRES_URL").expect("set, or there were no database");
+        let shown = database.url().to_string();
+        let (before, name) = shown.rsplit_once('/').expect("a test's database has a name");
+        let (_, address) = before.rsplit_once('@').expect("a server has a user");
+        let address = tokio::net::lookup_host(address)
+            .await
+            .ok()
+            .and_then(|mut addresses| addresses.next())
+            .expect("the server has an address");
+        Self {
+            name: name.to_owned(),
+            server,
+            address,
+            database,
+        }
+    }
+
     /// The server's URL, for creating and dropping databases.
     pub fn server_url(&self) -> String {
         self.server.clone()

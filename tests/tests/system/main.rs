@@ -19,6 +19,7 @@ mod few_shot;
 mod filters;
 mod health;
 mod import;
+mod installation;
 mod intent;
 mod lagging;
 mod large;

@@ -6,6 +6,7 @@ mod domains;
 mod harness;
 mod journey;
 mod mcp;
+mod privacy;
 mod replay;
 mod tls;
 mod transfer;

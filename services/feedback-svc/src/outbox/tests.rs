@@ -12,6 +12,8 @@ use emend_proto::{
     common::v1::{ItemStatus, Outcome},
     learning::v1::{Event, EventResult, event, event_result},
 };
+use emend_store::simulation::{Interference, NoInterference};
+use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
@@ -30,8 +32,8 @@ use crate::{
         waiters::{Answer, Waiters},
         worker::{Relay, Step},
     },
-    store::{Inserted, Store},
-    testing::{TestStore, feedback, inserted, lease, namespace, stored},
+    store::{Inserted, Store, StoreError, memory::MemoryStore},
+    testing::{Backend, TestStore, feedback, inserted, lease, namespace, stored},
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -136,15 +138,21 @@ impl Fixture {
 
     async fn with(config: RelayConfig) -> Self {
         let database = TestStore::sqlite().await;
+        let store = Arc::clone(&database.store);
+        Self::on(database, store, config)
+    }
+
+    /// With a relay whose connection to the database is `store`.
+    fn on(database: TestStore, store: Arc<dyn Store>, config: RelayConfig) -> Self {
         let learning = Arc::new(Learning {
             behaviour: Mutex::new(Behaviour::Evaluates),
             batches: Mutex::default(),
         });
         let (delivery_queue, waiters) = (DeliveryQueue::new(config.queue_events), Waiters::default());
         let relay = Relay::new(
-            Arc::clone(&database.store),
+            Arc::clone(&store),
             Arc::clone(&learning) as _,
-            Target::new(Arc::clone(&database.store), Gauge::default()),
+            Target::new(store, Gauge::default()),
             delivery_queue.clone(),
             waiters.clone(),
             Entropy::seeded(1),
@@ -285,6 +293,39 @@ async fn a_queued_event_missing_from_the_outbox_is_not_sent() {
     for feedback in [&group[0], &group[2]] {
         assert_eq!(fixture.delivery_of(feedback).await, DeliveryState::Delivered);
     }
+}
+
+/// While the known installation is read, the database fails over to a standby that had not received the outbox.
+#[derive(Debug)]
+struct Failover(MemoryStore);
+
+impl Interference for Failover {
+    fn before<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
+        if call == "installation" {
+            self.0.tables().lose_outbox();
+        }
+        NoInterference.before(call)
+    }
+
+    fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
+        NoInterference.after(call)
+    }
+}
+
+#[tokio::test]
+async fn events_lost_while_the_known_installation_is_read_are_not_sent() {
+    let database = TestStore::open(Backend::Memory).await.unwrap();
+    let store = database.memory();
+    let store = store.connect(Arc::new(Failover(store.clone())));
+    let trusts_nothing = RelayConfig {
+        trusted: Duration::ZERO,
+        ..RelayConfig::default()
+    };
+    let fixture = Fixture::on(database, Arc::new(store), trusts_nothing);
+    fixture.submit(3).await;
+    assert_eq!(fixture.delivery_queue.len(), 3);
+    assert_eq!(fixture.step().await, Step::Idle);
+    assert_eq!(fixture.learning.batches(), [0; 0]);
 }
 
 #[tokio::test]

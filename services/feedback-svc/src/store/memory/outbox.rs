@@ -12,6 +12,12 @@ use super::{
 use crate::outbox::entry::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken};
 
 impl Tables {
+    /// Forgets everything that waits, as a standby that had not received it.
+    #[cfg(test)]
+    pub(crate) fn lose_outbox(&mut self) {
+        self.outbox.clear();
+    }
+
     pub(super) fn claim(&mut self, limit: u32, lease: Lease) -> Vec<Claimed> {
         let ignores_leases = self.has(Defect::IgnoresLeases);
         let now = self.now;

@@ -219,6 +219,10 @@ fn policy(of: &mut Unstructured<'_>) -> Result<PolicyRow> {
         max_value_bytes: or(of, 1_000)?,
         max_counted_feedback: or(of, 1_000)?,
         entitled: or(of, 2)?,
+        window_good: or(of, 5)?,
+        window_bad: or(of, 3)?,
+        window_max_text_chars: or(of, 2_000)?,
+        window_language: or(of, 1)?,
         frozen: or(of, 0)?,
         updated_at: or(of, AT)?,
     })
@@ -269,6 +273,7 @@ fn change(of: &mut Unstructured<'_>) -> Result<ChangeRow> {
         key: key(of)?,
         revision: or(of, 7)?,
         value: Some(value(of)?),
+        value_checksum: or(of, 7)?,
         before_value: or(of, None)?,
         candidate_id: or(of, None)?,
         feedback_id: or(of, None)?,
