@@ -298,17 +298,17 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "16:40",
-            story: "Three votes: who searches for “NAV” finds the long form.",
+            story: "Three votes: who searches for “NAV” finds “asset value”.",
             action: submit(
                 &["ana", "ben", "eve"],
                 Correction::StandsFor {
                     term: "NAV",
-                    representative: "net asset value",
+                    representative: "asset value",
                 },
                 OutcomeState::Applied,
             ),
             ask: NAV,
-            expect: learned("net asset value"),
+            expect: learned("asset value"),
         },
         Step {
             at: "17:10",

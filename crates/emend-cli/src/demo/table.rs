@@ -176,7 +176,9 @@ mod tests {
     #[test]
     fn the_backend_has_an_answer_to_every_question() {
         for step in script::day() {
-            assert!(script::backend(step.ask).len() > 1, "{}", step.story);
+            let own = script::backend(step.ask).len();
+            let is_a_choice = step.ask.kind.rules().is_answer;
+            assert!(own > usize::from(is_a_choice), "{}", step.story);
         }
     }
 }
