@@ -197,13 +197,17 @@ impl Candidate {
             && (self.hold.is_none() || ruling.approved)
     }
 
-    /// Net confirmations still missing while it is pending; 0 if none.
+    /// Net confirmations still missing while votes may apply it; 0 if none, and where votes do not decide.
     pub fn confirmations_needed(&self) -> u32 {
-        let missing = i64::from(self.threshold) - self.net;
-        if self.status == Status::Pending {
-            u32::try_from(missing.max(0)).unwrap_or(u32::MAX)
-        } else {
-            0
+        let is_by_votes = self.ruling.is_none() && self.proposal.is_none();
+        let missing = (i64::from(self.threshold) - self.net).max(match self.reason {
+            Some(Reason::Frozen) => 0,
+            // A value that once applied may have enough support and wait for the next vote.
+            _ => 1,
+        });
+        match self.status {
+            Status::Pending | Status::Superseded if is_by_votes => u32::try_from(missing).unwrap_or(u32::MAX),
+            _ => 0,
         }
     }
 }

@@ -264,10 +264,7 @@ impl Outcome {
     /// in later.
     pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
         // A value that once applied may have enough support and wait for the next vote.
-        let missing = match candidate.reason {
-            Some(Reason::Frozen) => candidate.confirmations_needed(),
-            _ => u32::try_from((i64::from(candidate.threshold) - candidate.net).max(1)).unwrap_or(u32::MAX),
-        };
+        let missing = candidate.confirmations_needed();
         let (state, reason, confirmations_needed) = match candidate.status {
             Status::Applied => (OutcomeState::Applied, None, 0),
             Status::AwaitingReview => (OutcomeState::AwaitingReview, candidate.reason, 0),
@@ -311,7 +308,7 @@ impl Outcome {
         self.state = OutcomeState::NoEffect;
         self.reason = Some(Reason::NotEntitled);
         let what = self.learned.describe(&self.input);
-        self.message = format!("Without effect: {what}; who took it back is not entitled to decide it.");
+        self.message = format!("Not taken back: who asked for it is not entitled to decide this. {what}.");
         self
     }
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
-    kinds::{Form, Kind, Learned, Qualifier},
+    kinds::{Form, Kind, Learned, Qualifier, Rule},
     normalize::{MAX_KEY_CHARS, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
@@ -141,6 +141,12 @@ impl ResourceKey {
     /// Checks that new decisions may name this key, which the form alone does not say. What was stored before is not
     /// checked again: what is allowed may change with the version of a list.
     pub fn check_new(&self) -> Result<(), Invalid> {
+        if self.user.is_some() && matches!(self.kind.rules().rule, Rule::Ruling(_) | Rule::Window(_)) {
+            return Err(Invalid::new(format!(
+                "must have no user_id: {} is decided for everybody",
+                self.kind
+            )));
+        }
         (self.kind.rules().allows)(self.key.as_str(), &self.qualifier)
     }
 

@@ -60,7 +60,7 @@ enum Action {
     },
     /// Never show these sources
     Block(Decision),
-    /// Show these sources, whatever else blocked them
+    /// Show these sources again
     Unblock {
         #[command(flatten)]
         decision: Decision,

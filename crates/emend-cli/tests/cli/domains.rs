@@ -114,7 +114,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .run(&[&["domains", "block", "co.jp"], &reason[..]].concat())
         .await;
     assert!(
-        above.stderr.contains("must be below a public suffix"),
+        above.stderr.contains("must name a domain below a public suffix"),
         "{}",
         above.stderr
     );

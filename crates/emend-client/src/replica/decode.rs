@@ -79,7 +79,12 @@ pub(crate) fn decode(key: KeyParts<'_>, value: &[u8], stated: u64) -> Result<Res
     }
     let of_value = value.learned.qualifier_of_key().transpose();
     let of_value = of_value.map_err(|Invalid(why)| Rejection::Undecodable(why))?;
-    if of_value.is_some_and(|qualifier| qualifier != key.qualifier) {
+    // Where the value does not say it, it is one that this version knows.
+    let expected = match (of_value, kind.rules().qualifier) {
+        (None, Some(qualifier)) => qualifier.form.parse(key.qualifier).unwrap_or_default(),
+        (of_value, _) => of_value.unwrap_or_default(),
+    };
+    if expected != key.qualifier {
         return Err(Rejection::QualifierMismatch);
     }
     Ok(value)

@@ -15,7 +15,7 @@
 //! The rest of this module lists the other events in a contest and what each does. It must not know where the state
 //! came from or how a decision is stored.
 
-mod approval;
+mod people;
 mod review;
 mod ruling;
 #[cfg(test)]
@@ -238,7 +238,7 @@ pub enum Refusal {
     #[error("this kind is not decided by review")]
     NotByReview,
     /// The value says that nothing applies.
-    #[error("a value that says that nothing applies is not set: delete the resource instead")]
+    #[error("to clear is no value: delete the resource instead")]
     NoValue,
     /// A window of ratings decides what applies, and nobody else.
     #[error("its value follows from ratings: retract or redact a rating instead")]
@@ -337,9 +337,16 @@ impl Decision {
         let subject = self.subject;
         if let Some(candidate) = applied.and_then(|id| self.after.candidate_mut(id)) {
             // A ruling that is in force again came into force by an earlier revision.
-            if candidate.ruling.is_none() || subject == Some(candidate.id) {
+            let is_again = candidate.ruling.is_some() && candidate.applied_revision != Revision::default();
+            if !is_again || subject == Some(candidate.id) {
                 candidate.applied_revision = revision;
             }
+        }
+        // A ruling may change what another one that is in force comes to.
+        if let Some(candidate) = subject.and_then(|id| self.after.candidate_mut(id))
+            && candidate.is_effective()
+        {
+            candidate.applied_revision = revision;
         }
         if let Some(outcome) = &mut self.outcome {
             outcome.revision = revision;
@@ -376,7 +383,7 @@ pub(crate) fn decide_by(
         Rule::Votes { .. } => happen(&mut evaluation, event),
         Rule::Ruling(rules) => ruling::happen(&mut evaluation, rules, event),
         Rule::Window(rules) => window::happen(&mut evaluation, rules, event),
-        Rule::Review(rules) => approval::happen(&mut evaluation, *rules, event),
+        Rule::Review(rules) => review::happen(&mut evaluation, *rules, event),
     };
     match happened {
         Ok(()) => Ok(evaluation.finish(rule)),
@@ -404,16 +411,16 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
             candidate,
             edited,
             reason,
-        } => review::approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
-        Event::Reject { candidate, reason } => review::reject(evaluation, *candidate, reason)?,
+        } => people::approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
+        Event::Reject { candidate, reason } => people::reject(evaluation, *candidate, reason)?,
         Event::Put {
             value,
             origin,
             reason,
-        } => review::put(evaluation, value, *origin, reason.as_deref())?,
-        Event::Delete { reason } => review::delete(evaluation, reason.as_deref())?,
-        Event::Revert { restore, reason, .. } => review::revert(evaluation, restore.as_ref(), reason)?,
-        Event::Erase => review::erase(evaluation),
+        } => people::put(evaluation, value, *origin, reason.as_deref())?,
+        Event::Delete { reason } => people::delete(evaluation, reason.as_deref())?,
+        Event::Revert { restore, reason, .. } => people::revert(evaluation, restore.as_ref(), reason)?,
+        Event::Erase => people::erase(evaluation),
         Event::TargetArrived => {}
         Event::Proposed { .. } | Event::MakeCurrent { .. } => return Err(Refusal::NotByReview),
     }
@@ -648,7 +655,7 @@ impl<'a> Evaluation<'a> {
         let was_applied = self.applied_before == Some(candidate.id);
         Some(match (&candidate.ruling, reported.retracted) {
             (Some(_), true) if candidate.is_effective() => outcome.of_a_retraction_without_right(),
-            (_, true) => outcome.of_a_retraction(was_applied && !applies),
+            (_, true) => outcome.of_a_retraction(was_applied && !applies && change.is_some()),
             (Some(_), false) if applies && change.is_none() && self.state.resource.is_none() => {
                 outcome.of_nothing_to_clear()
             }

@@ -1,177 +1,304 @@
-//! What people do: approve, reject, put, delete, revert. A value set by a person pins its contest; a value removed by a
-//! person does not come back by votes.
+//! What the rule "review" does: proposals come from generators, corrections and people, and only a person applies one.
+//!
+//! Every proposal is a version with a number of its own, which is never used again, and is made for the version that was
+//! current then: once another one is current, it can no longer be approved. What was decided about a proposal is decided
+//! for good. Risk does not matter here.
 
-use super::{Cause, Evaluation, Refusal, votes};
+use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
 use crate::{
-    contest::{Hold, Origin, Status},
+    contest::{Origin, Proposed, Status, Verdict},
     ids::CandidateId,
+    kinds::ReviewRules,
     outcome::Reason,
-    resource::ResourceValue,
+    resource::{ResourceValue, proposal_of},
 };
 
-/// Applies a candidate, or its edited form as a separate candidate, and pins the contest.
-pub(super) fn approve(
+/// All refusals happen before anything changes.
+pub(super) fn happen(
+    evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
+    event: &Event,
+) -> Result<(), Refusal> {
+    evaluation.threshold = 0;
+    match event {
+        Event::Recorded {
+            ballot,
+            value,
+            origin,
+            retracted_by,
+            ..
+        } => {
+            let order = ballot.accept_order;
+            evaluation.state.highest_accept_order = evaluation.state.highest_accept_order.max(order);
+            let id = ballot.candidate;
+            propose(evaluation, id, value, *origin);
+            evaluation.cause = Cause::Review;
+            if retracted_by.is_some() {
+                close(evaluation, id, Status::Withdrawn, Reason::Retracted);
+            }
+            evaluation.reported = Some(ReportedCandidate {
+                candidate: id,
+                was_new: true,
+                retracted: retracted_by.is_some(),
+            });
+        }
+        Event::Proposed { proposal, value } => {
+            let is_closed = rules.rejection_closes_to_generators
+                && evaluation
+                    .state
+                    .candidates
+                    .iter()
+                    .any(|of| of.status == Status::Rejected);
+            if is_closed {
+                return Err(Refusal::RejectedForGood);
+            }
+            people::check_kind(evaluation, Some(value))?;
+            evaluation.cause = Cause::Review;
+            let base = evaluation.state.versions.current;
+            let id = proposal_of(evaluation.state.id(), base, proposal);
+            propose(evaluation, id, value, Origin::Generator);
+            evaluation.subject = Some(id);
+        }
+        Event::Retracted { ballot, .. } => {
+            evaluation.cause = Cause::Retraction;
+            close(evaluation, ballot.candidate, Status::Withdrawn, Reason::Retracted);
+            evaluation.reported = Some(ReportedCandidate {
+                candidate: ballot.candidate,
+                was_new: false,
+                retracted: true,
+            });
+        }
+        Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
+        Event::PolicyChanged | Event::TargetArrived => evaluation.cause = Cause::Policy,
+        Event::Approve {
+            candidate,
+            edited,
+            reason,
+        } => approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
+        Event::Reject { candidate, reason } => reject(evaluation, *candidate, reason)?,
+        Event::Put {
+            value,
+            origin,
+            reason,
+        } => {
+            people::check_kind(evaluation, Some(value))?;
+            people::check_room(evaluation)?;
+            evaluation.cause = Cause::Operator;
+            let id = write(evaluation, value, *origin, reason.as_deref());
+            close_all(evaluation, id);
+        }
+        Event::MakeCurrent { candidate, reason } => {
+            let version = known(evaluation, *candidate)?;
+            if version.verdict != Verdict::Approved {
+                return Err(Refusal::NotApproved);
+            }
+            if evaluation.state.versions.current == version.version {
+                return Err(Refusal::AlreadyApplied);
+            }
+            people::check_room(evaluation)?;
+            evaluation.cause = Cause::Operator;
+            people::note(evaluation, *candidate, reason.as_deref());
+            make_current(evaluation, *candidate);
+            close_all(evaluation, *candidate);
+        }
+        Event::Delete { reason } => {
+            let Some(applied) = evaluation.state.applied().map(|applied| applied.id) else {
+                return Err(Refusal::NoResource);
+            };
+            evaluation.cause = Cause::Operator;
+            people::note(evaluation, applied, reason.as_deref());
+            evaluation.move_to(applied, Status::Withdrawn, Some(Reason::Deleted));
+            evaluation.state.versions.current = 0;
+        }
+        Event::Revert { restore, reason, .. } => revert(evaluation, restore.as_ref(), reason)?,
+        Event::Erase => {
+            evaluation.cause = Cause::Erasure;
+            let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
+            for id in all {
+                if let Some(kept) = proposed(evaluation, id)
+                    && kept.verdict == Verdict::Open
+                {
+                    kept.verdict = Verdict::Closed;
+                }
+                evaluation.move_to(id, Status::Withdrawn, Some(Reason::Erased));
+            }
+            evaluation.state.versions.current = 0;
+        }
+    }
+    Ok(())
+}
+
+fn proposed<'e>(evaluation: &'e mut Evaluation<'_>, id: CandidateId) -> Option<&'e mut Proposed> {
+    evaluation.state.candidate_mut(id)?.proposal.as_mut()
+}
+
+fn known(evaluation: &Evaluation<'_>, id: CandidateId) -> Result<Proposed, Refusal> {
+    let candidate = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
+    candidate.proposal.ok_or(Refusal::UnknownCandidate)
+}
+
+/// Makes a proposal for what is current, if it is not there yet.
+fn propose(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceValue, origin: Origin) {
+    if evaluation.state.candidate(id).is_none() {
+        create(evaluation, id, value, origin, Verdict::Open);
+        evaluation.move_to(id, Status::AwaitingReview, Some(Reason::PersonDecides));
+    }
+}
+
+fn create(
+    evaluation: &mut Evaluation<'_>,
+    id: CandidateId,
+    value: &ResourceValue,
+    origin: Origin,
+    verdict: Verdict,
+) {
+    evaluation.create(id, value, origin, Status::Pending);
+    let versions = &mut evaluation.state.versions;
+    versions.last += 1;
+    let kept = Proposed {
+        version: versions.last,
+        base: versions.current,
+        verdict,
+    };
+    if let Some(candidate) = evaluation.state.candidate_mut(id) {
+        candidate.proposal = Some(kept);
+    }
+}
+
+/// A version that a person writes now, which becomes the current one.
+fn write(
+    evaluation: &mut Evaluation<'_>,
+    value: &ResourceValue,
+    origin: Origin,
+    reason: Option<&str>,
+) -> CandidateId {
+    let number = evaluation.state.versions.last + 1;
+    let base = evaluation.state.versions.current;
+    let id = proposal_of(evaluation.state.id(), base, &number.to_le_bytes());
+    create(evaluation, id, value, origin, Verdict::Approved);
+    people::note(evaluation, id, reason);
+    make_current(evaluation, id);
+    id
+}
+
+fn make_current(evaluation: &mut Evaluation<'_>, id: CandidateId) {
+    evaluation.apply(id, false);
+    evaluation.subject = Some(id);
+    if let Some(kept) = proposed(evaluation, id) {
+        kept.verdict = Verdict::Approved;
+        evaluation.state.versions.current = kept.version;
+    }
+}
+
+/// Closes a proposal that is open; what was decided stays decided.
+fn close(evaluation: &mut Evaluation<'_>, id: CandidateId, status: Status, reason: Reason) {
+    if let Some(kept) = proposed(evaluation, id)
+        && kept.verdict == Verdict::Open
+    {
+        kept.verdict = Verdict::Closed;
+        evaluation.move_to(id, status, Some(reason));
+    }
+}
+
+/// Closes all open proposals, because another version than they were made for is current.
+fn close_all(evaluation: &mut Evaluation<'_>, but: CandidateId) {
+    let others: Vec<CandidateId> = evaluation
+        .state
+        .candidates
+        .iter()
+        .map(|of| of.id)
+        .filter(|id| *id != but)
+        .collect();
+    for id in others {
+        close(evaluation, id, Status::Superseded, Reason::BaseChanged);
+    }
+}
+
+/// Applies a proposal as the current version; an edited one is a version of its own.
+fn approve(
     evaluation: &mut Evaluation<'_>,
     id: CandidateId,
     edited: Option<&ResourceValue>,
     reason: Option<&str>,
 ) -> Result<(), Refusal> {
-    let original = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
-    let edited = edited.filter(|edited| **edited != original.value);
-    if original.status == Status::Applied && edited.is_none() {
-        return Err(Refusal::AlreadyApplied);
-    }
-    check_kind(evaluation, edited)?;
-    check_room(evaluation)?;
+    let kept = known(evaluation, id)?;
+    check_open(evaluation, kept)?;
+    people::check_kind(evaluation, edited)?;
+    people::check_room(evaluation)?;
     evaluation.cause = Cause::Review;
-    let applied = match edited {
-        None => id,
+    let original = evaluation.state.candidate(id).map(|of| of.value.clone());
+    match edited.filter(|edited| Some(*edited) != original.as_ref()) {
+        None => {
+            people::note(evaluation, id, reason);
+            make_current(evaluation, id);
+        }
         Some(edited) => {
-            let (new, was_made) = evaluation.candidate_for(edited, Origin::Review, Status::Pending);
-            set_value(evaluation, new, edited);
-            if was_made && let Some(candidate) = evaluation.state.candidate_mut(new) {
+            close(evaluation, id, Status::Superseded, Reason::Edited);
+            let written = write(evaluation, edited, Origin::Review, reason);
+            if let Some(candidate) = evaluation.state.candidate_mut(written) {
                 candidate.edited_from = Some(id);
             }
-            if new != id {
-                evaluation.move_to(id, Status::Superseded, None);
-            }
-            new
         }
-    };
-    settle(evaluation, applied, reason);
+    }
     Ok(())
 }
 
-/// Rejects a candidate. If its value was applied it is removed, and another candidate with enough votes may replace it.
-pub(super) fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Result<(), Refusal> {
-    let status = evaluation
-        .state
-        .candidate(id)
-        .ok_or(Refusal::UnknownCandidate)?
-        .status;
-    if status == Status::Rejected {
-        return Err(Refusal::AlreadyRejected);
+fn check_open(evaluation: &Evaluation<'_>, kept: Proposed) -> Result<(), Refusal> {
+    match kept.verdict {
+        Verdict::Approved => Err(Refusal::AlreadyApplied),
+        Verdict::Rejected => Err(Refusal::AlreadyRejected),
+        Verdict::Closed => Err(Refusal::BaseChanged),
+        Verdict::Open if kept.base != evaluation.state.versions.current => Err(Refusal::BaseChanged),
+        Verdict::Open => Ok(()),
+    }
+}
+
+fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Result<(), Refusal> {
+    let kept = known(evaluation, id)?;
+    match kept.verdict {
+        Verdict::Approved => return Err(Refusal::AlreadyApplied),
+        Verdict::Rejected => return Err(Refusal::AlreadyRejected),
+        Verdict::Open | Verdict::Closed => {}
     }
     evaluation.cause = Cause::Review;
     evaluation.subject = Some(id);
-    note(evaluation, id, Some(reason));
+    people::note(evaluation, id, Some(reason));
+    if let Some(kept) = proposed(evaluation, id) {
+        kept.verdict = Verdict::Rejected;
+    }
     evaluation.move_to(id, Status::Rejected, None);
-    if status == Status::Applied {
-        evaluation.state.pinned = false;
-    }
-    votes::evaluate(evaluation);
     Ok(())
 }
 
-/// Sets the value and pins the contest.
-pub(super) fn put(
-    evaluation: &mut Evaluation<'_>,
-    value: &ResourceValue,
-    origin: Origin,
-    reason: Option<&str>,
-) -> Result<(), Refusal> {
-    check_kind(evaluation, Some(value))?;
-    check_room(evaluation)?;
-    evaluation.cause = if origin == Origin::Import {
-        Cause::Import
-    } else {
-        Cause::Operator
-    };
-    let (id, _) = evaluation.candidate_for(value, origin, Status::Pending);
-    set_value(evaluation, id, value);
-    settle(evaluation, id, reason);
-    Ok(())
-}
-
-/// Deletes the value. Votes do not restore the same value; another may still be learned.
-pub(super) fn delete(evaluation: &mut Evaluation<'_>, reason: Option<&str>) -> Result<(), Refusal> {
-    if evaluation.state.resource.is_none() {
-        return Err(Refusal::NoResource);
-    }
-    evaluation.cause = Cause::Operator;
-    if let Some(id) = evaluation.state.applied().map(|applied| applied.id) {
-        note(evaluation, id, reason);
-        evaluation.hold(id, Some(Hold::Deleted));
-        evaluation.move_to(id, Status::Withdrawn, Some(Reason::Deleted));
-    }
-    evaluation.state.pinned = false;
-    Ok(())
-}
-
-/// Restores the value before the revision and pins the contest. The reverted value waits for a person, whatever arrives
-/// late.
-pub(super) fn revert(
+/// Makes the version current that was so before, or none.
+fn revert(
     evaluation: &mut Evaluation<'_>,
     restore: Option<&ResourceValue>,
     reason: &str,
 ) -> Result<(), Refusal> {
-    check_kind(evaluation, restore)?;
+    people::check_kind(evaluation, restore)?;
     if restore.is_some() {
-        check_room(evaluation)?;
+        people::check_room(evaluation)?;
     }
     evaluation.cause = Cause::Revert;
-    let restored_id = restore.map(|value| value.candidate_id(evaluation.state.id()));
-    if let Some(reverted) = evaluation.state.applied().map(|applied| applied.id)
-        && Some(reverted) != restored_id
-    {
-        note(evaluation, reverted, Some(reason));
-        evaluation.hold(reverted, Some(Hold::Reverted));
-        evaluation.move_to(reverted, Status::AwaitingReview, Some(Reason::Reverted));
+    if let Some(reverted) = evaluation.state.applied().map(|applied| applied.id) {
+        people::note(evaluation, reverted, Some(reason));
+        evaluation.move_to(reverted, Status::Superseded, Some(Reason::Reverted));
+        evaluation.state.versions.current = 0;
     }
-    match restore {
-        None => evaluation.state.pinned = true,
-        Some(value) => {
-            let (id, _) = evaluation.candidate_for(value, Origin::Operator, Status::Pending);
-            set_value(evaluation, id, value);
-            settle(evaluation, id, Some(reason));
+    let Some(value) = restore else { return Ok(()) };
+    let approved = |of: &&crate::contest::Candidate| {
+        of.value == *value && of.proposal.is_some_and(|kept| kept.verdict == Verdict::Approved)
+    };
+    let before = evaluation.state.candidates.iter().filter(approved);
+    let newest = before
+        .max_by_key(|of| of.proposal.map(|kept| kept.version))
+        .map(|of| of.id);
+    match newest {
+        Some(id) => make_current(evaluation, id),
+        None => {
+            write(evaluation, value, Origin::Operator, Some(reason));
         }
     }
     Ok(())
-}
-
-/// Removes the value, because the user whose own it is has been erased.
-pub(super) fn erase(evaluation: &mut Evaluation<'_>) {
-    evaluation.cause = Cause::Erasure;
-    if let Some(id) = evaluation.state.applied().map(|applied| applied.id) {
-        evaluation.move_to(id, Status::Withdrawn, Some(Reason::Erased));
-    }
-    evaluation.state.pinned = false;
-}
-
-/// A person's decision: applies the candidate, lifts any hold on it, and pins the contest.
-fn settle(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: Option<&str>) {
-    note(evaluation, id, reason);
-    evaluation.hold(id, None);
-    evaluation.apply(id, false);
-    evaluation.subject = Some(id);
-    evaluation.state.pinned = true;
-}
-
-pub(super) fn note(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: Option<&str>) {
-    if let Some(candidate) = evaluation.state.candidate_mut(id) {
-        candidate.decision_reason = reason.map(str::to_owned);
-    }
-}
-
-/// A person's wording replaces that of the first reporter.
-fn set_value(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceValue) {
-    if let Some(candidate) = evaluation.state.candidate_mut(id) {
-        candidate.value = value.clone();
-    }
-}
-
-pub(super) fn check_kind(evaluation: &Evaluation<'_>, value: Option<&ResourceValue>) -> Result<(), Refusal> {
-    let kind = evaluation.state.key.kind;
-    match value {
-        Some(value) if value.learned.kind() != kind => Err(Refusal::WrongKind),
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn check_room(evaluation: &Evaluation<'_>) -> Result<(), Refusal> {
-    if evaluation.state.full && evaluation.state.resource.is_none() {
-        Err(Refusal::Full)
-    } else {
-        Ok(())
-    }
 }

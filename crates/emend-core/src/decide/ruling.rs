@@ -4,7 +4,7 @@
 //! person approved it; it is not once it was taken back or rejected. What is in force is a function of the effective
 //! rulings alone, so the order in which they arrive does not matter. Nothing pins a contest and nothing is held back.
 
-use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, review};
+use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
 use crate::{
     ballots::Ballot,
     contest::{Hold, Origin, Ruling, Status, TakenBack},
@@ -37,7 +37,8 @@ pub(super) fn happen(
             sender,
             retracted_by,
         } => {
-            let hold = hold(evaluation, *personal_data, sender);
+            let needs_room = value.learned != (rules.nothing)();
+            let hold = hold(evaluation, *personal_data, sender, needs_room);
             let id = record(evaluation, ballot, value, *origin, sender, hold);
             if let Some(retracted_by) = retracted_by {
                 take_back(evaluation, id, retracted_by);
@@ -77,7 +78,7 @@ pub(super) fn happen(
             reason,
         } => {
             check_value(evaluation, rules, value)?;
-            review::check_room(evaluation)?;
+            people::check_room(evaluation)?;
             evaluation.cause = match origin {
                 Origin::Import => Cause::Import,
                 Origin::Votes | Origin::Review | Origin::Operator | Origin::Generator => Cause::Operator,
@@ -110,8 +111,8 @@ pub(super) fn happen(
 }
 
 /// Why a correction's ruling is not effective at once, if it is not.
-fn hold(evaluation: &Evaluation<'_>, personal_data: bool, sender: &Roles) -> Option<Hold> {
-    let is_full = evaluation.state.full && evaluation.state.resource.is_none();
+fn hold(evaluation: &Evaluation<'_>, personal_data: bool, sender: &Roles, needs_room: bool) -> Option<Hold> {
+    let is_full = needs_room && evaluation.state.full && evaluation.state.resource.is_none();
     [
         (
             !sender.permit(evaluation.policy.ruling.entitled),
@@ -192,7 +193,7 @@ fn write(
             taken_back: TakenBack::No,
         },
     );
-    review::note(evaluation, id, reason);
+    people::note(evaluation, id, reason);
     id
 }
 
@@ -240,9 +241,11 @@ fn approve(
     if let Some(edited) = edited {
         check_value(evaluation, rules, edited)?;
     }
-    review::check_room(evaluation)?;
+    if edited.is_some() || original.value.learned != (rules.nothing)() {
+        people::check_room(evaluation)?;
+    }
     evaluation.cause = Cause::Review;
-    review::note(evaluation, id, reason);
+    people::note(evaluation, id, reason);
     match edited {
         None => {
             evaluation.subject = Some(id);
@@ -253,6 +256,7 @@ fn approve(
         }
         Some(edited) => {
             // What was asked for in other words is decided.
+            people::note(evaluation, id, reason.or(Some("it was applied in other words")));
             evaluation.move_to(id, Status::Rejected, None);
             let written = write(evaluation, edited, Origin::Review, reason);
             if let Some(candidate) = evaluation.state.candidate_mut(written) {
@@ -270,13 +274,13 @@ fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Res
     }
     evaluation.cause = Cause::Review;
     evaluation.subject = Some(id);
-    review::note(evaluation, id, Some(reason));
+    people::note(evaluation, id, Some(reason));
     evaluation.move_to(id, Status::Rejected, None);
     Ok(())
 }
 
-/// Takes back the ruling that the revision brought into force, with those that have said the same since: a newer revision
-/// would have refused this. Where the revision brought none into force, what was before it is ruled anew.
+/// Takes back the ruling that the revision brought into force, with newer ones that say the same: what else was said is not
+/// reverted with it, whenever it arrived. Where the revision brought none into force, what was before it is ruled anew.
 fn revert(
     evaluation: &mut Evaluation<'_>,
     rules: &RulingRules,
@@ -284,24 +288,25 @@ fn revert(
     restore: Option<&ResourceValue>,
     reason: &str,
 ) -> Result<(), Refusal> {
-    review::check_kind(evaluation, restore)?;
-    let effective: Vec<CandidateId> = evaluation.state.effective().iter().map(|of| of.id).collect();
-    let brought = effective.iter().position(|id| {
-        evaluation
-            .state
-            .candidate(*id)
-            .is_some_and(|of| of.applied_revision == revision)
+    people::check_kind(evaluation, restore)?;
+    let effective = evaluation.state.effective();
+    let brought = effective.iter().position(|of| of.applied_revision == revision);
+    let taken_back: Vec<CandidateId> = brought.map_or_else(Vec::new, |place| {
+        let learned = &effective[place].value.learned;
+        let same = effective[..=place]
+            .iter()
+            .filter(|of| of.value.learned == *learned);
+        same.map(|of| of.id).collect()
     });
     if restore.is_some() {
-        review::check_room(evaluation)?;
+        people::check_room(evaluation)?;
     }
     evaluation.cause = Cause::Revert;
-    if let Some(place) = brought {
-        for &id in &effective[..=place] {
-            review::note(evaluation, id, Some(reason));
-            set_taken_back(evaluation, id, TakenBack::Reverted);
-        }
-    } else {
+    for &id in &taken_back {
+        people::note(evaluation, id, Some(reason));
+        set_taken_back(evaluation, id, TakenBack::Reverted);
+    }
+    if taken_back.is_empty() {
         let display = evaluation
             .state
             .resource
@@ -320,7 +325,7 @@ fn check_value(
     rules: &RulingRules,
     value: &ResourceValue,
 ) -> Result<(), Refusal> {
-    review::check_kind(evaluation, Some(value))?;
+    people::check_kind(evaluation, Some(value))?;
     if value.learned == (rules.nothing)() {
         return Err(Refusal::NoValue);
     }
@@ -350,7 +355,8 @@ fn settle(evaluation: &mut Evaluation<'_>, rules: &RulingRules) {
             } else if ruling.taken_back == TakenBack::Reverted {
                 (Status::Withdrawn, Some(Reason::Reverted))
             } else if ruling.taken_back == TakenBack::Entitled
-                || ruling.taken_back == TakenBack::Unentitled && waits.is_some()
+                || ruling.taken_back == TakenBack::Unentitled
+                    && waits.is_some_and(|hold| hold != Hold::Frozen)
             {
                 (Status::Withdrawn, Some(Reason::Retracted))
             } else if let Some(hold) = waits {

@@ -1,10 +1,11 @@
 //! The rules, one sentence each, and properties that hold for any events in any order.
 
 mod any_order;
-mod approval;
+
 mod bounds;
 mod kept;
 mod people;
+mod review;
 mod rulings;
 mod votes;
 mod windows;

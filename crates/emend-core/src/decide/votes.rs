@@ -10,7 +10,7 @@ use crate::{
     resource::ResourceValue,
 };
 
-/// A correction proposes a value. The bench has already counted its vote, which may decide the contest.
+/// A correction proposes a value. The ballots have already counted its vote, which may decide the contest.
 pub(super) fn record(
     evaluation: &mut Evaluation<'_>,
     ballot: &Ballot,

@@ -12,6 +12,12 @@ use crate::violation::{Invalid, bounded_text};
 /// Maximum length of a pattern as written, in characters. In its form a name has at most 253.
 const MAX_CHARS: usize = 512;
 
+/// Maximum length of a name in its form, in bytes.
+const MAX_NAME_BYTES: usize = 253;
+
+/// What no label may contain in its form: everything in ASCII but letters, digits, hyphens and underscores.
+const DENIED: AsciiDenyList = AsciiDenyList::new(true, " !\"#$%&'()*+,/:;<=>?@[\\]^`{|}~");
+
 /// Which domains a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DomainPattern {
@@ -104,8 +110,14 @@ pub fn host(raw: &str) -> Result<Cow<'_, str>, Invalid> {
 /// Whether a host consists of what names in their form consist of. Names that are too long or have an empty label are in
 /// no rule, so that they need not be found here.
 fn is_in_form(raw: &str) -> bool {
-    !raw.is_empty()
+    let is_address = |host: &str| {
+        host.rsplit('.')
+            .next()
+            .is_some_and(|top| top.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    (1..=MAX_NAME_BYTES).contains(&raw.len())
         && !raw.ends_with('.')
+        && !is_address(raw)
         && raw
             .bytes()
             .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_'))
@@ -128,7 +140,7 @@ fn listed(name: &str) -> Option<Suffix> {
 fn normalized(name: &str) -> Result<String, Invalid> {
     let name = name.strip_suffix(['.', '。', '．', '｡']).unwrap_or(name);
     let ascii = Uts46::new()
-        .to_ascii(name.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Verify)
+        .to_ascii(name.as_bytes(), DENIED, Hyphens::Allow, DnsLength::Verify)
         .map_err(|_| {
             Invalid::new(format!(
                 "must be a domain name: labels of 1 to 63 characters joined by dots, at most 253 in all; is {name:?}"
@@ -191,6 +203,11 @@ mod tests {
             "1.2.3.4",
             "[::1]",
             "user@example.org",
+            "a.org,b.org",
+            "\"a.org\"",
+            "a;b.org",
+            "a.＊.org",
+            "(a).org",
             "a b.org",
             "example.org?",
             "a\u{0}.org",

@@ -204,7 +204,7 @@ fn is_high_risk(pattern: &str) -> bool {
 fn allows(pattern: &str, _layer: &str) -> Result<(), Invalid> {
     match DomainPattern::parse(pattern)?.suffix() {
         Suffix::Public => Err(Invalid::new(format!(
-            "must be below a public suffix, such as example.org: “{pattern}” covers sources of many owners"
+            "must name a domain below a public suffix, as example.org is below org: “{pattern}” is at or above one"
         ))),
         Suffix::Private | Suffix::None => Ok(()),
     }

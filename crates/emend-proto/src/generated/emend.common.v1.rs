@@ -376,7 +376,7 @@ pub enum DomainDecision {
     Unspecified = 0,
     /// They are not shown.
     Block = 1,
-    /// They are shown, whatever else blocked them.
+    /// They are shown, whatever blocked this pattern or one with a shorter name.
     Unblock = 2,
     /// They are trusted this far.
     SetTrust = 3,
@@ -689,7 +689,7 @@ pub mod correction {
         /// The sources of a domain must not be shown.
         #[prost(message, tag = "6")]
         DomainBlock(super::DomainBlock),
-        /// The sources of a domain are shown, whatever blocked them.
+        /// The sources of a domain are shown again.
         #[prost(message, tag = "7")]
         DomainUnblock(super::DomainUnblock),
         /// What people decided about a domain no longer applies.
@@ -847,7 +847,7 @@ impl ::prost::Name for DomainBlock {
         "/emend.common.v1.DomainBlock".into()
     }
 }
-/// The sources of a domain are shown, whatever else blocked them. Decides DOMAIN_RULE, as DomainBlock does.
+/// The sources of a domain are shown, whatever blocked this pattern or one with a shorter name. Decides DOMAIN_RULE, as DomainBlock does.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DomainUnblock {
     /// As in DomainBlock.

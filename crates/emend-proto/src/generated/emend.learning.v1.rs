@@ -776,7 +776,8 @@ pub mod candidate_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Rejects a candidate permanently: votes do not reopen it. If its value is applied, the value is removed.
+        /// Rejects a candidate permanently: votes do not reopen it. If its value is applied, the value is removed;
+        /// where rulings decide, the newest effective one before it is in force again.
         /// FAILED_PRECONDITION if it is already rejected; ABORTED if the etag no longer matches.
         pub async fn reject_candidate(
             &mut self,
@@ -908,7 +909,8 @@ pub mod candidate_service_server {
             tonic::Response<super::ApproveCandidateResponse>,
             tonic::Status,
         >;
-        /// Rejects a candidate permanently: votes do not reopen it. If its value is applied, the value is removed.
+        /// Rejects a candidate permanently: votes do not reopen it. If its value is applied, the value is removed;
+        /// where rulings decide, the newest effective one before it is in force again.
         /// FAILED_PRECONDITION if it is already rejected; ABORTED if the etag no longer matches.
         async fn reject_candidate(
             &self,
@@ -3250,7 +3252,7 @@ impl ImportMode {
 pub enum ImportAs {
     /// Default: DECISION.
     Unspecified = 0,
-    /// A person's decision: applied and pinned.
+    /// A person's decision: applied and, where votes decide, pinned.
     Decision = 1,
     /// One vote each, cast by the caller.
     Votes = 2,
@@ -3452,7 +3454,8 @@ pub mod resource_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Sets a value as a person's decision and pins its contest. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
+        /// Sets a value as a person's decision and pins its contest; where rulings decide it is a ruling of now and pins nothing, and
+        /// the answer has the value that applies then. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
         /// also where it is deleted, imported or reverted: retract or redact a rating instead.
         pub async fn put_resource(
             &mut self,
@@ -3480,7 +3483,8 @@ pub mod resource_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Deletes a value. Only a person can bring the same value back; another value may still be learned.
+        /// Deletes a value. Only a person can bring the same value back; another value may still be learned. Where rulings decide it
+        /// is a ruling of now that nothing applies.
         pub async fn delete_resource(
             &mut self,
             request: impl tonic::IntoRequest<super::DeleteResourceRequest>,
@@ -3657,7 +3661,8 @@ pub mod resource_service_server {
             tonic::Response<super::ListResourcesResponse>,
             tonic::Status,
         >;
-        /// Sets a value as a person's decision and pins its contest. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
+        /// Sets a value as a person's decision and pins its contest; where rulings decide it is a ruling of now and pins nothing, and
+        /// the answer has the value that applies then. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
         /// also where it is deleted, imported or reverted: retract or redact a rating instead.
         async fn put_resource(
             &self,
@@ -3666,7 +3671,8 @@ pub mod resource_service_server {
             tonic::Response<super::PutResourceResponse>,
             tonic::Status,
         >;
-        /// Deletes a value. Only a person can bring the same value back; another value may still be learned.
+        /// Deletes a value. Only a person can bring the same value back; another value may still be learned. Where rulings decide it
+        /// is a ruling of now that nothing applies.
         async fn delete_resource(
             &self,
             request: tonic::Request<super::DeleteResourceRequest>,

@@ -153,8 +153,9 @@ CREATE TABLE ballots (
     traceparent   TEXT NOT NULL,
     PRIMARY KEY (feedback_id, contest)
 );
--- The newest ballots of a contest, for decisions; those of one candidate are picked from them.
-CREATE INDEX ballots_by_contest ON ballots (contest, accept_order);
+-- The newest ballots of a contest, for decisions, without passing over what was retracted; those of one candidate are picked
+-- from them.
+CREATE INDEX ballots_by_contest ON ballots (contest, retracted, accept_order);
 
 -- What a redaction erases.
 CREATE TABLE ballot_details (

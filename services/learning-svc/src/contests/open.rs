@@ -336,7 +336,12 @@ impl OpenContests {
     /// Whether a correction may be this candidate: it is one already, or the contest has room for another.
     pub fn check_candidates(&self, contest: ContestId, candidate: CandidateId) -> bool {
         self.contests.get(&contest).is_none_or(|Working { state, .. }| {
-            state.candidates.len() < MAX_CANDIDATES || state.candidate(candidate).is_some()
+            // Of rulings only those count that wait: what an entitled sender decides is never refused for what others asked.
+            let waits = |of: &&emend_core::Candidate| {
+                of.ruling.is_none() || of.status == emend_core::Status::AwaitingReview
+            };
+            state.candidates.iter().filter(waits).count() < MAX_CANDIDATES
+                || state.candidate(candidate).is_some()
         })
     }
 

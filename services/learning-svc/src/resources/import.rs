@@ -336,13 +336,25 @@ impl App {
 fn decide_row(unit: &mut OpenContests, attribution: &Attribution, row: &Row) -> Result<bool, Refusal> {
     let Proposal { key, value, .. } = &row.proposal;
     let contest = key.contest_id();
-    let is_so = unit.state(contest).is_some_and(|state| {
-        (state.pinned || matches!(key.kind.rules().rule, Rule::Ruling(_)))
-            && state
-                .resource
-                .as_ref()
-                .is_some_and(|resource| resource.value == *value)
-    });
+    let is_so = unit
+        .state(contest)
+        .is_some_and(|state| match key.kind.rules().rule {
+            // What somebody else decided alike may be taken back; what a person wrote stays.
+            Rule::Ruling(_) => state.effective().first().is_some_and(|newest| {
+                let is_written = newest
+                    .ruling
+                    .as_ref()
+                    .is_some_and(|of| of.approved && of.roles == Roles::default());
+                is_written && newest.value == *value
+            }),
+            _ => {
+                state.pinned
+                    && state
+                        .resource
+                        .as_ref()
+                        .is_some_and(|resource| resource.value == *value)
+            }
+        });
     if is_so {
         return Ok(false);
     }

@@ -45,6 +45,8 @@ pub struct Delete {
 pub struct PutResource {
     /// The revision that gave it its value.
     pub resource_revision: Revision,
+    /// What applies now; it may take a part from what was decided before.
+    pub value: ResourceValue,
     /// When that was committed, in microseconds since 1970 by the database's clock.
     pub committed_at: i64,
     /// The revision written; 0 where the value applied already.
@@ -78,11 +80,10 @@ impl App {
         let written = self.commit(tx, &mut unit).await?;
         let revision = written.settle(made.revision);
         let before = unit.found(contest).map_or(0, |found| found.committed_at);
+        let resource = unit.state(contest).and_then(|state| state.resource.as_ref());
         Ok(PutResource {
-            resource_revision: unit
-                .state(contest)
-                .and_then(|state| state.resource.as_ref())
-                .map_or(revision, |resource| resource.revision),
+            resource_revision: resource.map_or(revision, |resource| resource.revision),
+            value: resource.map_or_else(|| put.value.clone(), |resource| resource.value.clone()),
             committed_at: if revision.0 > 0 {
                 written.committed_at
             } else {

@@ -9,9 +9,9 @@ pub(crate) mod batches;
 pub mod codes;
 #[cfg(any(test, feature = "simulation"))]
 pub mod contents;
+pub(crate) mod integers;
 #[cfg(any(test, feature = "simulation"))]
 pub mod memory;
-pub(crate) mod numbers;
 pub mod postgres;
 pub(crate) mod rows;
 pub mod sqlite;

@@ -416,6 +416,62 @@ fn a_namespace_without_room_lets_rulings_wait() {
     assert_eq!(rulings.approve(1), Err(Refusal::Full));
 }
 
+#[test]
+fn a_revert_leaves_what_else_was_said() {
+    let mut rulings = Rulings::new();
+    rulings.rule(3, "block", REVIEWER);
+    rulings.rule(5, "block", REVIEWER);
+    rulings.rule(4, "low", REVIEWER);
+    rulings.revert(1, None);
+    assert_eq!(rulings.applies(), Some("low"));
+    // What only changes what another one comes to is taken back alone.
+    rulings.rule(9, "unblock", REVIEWER);
+    rulings.rule(8, "academic", REVIEWER);
+    assert_eq!(rulings.applies(), Some("unblock:academic"));
+    rulings.revert(rulings.revision, Some("unblock:low"));
+    assert_eq!(rulings.applies(), Some("unblock:low"));
+}
+
+#[test]
+fn what_a_release_brought_into_force_is_taken_back_by_its_revert() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "low", REVIEWER);
+    rulings.policy.frozen = true;
+    rulings.rule(3, "block", REVIEWER);
+    // Somebody not entitled takes back nothing that only waits for the release.
+    rulings.retract(3, REPORTER);
+    rulings.policy.frozen = false;
+    rulings.happens(&Event::PolicyChanged).unwrap();
+    assert_eq!(rulings.applies(), Some("block"));
+    rulings.rule(2, "academic", REVIEWER);
+    rulings.revert(2, Some("low"));
+    assert_eq!(rulings.applies(), Some("academic"));
+}
+
+#[test]
+fn to_clear_needs_no_room() {
+    let mut rulings = Rulings::new();
+    rulings.state.full = true;
+    rulings.rule(1, "block", REVIEWER);
+    rulings.rule(2, "clear", REVIEWER);
+    rulings.state.full = false;
+    rulings.approve(1).unwrap();
+    assert_eq!(rulings.applies(), None, "it was cleared after it was said");
+}
+
+#[test]
+fn who_takes_back_what_is_not_in_force_is_not_told_that_it_was() {
+    let mut rulings = Rulings::new();
+    rulings.rule(1, "block", REVIEWER);
+    rulings.rule(2, "block", REVIEWER);
+    let outcome = rulings.retract(2, REVIEWER);
+    assert_eq!(
+        (outcome.state, outcome.reason),
+        (OutcomeState::NoEffect, Some(Reason::Retracted))
+    );
+    assert_eq!(rulings.applies(), Some("block"));
+}
+
 /// The rule of domains for a kind whose keys name something that may be known later.
 const OF_A_LATE_TARGET: Rule = {
     let Rule::Ruling(rules) = Kind::DomainRule.rules().rule else {

@@ -1,6 +1,6 @@
 //! Renders candidates as messages.
 
-use emend_core::{Origin, Reason, Status};
+use emend_core::{Origin, Status};
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
 use prost::Message as _;
@@ -44,14 +44,7 @@ pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
         contest_pinned,
         kept,
     } = record;
-    let missing = match candidate.status {
-        Status::Pending if candidate.reason == Some(Reason::Frozen) => {
-            i64::from(candidate.confirmations_needed())
-        }
-        Status::Superseded if candidate.ruling.is_some() => 0,
-        Status::Pending | Status::Superseded => (i64::from(candidate.threshold) - candidate.net).max(1),
-        Status::AwaitingReview | Status::Applied | Status::Rejected | Status::Withdrawn => 0,
-    };
+    let missing = i64::from(candidate.confirmations_needed());
     pb::Candidate {
         candidate_id: candidate.id.to_string(),
         key: Some(render::resource_key(key)),

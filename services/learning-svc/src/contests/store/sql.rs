@@ -23,7 +23,7 @@ use crate::{
     store::{
         batches::{batches, batches_up_to},
         codes, conflict,
-        numbers::{saturated, small},
+        integers::{saturated, small},
         rows::{KeyRow, optional_id},
     },
 };

@@ -24,7 +24,7 @@ use crate::{
     },
     store::{
         batches::batches,
-        numbers::{checksum, micros},
+        integers::{checksum, micros},
         rows::optional_id,
     },
 };

@@ -10,7 +10,7 @@ use sqlx::{Database, Row as _};
 use super::{Backend, Db, Transaction, log_sql, work_sql::Work};
 use crate::{
     nodes::store::{Connection, NodeCounts, NodePage, NodeRepository, NodeRow, NodeStore, NodeWrite},
-    store::numbers::micros,
+    store::integers::micros,
 };
 
 type Row = <Db as Database>::Row;

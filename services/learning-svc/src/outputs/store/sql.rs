@@ -18,7 +18,7 @@ use crate::{
     },
     store::{
         batches::{batches, batches_up_to},
-        numbers::small,
+        integers::small,
     },
 };
 

@@ -13,7 +13,7 @@ use crate::{
     store::{
         batches::batches_up_to,
         codes, conflict,
-        numbers::{saturated, small},
+        integers::{saturated, small},
     },
 };
 

@@ -1,9 +1,7 @@
 //! The resource service: the read model answers reads, use cases handle writes.
 
 use emend_base::Error;
-use emend_core::{
-    Caller, Key, Kind, OperationId, ResourceKey, ResourceValue, Revision, Violations, digest::value_checksum,
-};
+use emend_core::{Caller, Key, Kind, OperationId, ResourceKey, Revision, Violations, digest::value_checksum};
 use emend_proto::{
     common::v1 as common,
     learning::v1::{self as pb, resource_service_server::ResourceService},
@@ -89,7 +87,7 @@ impl ResourceService for Resources {
         let put = put(&caller, &open(request)?.message).map_err(Error::from)?;
         let done = self.app.put(&put).await?;
         Ok(Response::new(pb::PutResourceResponse {
-            resource: Some(resource(&put.key, &put.value, &done)),
+            resource: Some(resource(&put.key, &done)),
             revision: done.revision.0,
         }))
     }
@@ -143,7 +141,8 @@ impl ResourceService for Resources {
     }
 }
 
-fn resource(key: &ResourceKey, value: &ResourceValue, done: &PutResource) -> common::Resource {
+fn resource(key: &ResourceKey, done: &PutResource) -> common::Resource {
+    let value = &done.value;
     common::Resource {
         key: Some(wire_render::resource_key(key)),
         revision: done.resource_revision.0,

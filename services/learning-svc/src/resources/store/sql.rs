@@ -15,7 +15,7 @@ use crate::{
     resources::store::{ResourceRepository, ResourceWrites},
     store::{
         batches::{batches, batches_up_to},
-        numbers::checksum,
+        integers::checksum,
         rows::CountRow,
     },
 };
