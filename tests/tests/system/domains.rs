@@ -174,6 +174,16 @@ both_databases! {
         };
         let put = refused(learning.resources.clone().put_resource(put).await);
         assert_eq!(fields(&put), ["key.key"]);
+        let for_a_user = emend_proto::learning::v1::PutResourceRequest {
+            key: Some(emend_proto::common::v1::ResourceKey {
+                user_id: "jane".into(),
+                ..domain_key("example.org")
+            }),
+            value: Some(domain_value("block")),
+            ..Default::default()
+        };
+        let for_a_user = refused(learning.resources.clone().put_resource(for_a_user).await);
+        assert_eq!(fields(&for_a_user), ["key.key"], "{for_a_user:?}");
         // Whoever owns a private suffix does not own what is below it.
         let private = feedback.learn(decides("ana", "github.io", "block")).await;
         assert_eq!(state(&private), (OutcomeState::AwaitingReview, "HIGH_RISK"));

@@ -336,7 +336,7 @@ impl OpenContests {
     /// Whether a correction may be this candidate: it is one already, or the contest has room for another.
     pub fn check_candidates(&self, contest: ContestId, candidate: CandidateId) -> bool {
         self.contests.get(&contest).is_none_or(|Working { state, .. }| {
-            // Of rulings only those count that wait: what an entitled sender decides is never refused for what others asked.
+            // Of rulings only those count that wait.
             let waits = |of: &&emend_core::Candidate| {
                 of.ruling.is_none() || of.status == emend_core::Status::AwaitingReview
             };

@@ -400,8 +400,10 @@ impl Group {
         if self.of_erased.contains(&event.feedback) {
             return Ok(without_effect(OutcomeState::Refused, Reason::Erased));
         }
+        // What an entitled sender decides is never refused for what others asked.
+        let may_wait = is_by_votes || !recorded.sender.permit(policy.ruling.entitled);
         if self.unit.check_size(&effect.key, &effect.value).is_err()
-            || !self.unit.check_candidates(contest, candidate)
+            || (may_wait && !self.unit.check_candidates(contest, candidate))
         {
             return Ok(without_effect(OutcomeState::Refused, Reason::ResourceLimit));
         }

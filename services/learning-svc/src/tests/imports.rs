@@ -30,7 +30,7 @@ on_both_databases!(
     an_import_stops_when_its_caller_loses_the_right,
 );
 
-fn import(mode: Mode, import_as: ImportAs) -> Import {
+pub(super) fn import(mode: Mode, import_as: ImportAs) -> Import {
     Import {
         namespace: namespace(),
         mode,

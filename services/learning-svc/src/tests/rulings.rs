@@ -3,7 +3,7 @@
 use emend_base::Entropy;
 use emend_core::{
     AcceptOrder, CandidateId, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles, Status,
-    correction::Form, kinds::HUMAN, resource::ruling_of,
+    contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
 };
 use emend_proto::common::v1::{Outcome, OutcomeState};
 
@@ -15,12 +15,15 @@ use crate::{
     },
     ingest::apply::{FeedbackChange, IngestEvent},
     log::revert::Revert,
-    resources::write::{Delete, Put},
+    resources::{
+        import::{ImportAs, Mode, Row},
+        write::{Delete, Put},
+    },
     tests::{
         on_both_databases,
         policies::set as set_policy,
         votes::state,
-        world::{World, approval, assert_sound, head, namespace, one, operator, rejection, review},
+        world::{World, approval, assert_sound, head, namespace, one, operator, rejection, review, still},
     },
 };
 
@@ -33,6 +36,8 @@ on_both_databases!(
     reverting_another_revision_rules_anew,
     what_waited_while_frozen_is_decided_once_released,
     a_redelivered_ruling_is_one_ruling,
+    what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back,
+    however_many_ask_an_entitled_decision_is_never_refused,
     every_order_of_arrival_gives_equal_resources_and_rulings,
 );
 
@@ -301,6 +306,45 @@ async fn a_redelivered_ruling_is_one_ruling(world: &World) {
         (rulings(&app, "example.org").await.len(), head(&app).await),
         (1, 1)
     );
+}
+
+async fn what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back(world: &World) {
+    let app = world.instance().await;
+    let block = decision(world, "example.org", "block", REVIEWER);
+    one(&app, &block).await;
+    let import = super::imports::import(Mode::AllOrNothing, ImportAs::Decision);
+    let row = || {
+        let level = None;
+        let correction =
+            emend_core::Correction::parse_domain(Form::DomainBlock, "example.org", level).unwrap();
+        Row {
+            line: 1,
+            proposal: correction.effects(&namespace(), None).remove(0),
+        }
+    };
+    let imported = app.import(&import, vec![row()], &still).await.unwrap();
+    assert_eq!((imported.applied, imported.unchanged), (1, 0));
+    let again = app.import(&import, vec![row()], &still).await.unwrap();
+    assert_eq!((again.applied, again.unchanged), (0, 1));
+    one(&app, &retraction(world, &block, REVIEWER)).await;
+    assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));
+    assert_sound(&app).await;
+}
+
+async fn however_many_ask_an_entitled_decision_is_never_refused(world: &World) {
+    let app = world.instance().await;
+    let asked: Vec<_> = (0..=MAX_CANDIDATES)
+        .map(|_| decision(world, "example.org", "low", REPORTER))
+        .collect();
+    let mut refused = 0;
+    for group in asked.chunks(64) {
+        for result in app.ingest(group).await {
+            refused += usize::from(state(&result.unwrap()) == OutcomeState::Refused);
+        }
+    }
+    assert_eq!(refused, 1, "as many as fit wait");
+    let decided = one(&app, &decision(world, "example.org", "block", REVIEWER)).await;
+    assert_eq!(state(&decided), OutcomeState::Applied);
 }
 
 /// One thing that happens to a pattern, in the order of accept orders.
