@@ -36,7 +36,8 @@ Examples:
 
 A decision is in force at once if you are entitled to decide; otherwise it awaits review (emend
 candidates). The newest decision about a pattern is in force. A pattern is a domain, which covers
-all its subdomains, or *.DOMAIN for the subdomains alone.")]
+all its subdomains, or *.DOMAIN for the subdomains alone. Of the patterns that cover a host the one
+with the longest name decides, and of two with one name the one for subdomains.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -259,7 +260,7 @@ async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result 
 fn text(host: &str, level: TrustLevel, by: Option<(&Covering<'_>, &Resource)>) -> String {
     let first = match level {
         TrustLevel::Blocked => format!("{host} is blocked"),
-        level => format!("{host} is {level} (weight {:.2})", level.weight()),
+        level => format!("the trust of {host} is {level} (weight {:.2})", level.weight()),
     };
     let second = match by {
         Some((covering, resource)) => format!(

@@ -95,9 +95,16 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
             .into_inner();
         for resource in &page.resources {
             let Some(record) = Record::of_resource(resource) else {
+                let key = resource.key.clone().unwrap_or_default();
                 eprintln!(
-                    "emend: not exported, because this version does not know its kind, or ratings decide it: {:?}",
-                    resource.key
+                    "emend: not exported: {} {}: {}",
+                    words::kind_name(key.kind),
+                    key.key,
+                    if emend_core::Kind::from_number(key.kind).is_some() {
+                        "ratings decide it; they are listed by `emend ratings list`"
+                    } else {
+                        "this version does not know its kind"
+                    }
                 );
                 continue;
             };

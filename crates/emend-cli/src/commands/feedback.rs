@@ -97,7 +97,7 @@ fn table(feedback: &[Feedback]) -> Table {
         ("FEEDBACK", Column::Fixed),
         ("REPORTER", Column::Text),
         ("WHAT", Column::Text),
-        ("OUTCOME", Column::Fixed),
+        ("WHEN EVALUATED", Column::Fixed),
         ("", Column::Fixed),
     ])
     .with_rows(feedback, |feedback| {
@@ -168,7 +168,8 @@ fn details(feedback: &Feedback) -> String {
     if let Some(outcome) = &feedback.outcome {
         let _ = writeln!(
             text,
-            "outcome   {}: {}",
+            "outcome   when it was evaluated, {}: {}: {}",
+            view::short_time(outcome.evaluated_at.as_ref()),
             words::outcome_name(outcome.state),
             outcome.message
         );

@@ -40,11 +40,13 @@ const MAX_REPORTED: usize = 1_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
-  type           phrase, entity, prohibition or synonym
-  input          the phrase, alias or term (also called phrase, alias, term)
-  choice         the verb, the entity's id, the choice never to offer, or the term that
-                 a synonym stands for (also called verb, entity_id, forbidden_choice,
-                 representative)
+  type           phrase, entity, prohibition, synonym or domain
+  input          the phrase, alias, term or pattern of domains (also called phrase, alias,
+                 term, pattern)
+  choice         the verb, the entity's id, the choice never to offer, the term that a
+                 synonym stands for, or the decision about a domain: block, unblock,
+                 unblock:LEVEL or a level (also called verb, entity_id, forbidden_choice,
+                 representative, decision)
   relation       of a synonym, optional: equivalent (default), one_way or typo
   user_id        optional: for this user only
   system_choice  optional: what the system chose

@@ -68,7 +68,7 @@ pub enum Command {
     Watch(watch::Args),
     /// Show what nodes answer for a phrase
     Resolve(resolve::Args),
-    /// Import phrase mappings, aliases and prohibitions from a file
+    /// Import phrases, aliases, prohibitions, synonyms and decisions about domains from a file
     Import(import::Args),
     /// Export learned resources in a format that import reads
     Export(export::Args),

@@ -17,7 +17,8 @@ Example:
   emend retract 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --reason \"I misread the deed\" --wait
 
 Its vote no longer counts. Where that brings an applied value's supporters below the threshold,
-the value is withdrawn.")]
+the value is withdrawn. A decision about a domain ends, and the one before it is in force again, if
+you are entitled to decide. A rating's example goes.")]
 pub struct Args {
     /// The feedback's id, as `submit` printed it
     feedback_id: String,
@@ -46,5 +47,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .into_inner()
         .feedback
         .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+    let is_evaluated = args.wait;
+    output.result(&view::feedback(&feedback), || {
+        if is_evaluated {
+            outcome_text(&feedback)
+        } else {
+            "The retraction is stored. With --wait the command also says what it changed.".to_owned()
+        }
+    })
 }

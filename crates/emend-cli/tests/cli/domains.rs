@@ -106,7 +106,9 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
     up.run(&put).await.ok();
     let checked = up.run(&["domains", "check", "spam.example"]).await.ok();
     assert!(
-        checked.stdout.starts_with("spam.example is low (weight 0.40)"),
+        checked
+            .stdout
+            .starts_with("the trust of spam.example is low (weight 0.40)"),
         "{}",
         checked.stdout
     );

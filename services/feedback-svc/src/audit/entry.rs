@@ -11,6 +11,7 @@ use emend_proto::{
     common::v1::Outcome,
     learning::v1::{Event, event},
 };
+use emend_serve::auth::Role;
 use emend_store::audit::Findings;
 use jiff::Timestamp;
 use prost::Message as _;
@@ -301,13 +302,25 @@ impl Entry {
                     submission,
                     self.feedback.redaction.as_ref(),
                 );
-                again.message == message
+                again.message == message && are_roles(&found.sender_roles)
             }
-            (0, Some(event::Event::Redacted(_))) | (2, Some(event::Event::Retracted(_))) => {
-                message.event_id == entry.event.to_string() && message.feedback_id == self.id().to_string()
+            (2, Some(event::Event::Retracted(found))) => {
+                self.is_of(&message, entry) && are_roles(&found.sender_roles)
             }
+            (0, Some(event::Event::Redacted(_))) => self.is_of(&message, entry),
             _ => false,
         };
         (!right).then(|| "its payload is not the event of this feedback".to_owned())
     }
+
+    fn is_of(&self, message: &Event, entry: &OutboxEntry) -> bool {
+        message.event_id == entry.event.to_string() && message.feedback_id == self.id().to_string()
+    }
+}
+
+/// Whether these are names of roles. Which of them the caller had is in the event alone.
+fn are_roles(names: &[String]) -> bool {
+    names
+        .iter()
+        .all(|name| Role::ALL.into_iter().any(|role| role.name() == name))
 }
