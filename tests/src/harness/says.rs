@@ -4,7 +4,7 @@ use emend_core::DomainRule;
 use emend_proto::{
     common::v1::{
         Correction, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
-        ProhibitionValue, Reporter, ResourceKey, ResourceKind, ResourceValue, SynonymRelation,
+        ProhibitionValue, Rating, Reporter, ResourceKey, ResourceKind, ResourceValue, SynonymRelation,
         TermCorrection, VerbCorrection, correction::Correction as Form, resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
@@ -74,6 +74,19 @@ pub fn decides(reporter: &str, pattern: &str, decision: &str) -> SubmitFeedbackR
 pub fn domain(pattern: &str, decision: &str) -> Correction {
     let rule = DomainRule::parse(decision).expect("a decision");
     form(emend_wire::kinds::domain_decision(pattern.into(), rule))
+}
+
+/// A rating of an output for `SUMMARIZE_DAILY`: `GOOD`, `NEUTRAL` or `BAD`.
+pub fn rates(reporter: &str, target_id: &str, value: &str) -> SubmitFeedbackRequest {
+    let rating = Rating {
+        target: "SUMMARIZE_DAILY".into(),
+        value: value.into(),
+        target_id: target_id.into(),
+        input_text: "what happened today".into(),
+        output_text: format!("a summary, {target_id}"),
+        ..Rating::default()
+    };
+    says(reporter, form(Form::Rating(rating)))
 }
 
 fn form(form: Form) -> Correction {

@@ -12,7 +12,7 @@ use emend_proto::{
 };
 use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
-    says::{alias_key, decides, domain_key, domain_value, entity_value, phrase_key, verb_value},
+    says::{alias_key, decides, domain_key, domain_value, entity_value, phrase_key, rates, verb_value},
     tamper::Frozen,
     verb,
 };
@@ -87,6 +87,12 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     learning
         .put(domain_key("example.edu"), domain_value("academic"))
         .await;
+    // Ratings: one replaced by a newer one of the same output, one taken back, and others that are examples.
+    for (output, value) in [("1", "GOOD"), ("2", "BAD"), ("1", "BAD"), ("3", "GOOD")] {
+        feedback.learn(rates("ann", output, value)).await;
+    }
+    let taken_back = feedback.learn(rates("bob", "4", "GOOD")).await;
+    feedback.retract(&taken_back).await;
     let request = UpdatePolicyRequest {
         policy: Some(Policy {
             namespace: NAMESPACE.into(),

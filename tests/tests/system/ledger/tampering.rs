@@ -314,6 +314,28 @@ const CASES: &[Case] = &[
         Learning,
         "UPDATE candidates SET net = 1 WHERE ruling_order > 0",
     ),
+    ("RATING_LIVE", Learning, "UPDATE ratings SET live = 1 - live"),
+    (
+        "RESOURCE_WINDOW",
+        Learning,
+        "UPDATE ratings SET class = 4 - class",
+    ),
+    (
+        "RATING_TEXTS",
+        Learning,
+        "UPDATE ratings SET excluded = 1 - excluded",
+    ),
+    (
+        "RATING_EXCLUDED",
+        Learning,
+        "UPDATE ratings SET excluded = 1 - excluded",
+    ),
+    (
+        "LOG_WINDOW",
+        Learning,
+        "UPDATE changes SET before_value = (SELECT value FROM resources LIMIT 1)
+         WHERE contest IN (SELECT contest FROM contests WHERE kind = 6)",
+    ),
     (
         "CANDIDATE_RULING",
         Learning,
@@ -496,7 +518,7 @@ async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
     assert_eq!(report.findings.kept(), [], "nobody tampered with it");
     assert_eq!(
         (report.feedback, report.undelivered),
-        (21, 1),
+        (26, 1),
         "it looked at everything"
     );
     assert!(report.learning.digests.len() > 3, "{:?}", report.learning);
