@@ -161,20 +161,28 @@ fn visible(raw: &str) -> String {
     shown
 }
 
-/// Direction marks and overrides, zero-width spaces, interlinear annotations, and the tag characters, which spell ASCII
-/// unseen. Joiners stay: words of some scripts, and emoji, need them.
+/// Direction marks and overrides, zero-width spaces, fillers, interlinear annotations, and the tag characters and variation
+/// selectors of plane 14, which spell bytes unseen. Joiners stay: words of some scripts, and emoji, need them.
 const fn is_hidden(c: char) -> bool {
     matches!(
         c,
-        '\u{61c}'
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'
             | '\u{200e}'
             | '\u{200f}'
             | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
             | '\u{feff}'
+            | '\u{ffa0}'
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}'
+            | '\u{e0100}'..='\u{e01ef}'
     )
 }
 

@@ -282,6 +282,10 @@ impl OpenContests {
         let Some(ratings) = tx.ratings() else {
             return Ok(());
         };
+        // What was known before the contests were locked says nothing of which are live: those come first, read under the locks.
+        let known = known
+            .into_iter()
+            .map(|(contest, rated)| (contest, Rated { live: false, ..rated }));
         for (contest, rated) in ratings
             .of_voters(&wanted, max_text_chars)
             .await?
