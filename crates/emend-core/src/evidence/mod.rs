@@ -1,11 +1,20 @@
-//! What is said of sources: patterns of domains and levels of trust.
+//! What is said of sources and claims: patterns of domains, levels of trust and whose decision is in force; how far evidence
+//! speaks for a claim, and what people say of its edges.
 
+mod confidence;
+mod identity;
 mod pattern;
+mod relation;
 mod rules;
+mod sources;
 mod trust;
 
 pub use self::{
+    confidence::{Combining, Confidence, Evidence, EvidenceEdge, Verdict, Weight, combine},
+    identity::{WorkId, registrable_domain},
     pattern::{DomainPattern, Suffix, host, suffixes},
+    relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},
     rules::{Covering, RulesOfName, deciding},
+    sources::{SourceKey, independent_sources},
     trust::TrustLevel,
 };

@@ -1,0 +1,113 @@
+//! Which sources are independent of each other.
+//!
+//! A work that has an id is one source wherever it is published. Hosts at ACADEMIC and above publish the works of many, so
+//! that each page is a source of its own. What else a registrable domain publishes is one source: five pages of one blog are
+//! one, two papers in arXiv are two.
+
+use std::{collections::HashSet, fmt};
+
+use super::{TrustLevel, WorkId, registrable_domain};
+
+/// An independent source. Its text is stable, and different for different sources.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceKey {
+    /// A work.
+    Work(WorkId),
+    /// A page, by its id.
+    Page(String),
+    /// A registrable domain.
+    Domain(String),
+}
+
+impl SourceKey {
+    /// The source of a page: its id, the works it publishes by their ids, its host in the form of [`host`](super::host), and how
+    /// far that is trusted without the verified layer, which depends on independent sources.
+    pub fn of<'w>(
+        page: &str,
+        works: impl IntoIterator<Item = &'w WorkId>,
+        host: &str,
+        level: TrustLevel,
+    ) -> Self {
+        match (works.into_iter().min(), level) {
+            (Some(work), _) => Self::Work(work.clone()),
+            (None, TrustLevel::Primary | TrustLevel::Government | TrustLevel::Academic) => {
+                Self::Page(page.to_owned())
+            }
+            (None, TrustLevel::Trusted | TrustLevel::Low | TrustLevel::Unverified | TrustLevel::Blocked) => {
+                Self::Domain(registrable_domain(host).to_owned())
+            }
+        }
+    }
+}
+
+impl fmt::Display for SourceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Work(work) => write!(f, "work:{work}"),
+            Self::Page(page) => write!(f, "page:{page}"),
+            Self::Domain(domain) => write!(f, "domain:{domain}"),
+        }
+    }
+}
+
+/// How many independent sources there are among these.
+pub fn independent_sources<'s>(sources: impl IntoIterator<Item = &'s SourceKey>) -> usize {
+    sources.into_iter().collect::<HashSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        TrustLevel::{Academic, Blocked, Government, Low, Primary, Trusted, Unverified},
+        *,
+    };
+
+    fn count(pages: &[(&str, &[&str], &str, TrustLevel)]) -> usize {
+        let sources: Vec<_> = pages
+            .iter()
+            .map(|(page, works, host, level)| {
+                let works: Vec<_> = works.iter().map(|id| WorkId::parse(id).unwrap()).collect();
+                SourceKey::of(page, &works, host, *level)
+            })
+            .collect();
+        independent_sources(&sources)
+    }
+
+    #[test]
+    fn pages_of_one_blog_are_one_source_and_papers_are_each_their_own() {
+        let blog = ["p1", "p2", "p3", "p4", "p5"].map(|page| (page, &[][..], "www.blog.example", Unverified));
+        assert_eq!(count(&blog), 1);
+        let papers = [
+            ("p1", &["arxiv:2101.00001"][..], "arxiv.org", Academic),
+            ("p2", &["arxiv:2101.00002"], "arxiv.org", Academic),
+        ];
+        assert_eq!(count(&papers), 2);
+    }
+
+    #[test]
+    fn one_work_is_one_source_wherever_it_is() {
+        let copies = [
+            ("p1", &["doi:10.1000/x"][..], "publisher.example", Academic),
+            (
+                "p2",
+                &["arxiv:2101.00001", "doi:10.1000/X"],
+                "arxiv.org",
+                Academic,
+            ),
+            ("p3", &["doi:10.1000/x"], "blog.example", Unverified),
+        ];
+        assert_eq!(count(&copies), 1);
+    }
+
+    #[test]
+    fn without_a_work_the_level_says_whether_pages_count_apart() {
+        for level in [Primary, Government, Academic, Trusted, Low, Unverified, Blocked] {
+            let pages = [
+                ("p1", &[][..], "a.example.org", level),
+                ("p2", &[], "b.example.org", level),
+            ];
+            let expected = if level.weight() >= Academic.weight() { 2 } else { 1 };
+            assert_eq!(count(&pages), expected, "{level}");
+        }
+    }
+}
