@@ -3,6 +3,7 @@
 
 mod confidence;
 mod identity;
+mod node;
 mod pattern;
 mod relation;
 mod rules;
@@ -12,6 +13,7 @@ mod trust;
 pub use self::{
     confidence::{Combining, Confidence, Evidence, EvidenceEdge, Verdict, Weight, combine},
     identity::{WorkId, registrable_domain},
+    node::{EvidenceId, NodeRef, NodeSort},
     pattern::{DomainPattern, Suffix, host, suffixes},
     relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},
     rules::{Covering, RulesOfName, deciding},

@@ -49,6 +49,24 @@ impl TrustLevel {
         }
     }
 
+    /// The number on the wire and in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Primary => 1,
+            Self::Government => 2,
+            Self::Academic => 3,
+            Self::Trusted => 4,
+            Self::Low => 5,
+            Self::Unverified => 6,
+            Self::Blocked => 7,
+        }
+    }
+
+    /// The level with this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.number() == number)
+    }
+
     /// The name that files and command lines use.
     pub const fn name(self) -> &'static str {
         match self {

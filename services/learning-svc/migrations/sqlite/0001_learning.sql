@@ -76,6 +76,8 @@ CREATE TABLE contests (
     -- Whether anything in it waits: 1 while a candidate is PENDING or AWAITING_REVIEW, and always where a window of ratings
     -- decides, which shows another part of them as soon as the policy is another.
     pending              INTEGER NOT NULL,
+    -- Whether what the key names is known, where rulings need that.
+    target_known         INTEGER NOT NULL,
     -- By the service's clock.
     created_at           INTEGER NOT NULL
 ) STRICT;
@@ -85,6 +87,8 @@ CREATE INDEX contests_by_key ON contests (key_hash);
 CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
 -- What a changed policy has left to evaluate; asked for all the time, and hardly ever anything.
 CREATE INDEX contests_to_reevaluate ON contests (namespace, kind, policy_version, contest_id) WHERE pending = 1;
+-- What waits for a claim or an edge.
+CREATE INDEX contests_without_target ON contests (key_hash) WHERE target_known = 0;
 
 -- Proposed values.
 CREATE TABLE candidates (
@@ -350,4 +354,191 @@ CREATE TABLE nodes (
     connected_at INTEGER NOT NULL,
     seen_at      INTEGER NOT NULL,
     PRIMARY KEY (node_id, caller)
+) STRICT, WITHOUT ROWID;
+
+-- The evidence graph. Inside, nodes refer to each other by integer keys; the backends' own ids are unique in their namespace.
+-- Nothing in it is deleted.
+
+-- Namespaces that have evidence. Who adds domains locks the row shared, who changes rules about domains and who brings levels up
+-- to date exclusively: so no domain keeps a level that a rule has changed meanwhile.
+CREATE TABLE evidence_spaces (
+    space     INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL UNIQUE,
+    -- How often rules about domains changed.
+    rules     INTEGER NOT NULL
+) STRICT;
+
+-- Registrable domains: what the system blocks or raises by what their claims came to.
+CREATE TABLE evidence_domains (
+    domain INTEGER PRIMARY KEY,
+    space  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    -- 1: a claim or a rule changed, and what follows for the domain is to be computed anew.
+    stale  INTEGER NOT NULL,
+    UNIQUE (space, name)
+) STRICT;
+CREATE INDEX evidence_domains_stale ON evidence_domains (domain) WHERE stale = 1;
+
+-- Hosts of pages, with how far they are trusted now.
+CREATE TABLE evidence_hosts (
+    host      INTEGER PRIMARY KEY,
+    space     INTEGER NOT NULL,
+    -- With its labels in reverse, "org.example.www", so that all hosts below a name are together.
+    reversed  TEXT NOT NULL,
+    domain    INTEGER NOT NULL,
+    -- Levels by their numbers on the wire: by all layers, and by the layers human and file only.
+    level     INTEGER NOT NULL,
+    set_level INTEGER NOT NULL,
+    -- The layer that decided: 0 none, 1 human, 2 file, 3 verified.
+    layer     INTEGER NOT NULL,
+    UNIQUE (space, reversed)
+) STRICT;
+CREATE INDEX evidence_hosts_by_level ON evidence_hosts (space, level, host);
+CREATE INDEX evidence_hosts_by_domain ON evidence_hosts (domain);
+
+-- Names of which rules changed: the levels of the hosts at and below them are brought up to date in batches.
+CREATE TABLE evidence_stale_names (
+    stale    INTEGER PRIMARY KEY,
+    space    INTEGER NOT NULL,
+    reversed TEXT NOT NULL,
+    -- Hosts up to this one are done.
+    done     TEXT NOT NULL
+) STRICT;
+
+-- Tasks that claims and edges belong to.
+CREATE TABLE evidence_tasks (
+    task    INTEGER PRIMARY KEY,
+    space   INTEGER NOT NULL,
+    task_id TEXT NOT NULL,
+    UNIQUE (space, task_id)
+) STRICT;
+
+-- Pages of sources.
+CREATE TABLE evidence_pages (
+    page     INTEGER PRIMARY KEY,
+    space    INTEGER NOT NULL,
+    page_id  TEXT NOT NULL,
+    host     INTEGER NOT NULL,
+    url      TEXT NOT NULL,
+    title    TEXT NOT NULL,
+    -- Canonical: "10.1000/x", "12345", "2101.00001".
+    doi      TEXT NOT NULL,
+    pmid     TEXT NOT NULL,
+    arxiv_id TEXT NOT NULL,
+    -- What it is one source with, whoever publishes it: "doi:10.1000/x".
+    work     TEXT NOT NULL,
+    UNIQUE (space, page_id)
+) STRICT;
+
+-- Parts of pages.
+CREATE TABLE evidence_fragments (
+    fragment    INTEGER PRIMARY KEY,
+    space       INTEGER NOT NULL,
+    fragment_id TEXT NOT NULL,
+    page        INTEGER NOT NULL,
+    text        TEXT NOT NULL,
+    UNIQUE (space, fragment_id)
+) STRICT;
+
+-- Claims.
+CREATE TABLE evidence_claims (
+    claim      INTEGER PRIMARY KEY,
+    space      INTEGER NOT NULL,
+    claim_id   TEXT NOT NULL,
+    -- 0: none.
+    task       INTEGER NOT NULL,
+    -- 0: none.
+    page       INTEGER NOT NULL,
+    text       TEXT NOT NULL,
+    -- 1 adopted, 2 not adopted.
+    adoption   INTEGER NOT NULL,
+    -- A JSON array of the names of dangerous patterns.
+    patterns   TEXT NOT NULL,
+    -- What people decided: 0 nothing, 1 rejected, 2 restored.
+    ruled      INTEGER NOT NULL,
+    -- 1 pending, 2 verified, 3 rejected.
+    status     INTEGER NOT NULL,
+    -- 1: its edges or their sources changed, and whether it is verified is to be computed anew.
+    stale      INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (space, claim_id)
+) STRICT;
+CREATE INDEX evidence_claims_by_task ON evidence_claims (task, claim) WHERE task <> 0;
+CREATE INDEX evidence_claims_by_status ON evidence_claims (space, status, claim);
+CREATE INDEX evidence_claims_stale ON evidence_claims (claim) WHERE stale = 1;
+
+-- Edges. Their ends never change.
+CREATE TABLE evidence_edges (
+    edge        INTEGER PRIMARY KEY,
+    space       INTEGER NOT NULL,
+    edge_id     TEXT NOT NULL,
+    -- 0: none.
+    task        INTEGER NOT NULL,
+    -- Sorts of nodes: 1 page, 2 fragment, 3 claim.
+    source_sort INTEGER NOT NULL,
+    source      INTEGER NOT NULL,
+    target_sort INTEGER NOT NULL,
+    target      INTEGER NOT NULL,
+    -- The page of the source, and its host; 0: none.
+    page        INTEGER NOT NULL,
+    host        INTEGER NOT NULL,
+    -- Relations by their numbers on the wire: as upserted, as the model says (0: it did not say), and how sure it is.
+    given       INTEGER NOT NULL,
+    label       INTEGER NOT NULL,
+    confidence  REAL,
+    -- What a person says is right; 0: nobody reviewed it. When that was accepted, and the feedback that it was.
+    ruled       INTEGER NOT NULL,
+    ruled_at    INTEGER NOT NULL,
+    ruled_by    BLOB,
+    -- What the model's confidence weighs, in millionths. Then what follows: what the edge is, and what it weighs.
+    model_weight INTEGER NOT NULL,
+    relation    INTEGER NOT NULL,
+    weight      INTEGER NOT NULL,
+    UNIQUE (space, edge_id)
+) STRICT;
+CREATE INDEX evidence_edges_by_target ON evidence_edges (target, edge) WHERE target_sort = 3;
+CREATE INDEX evidence_edges_by_source ON evidence_edges (source, edge) WHERE source_sort = 3;
+CREATE INDEX evidence_edges_by_host ON evidence_edges (host, edge);
+CREATE INDEX evidence_edges_by_task ON evidence_edges (task, edge) WHERE task <> 0;
+CREATE INDEX evidence_edges_reviewed ON evidence_edges (space, ruled_at, edge) WHERE ruled <> 0;
+
+-- What was done to domains, claims and edges, also what had no effect. Not pruned.
+CREATE TABLE evidence_events (
+    event        INTEGER PRIMARY KEY,
+    namespace    TEXT NOT NULL,
+    contest      INTEGER NOT NULL,
+    -- emend.learning.v1.EvidenceAction.
+    action       INTEGER NOT NULL,
+    task_id      TEXT NOT NULL,
+    caller       TEXT NOT NULL,
+    on_behalf_of TEXT NOT NULL,
+    -- Of operators and reviewers; that of a reporter is with the feedback.
+    reason       TEXT NOT NULL,
+    -- What was in force before and after, and what was asked for, as one word; '': nothing.
+    value_before TEXT NOT NULL,
+    value_after  TEXT NOT NULL,
+    proposed     TEXT NOT NULL,
+    feedback_id  BLOB,
+    candidate_id BLOB,
+    -- 0: it changed nothing.
+    revision     INTEGER NOT NULL,
+    -- By the service's clock.
+    made_at      INTEGER NOT NULL
+) STRICT;
+CREATE INDEX evidence_events_listed ON evidence_events (namespace, event);
+CREATE INDEX evidence_events_by_contest ON evidence_events (contest, event);
+CREATE INDEX evidence_events_by_task ON evidence_events (namespace, task_id, event) WHERE task_id <> '';
+CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, event);
+
+-- Trust files: the version of each namespace that is in force.
+CREATE TABLE trust_files (
+    namespace    TEXT PRIMARY KEY,
+    version      INTEGER NOT NULL,
+    -- A JSON array of names.
+    patterns     TEXT NOT NULL,
+    -- XXH3-64 of the file's text.
+    checksum     INTEGER NOT NULL,
+    operation_id BLOB NOT NULL,
+    applied_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

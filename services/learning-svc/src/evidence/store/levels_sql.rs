@@ -1,0 +1,70 @@
+//! How far hosts are trusted, in SQL. Written once, compiled for each database.
+
+use std::collections::{BTreeSet, HashMap};
+
+use emend_core::{
+    DomainRule, Kind, Learned, Namespace,
+    evidence::{Covering, Layer, Layers, RulesOfName, deciding, suffixes},
+};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    contests_sql::key_hash,
+    work_sql::{Work, push_keys},
+};
+use crate::{
+    evidence::store::rows::{DomainRuleRow, HostLevel},
+    store::batches::batches,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// How far these hosts are trusted by the rules in force.
+pub(super) async fn levels(
+    work: &mut Work,
+    namespace: &Namespace,
+    hosts: &[&str],
+) -> Result<HashMap<String, HostLevel>> {
+    let rules = rules_above(work, namespace, hosts).await?;
+    let level = |host: &str| {
+        let by = |layers| deciding(host, layers, |name| rules.get(name));
+        let (all, set) = (by(Layers::All), by(Layers::WithoutVerified));
+        HostLevel {
+            level: all.as_ref().map_or_else(Default::default, |of| of.level),
+            set_level: set.map_or_else(Default::default, |of| of.level),
+            layer: all.map(|of| of.layer),
+        }
+    };
+    Ok(hosts.iter().map(|host| ((*host).to_owned(), level(host))).collect())
+}
+
+/// The rules in force of all names above these hosts, by name.
+async fn rules_above(
+    work: &mut Work,
+    namespace: &Namespace,
+    hosts: &[&str],
+) -> Result<HashMap<String, RulesOfName<()>>> {
+    let names: BTreeSet<&str> = hosts.iter().flat_map(|host| suffixes(host)).collect();
+    let hashes: Vec<i64> = names
+        .iter()
+        .flat_map(|name| [key_hash(name), key_hash(&format!("*.{name}"))])
+        .collect();
+    let mut rules: HashMap<String, RulesOfName<()>> = HashMap::new();
+    for hashes in batches(&hashes) {
+        let mut query = QueryBuilder::new(
+            "SELECT c.key, c.qualifier, r.value FROM contests AS c JOIN resources AS r ON r.contest = c.contest \
+             WHERE c.namespace = ",
+        );
+        query.push_bind(namespace.as_str());
+        query.push(" AND c.kind = ").push_bind(Kind::DomainRule.number());
+        query.push(" AND c.key_hash IN ");
+        push_keys(&mut query, hashes);
+        for row in work.rows::<DomainRuleRow>(query).await? {
+            let (pattern, layer, rule) = row.parse()?;
+            let of_name = rules.entry(Covering::of(&pattern).name.to_owned()).or_default();
+            of_name.set(&pattern, layer, Some((rule, ())));
+        }
+    }
+    Ok(rules)
+}

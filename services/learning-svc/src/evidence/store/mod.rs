@@ -1,0 +1,65 @@
+//! What is stored of the evidence graph. Inside, nodes refer to each other by integer keys; what crosses these ports are the
+//! backends' own ids.
+
+mod records;
+pub(crate) mod rows;
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use emend_core::{ContestId, Kind, Namespace, ResourceKey, Violations, evidence::EvidenceId};
+use emend_store::StoreError;
+
+pub use self::records::*;
+use crate::evidence::graph::{Upsert, Upserted};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The evidence graph in a unit of work.
+#[async_trait]
+pub trait EvidenceRepository: Send {
+    /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or
+    /// other ends than before.
+    async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>>;
+
+    /// Which of these contests are about a claim or an edge that is known. The others are about none, or none that is known.
+    async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashSet<ContestId>>;
+
+    /// Writes what rulings say of claims and edges now.
+    async fn save_rulings(&mut self, rulings: &[RulingWrite]) -> Result<()>;
+
+    /// Notes that the rules of these patterns changed: the levels of hosts that they cover are brought up to date later.
+    async fn note_rules(&mut self, changed: &[(Namespace, String)]) -> Result<()>;
+
+    /// Writes events. Contests must be locked.
+    async fn save_events(&mut self, events: &[EventWrite]) -> Result<()>;
+}
+
+/// The evidence graph outside units of work.
+#[async_trait]
+pub trait EvidenceStore: Send + Sync {
+    /// Contests that wait for one of these targets.
+    async fn contests_without_target(
+        &self,
+        namespace: &Namespace,
+        kind: Kind,
+        targets: &[EvidenceId],
+    ) -> Result<Vec<ResourceKey>>;
+
+    /// Contests that wait for a target that is known, after `after`, at most `limit`.
+    async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
+
+    /// One claim.
+    async fn claim(&self, namespace: &Namespace, claim: &EvidenceId) -> Result<Option<ClaimRecord>>;
+
+    /// Claims after `after`, in the order in which they were first upserted, at most `limit`.
+    async fn claims(&self, filter: &ClaimFilter, after: i64, limit: u32) -> Result<Vec<(i64, ClaimRecord)>>;
+
+    /// Edges after `after`, at most `limit`.
+    async fn edges(
+        &self,
+        filter: &EdgeFilter,
+        after: EdgePosition,
+        limit: u32,
+    ) -> Result<Vec<(EdgePosition, EdgeRecord)>>;
+}

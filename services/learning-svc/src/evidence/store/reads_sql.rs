@@ -1,0 +1,386 @@
+//! Reading claims and edges in SQL. Written once, compiled for each database.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{
+    ContestId, Kind, Namespace, ResourceKey,
+    evidence::{Combining, Evidence, EvidenceId, NodeSort},
+};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    Backend, Db,
+    contests_sql::key_hash,
+    upsert_sql::push_names,
+    work_sql::{bytes, push_keys},
+};
+use crate::{
+    evidence::store::{
+        ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord, EvidenceStore,
+        rows::{ClaimRow, EdgeRow, SumRow},
+    },
+    store::{batches::batches, rows::KeyRow},
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A contest's key.
+const CONTEST: &str = "SELECT contest_id, namespace, kind, key, qualifier, user_id FROM contests WHERE target_known = 0";
+
+#[async_trait]
+impl EvidenceStore for Backend {
+    async fn contests_without_target(
+        &self,
+        namespace: &Namespace,
+        kind: Kind,
+        targets: &[EvidenceId],
+    ) -> Result<Vec<ResourceKey>> {
+        let mut found = Vec::new();
+        for targets in batches(targets) {
+            let mut query = QueryBuilder::new(CONTEST);
+            query.push(" AND key_hash IN ");
+            let hashes: Vec<i64> = targets.iter().map(|target| key_hash(target.as_str())).collect();
+            push_keys(&mut query, &hashes);
+            query.push(" AND namespace = ").push_bind(namespace.as_str());
+            query.push(" AND kind = ").push_bind(kind.number());
+            for row in self.rows::<KeyRow>(query).await? {
+                found.push(row.parse("contests")?);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
+        let mut query = QueryBuilder::new(CONTEST);
+        query
+            .push(" AND contest_id > ")
+            .push_bind(after.map_or_else(Vec::new, |after| bytes(after.0)));
+        query.push(" AND ((kind = ").push_bind(Kind::ClaimState.number());
+        query.push(
+            " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_claims AS t ON t.space = s.space \
+             WHERE s.namespace = contests.namespace AND t.claim_id = contests.key)) OR (kind = ",
+        );
+        query.push_bind(Kind::EdgeLabel.number());
+        query.push(
+            " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_edges AS t ON t.space = s.space \
+             WHERE s.namespace = contests.namespace AND t.edge_id = contests.key AND t.given <> 4))) \
+             ORDER BY contest_id LIMIT ",
+        );
+        query.push_bind(i64::from(limit));
+        let rows = self.rows::<KeyRow>(query).await?;
+        rows.iter().map(|row| row.parse("contests")).collect()
+    }
+
+    async fn claim(
+        &self,
+        namespace: &Namespace,
+        claim: &EvidenceId,
+        combining: Combining,
+    ) -> Result<Option<ClaimRecord>> {
+        let Some(space) = self.space(namespace).await? else {
+            return Ok(None);
+        };
+        let mut query = QueryBuilder::new(CLAIMS);
+        query.push_bind(space);
+        query.push(" AND c.claim_id = ").push_bind(claim.as_str());
+        Ok(self.claim_records(query, combining).await?.pop().map(|(_, record)| record))
+    }
+
+    async fn claims(
+        &self,
+        filter: &ClaimFilter,
+        combining: Combining,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<(i64, ClaimRecord)>> {
+        let Some(space) = self.space(&filter.namespace).await? else {
+            return Ok(Vec::new());
+        };
+        let Some(query) = self.listed_claims(space, filter, after, limit).await? else {
+            return Ok(Vec::new());
+        };
+        self.claim_records(query, combining).await
+    }
+
+    async fn edges(
+        &self,
+        filter: &EdgeFilter,
+        after: EdgePosition,
+        limit: u32,
+    ) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
+        let Some(space) = self.space(&filter.namespace).await? else {
+            return Ok(Vec::new());
+        };
+        let task = match &filter.task {
+            None => None,
+            Some(task) => match self.task(space, task).await? {
+                None => return Ok(Vec::new()),
+                found => found,
+            },
+        };
+        let claim = match &filter.claim {
+            None => None,
+            Some(claim) => {
+                let mut query = QueryBuilder::new("SELECT claim FROM evidence_claims WHERE space = ");
+                query.push_bind(space);
+                query.push(" AND claim_id = ").push_bind(claim.as_str());
+                match self.rows::<(i64,)>(query).await?.first() {
+                    None => return Ok(Vec::new()),
+                    Some((claim,)) => Some(*claim),
+                }
+            }
+        };
+        let query = listed_edges(space, filter, task, claim, after, limit);
+        let keys: Vec<EdgePosition> = self
+            .rows::<(i64, i64)>(query)
+            .await?
+            .into_iter()
+            .map(|(host, edge)| EdgePosition {
+                host: if filter.is_by_host() { host } else { 0 },
+                edge,
+            })
+            .collect();
+        self.edge_records(&keys).await
+    }
+}
+
+impl Backend {
+    /// The key of a namespace's graph, if it has one.
+    pub(super) async fn space(&self, namespace: &Namespace) -> Result<Option<i64>> {
+        let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+        query.push_bind(namespace.as_str());
+        Ok(self.rows::<(i64,)>(query).await?.first().map(|(space,)| *space))
+    }
+
+    /// The key of a task, if anything belongs to it.
+    pub(super) async fn task(&self, space: i64, task: &EvidenceId) -> Result<Option<i64>> {
+        let mut query = QueryBuilder::new("SELECT task FROM evidence_tasks WHERE space = ");
+        query.push_bind(space);
+        query.push(" AND task_id = ").push_bind(task.as_str());
+        Ok(self.rows::<(i64,)>(query).await?.first().map(|(task,)| *task))
+    }
+
+    /// None: nothing belongs to the task.
+    async fn listed_claims(
+        &self,
+        space: i64,
+        filter: &ClaimFilter,
+        after: i64,
+        limit: u32,
+    ) -> Result<Option<QueryBuilder<Db>>> {
+        let mut query = QueryBuilder::new(CLAIMS);
+        query.push_bind(space);
+        if let Some(task) = &filter.task {
+            let Some(task) = self.task(space, task).await? else {
+                return Ok(None);
+            };
+            query.push(" AND c.task <> 0 AND c.task = ").push_bind(task);
+        }
+        if let Some(status) = filter.status {
+            query.push(" AND c.status = ").push_bind(status.number());
+        }
+        if let Some(adopted) = filter.adopted {
+            query.push(if adopted {
+                " AND c.adoption = 1"
+            } else {
+                " AND c.adoption <> 1"
+            });
+        }
+        query.push(" AND c.claim > ").push_bind(after);
+        query.push(" ORDER BY c.claim LIMIT ").push_bind(i64::from(limit));
+        Ok(Some(query))
+    }
+
+    /// Claims with what their edges come to, in the order of the query.
+    pub(super) async fn claim_records(
+        &self,
+        query: QueryBuilder<Db>,
+        combining: Combining,
+    ) -> Result<Vec<(i64, ClaimRecord)>> {
+        let rows: Vec<ClaimRow> = self.rows(query).await?;
+        let keys: Vec<i64> = rows.iter().map(|row| row.claim).collect();
+        let mut sums: HashMap<i64, Evidence> = HashMap::new();
+        let mut sources: HashMap<i64, i64> = HashMap::new();
+        for keys in batches(&keys) {
+            for row in self.rows::<SumRow>(summed(keys, combining)).await? {
+                row.add_to(sums.entry(row.claim).or_default())?;
+            }
+            for (claim, count) in self.rows::<(i64, i64)>(independent(keys)).await? {
+                sources.insert(claim, count);
+            }
+        }
+        rows.into_iter()
+            .map(|row| {
+                let key = row.claim;
+                let evidence = sums.remove(&key).unwrap_or_default();
+                Ok((key, row.parse(evidence, sources.get(&key).copied().unwrap_or(0))?))
+            })
+            .collect()
+    }
+
+    /// These edges, in this order.
+    pub(super) async fn edge_records(&self, of: &[EdgePosition]) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
+        let mut found = HashMap::with_capacity(of.len());
+        let keys: Vec<i64> = of.iter().map(|position| position.edge).collect();
+        for keys in batches(&keys) {
+            let mut query = QueryBuilder::new(EDGES);
+            push_keys(&mut query, keys);
+            for row in self.rows::<EdgeRow>(query).await? {
+                found.insert(row.edge, row.parse()?);
+            }
+        }
+        // An edge is never deleted.
+        Ok(of
+            .iter()
+            .filter_map(|position| Some((*position, found.remove(&position.edge)?)))
+            .collect())
+    }
+}
+
+/// Claims of a space.
+const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption, c.patterns, c.ruled, c.status, c.created_at, \
+     c.updated_at, t.task_id, p.page_id, h.reversed, h.level FROM evidence_claims AS c \
+     LEFT JOIN evidence_tasks AS t ON t.task = c.task LEFT JOIN evidence_pages AS p ON p.page = c.page \
+     LEFT JOIN evidence_hosts AS h ON h.host = p.host WHERE c.space = ";
+
+/// Edges by their keys. The target's host is that of its page.
+const EDGES: &str = "SELECT e.edge, e.edge_id, e.given, e.label, e.confidence, e.ruled, e.ruled_at, e.ruled_by, e.relation, \
+     e.source_sort, e.target_sort, t.task_id, h.reversed AS source_host, h.level AS source_level, \
+     g.reversed AS target_host, g.level AS target_level, d.reason, \
+     CASE e.source_sort WHEN 1 THEN (SELECT n.page_id FROM evidence_pages AS n WHERE n.page = e.source) \
+     WHEN 2 THEN (SELECT n.fragment_id FROM evidence_fragments AS n WHERE n.fragment = e.source) \
+     ELSE (SELECT n.claim_id FROM evidence_claims AS n WHERE n.claim = e.source) END AS source_id, \
+     CASE e.target_sort WHEN 1 THEN tp.page_id ELSE tc.claim_id END AS target_id \
+     FROM evidence_edges AS e LEFT JOIN evidence_tasks AS t ON t.task = e.task \
+     LEFT JOIN evidence_hosts AS h ON h.host = e.host \
+     LEFT JOIN evidence_claims AS tc ON e.target_sort = 3 AND tc.claim = e.target \
+     LEFT JOIN evidence_pages AS tp ON tp.page = CASE e.target_sort WHEN 1 THEN e.target ELSE tc.page END \
+     LEFT JOIN evidence_hosts AS g ON g.host = tp.host \
+     LEFT JOIN ballot_details AS d ON d.feedback_id = e.ruled_by WHERE e.edge IN ";
+
+/// What makes two edges `e` of pages `p` on hosts `h` evidence of one source: the work, else the page where the host is at ACADEMIC or
+/// above, else the registrable domain. A claim without a page is a source of its own.
+const SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
+     WHEN h.set_level <= 3 THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
+const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p ON p.page = e.page \
+     LEFT JOIN evidence_hosts AS h ON h.host = e.host WHERE e.target_sort = 3 AND e.target IN ";
+
+/// How many edges of each relation claims have, and what they weigh.
+fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT claim, relation, CAST(SUM(edges) AS BIGINT) AS edges, \
+         CAST(SUM(weight) AS BIGINT) AS weight FROM (");
+    match combining {
+        Combining::CountAll => {
+            query.push(
+                "SELECT e.target AS claim, e.relation, 1 AS edges, e.weight FROM evidence_edges AS e \
+                 WHERE e.target_sort = 3 AND e.target IN ",
+            );
+            push_keys(&mut query, claims);
+        }
+        Combining::OnePerSource => {
+            query.push(format_args!(
+                "SELECT e.target AS claim, e.relation, COUNT(*) AS edges, MAX(e.weight) AS weight{WITH_PAGE}"
+            ));
+            push_keys(&mut query, claims);
+            query.push(format_args!(" GROUP BY e.target, e.relation, {SOURCE}"));
+        }
+    }
+    query.push(") AS weighed GROUP BY claim, relation");
+    query
+}
+
+/// How many independent sources support claims. A claim is no source.
+fn independent(claims: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    query.push(format_args!("SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"));
+    push_keys(&mut query, claims);
+    query.push(" AND e.relation = 1 AND e.page <> 0 GROUP BY e.target");
+    query
+}
+
+/// The hosts and keys of edges, through the index that narrows them most.
+pub(super) fn listed_edges(
+    space: i64,
+    filter: &EdgeFilter,
+    task: Option<i64>,
+    claim: Option<i64>,
+    after: EdgePosition,
+    limit: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    let conditions = |query: &mut QueryBuilder<Db>| {
+        if let Some(task) = task {
+            query.push(" AND e.task <> 0 AND e.task = ").push_bind(task);
+        }
+        if !filter.relations.is_empty() {
+            query.push(" AND e.relation IN ");
+            let relations: Vec<i64> = filter.relations.iter().map(|of| i64::from(of.number())).collect();
+            push_keys(query, &relations);
+        }
+        if !filter.levels.is_empty() && !filter.is_by_host() {
+            query.push(" AND EXISTS (SELECT 1 FROM evidence_hosts AS l WHERE l.host = e.host AND l.level IN ");
+            push_levels(query, filter);
+            query.push(")");
+        }
+        match filter.reviewed {
+            None => {}
+            Some(true) => {
+                query.push(" AND e.ruled <> 0");
+            }
+            Some(false) => {
+                query.push(" AND e.ruled = 0");
+            }
+        }
+        match filter.corrected {
+            None => {}
+            Some(true) => {
+                query.push(" AND e.ruled <> 0 AND e.ruled <> (CASE WHEN e.label = 0 THEN e.given ELSE e.label END)");
+            }
+            Some(false) => {
+                query.push(" AND (e.ruled = 0 OR e.ruled = (CASE WHEN e.label = 0 THEN e.given ELSE e.label END))");
+            }
+        }
+    };
+    if filter.is_by_host() {
+        // Hosts in the order of their keys, of each its edges in the order of theirs.
+        query.push("SELECT e.host, e.edge FROM evidence_hosts AS h JOIN evidence_edges AS e ON e.host = h.host WHERE h.space = ");
+        query.push_bind(space);
+        query.push(" AND h.level IN ");
+        push_levels(&mut query, filter);
+        query.push(" AND (e.host, e.edge) > (").push_bind(after.host);
+        query.push(", ").push_bind(after.edge);
+        query.push(") AND h.host >= ").push_bind(after.host);
+        conditions(&mut query);
+        query.push(" ORDER BY e.host, e.edge LIMIT ").push_bind(i64::from(limit));
+    } else if let Some(claim) = claim {
+        // Those that lead to it and those that lead from it: each is found by an index of its own.
+        query.push("SELECT host, edge FROM (");
+        for (index, end) in ["target", "source"].into_iter().enumerate() {
+            query.push(if index > 0 { " UNION " } else { "" });
+            query.push(format_args!(
+                "SELECT * FROM (SELECT e.host, e.edge FROM evidence_edges AS e WHERE e.{end}_sort = {} AND e.{end} = ",
+                NodeSort::Claim.number()
+            ));
+            query.push_bind(claim);
+            query.push(" AND e.edge > ").push_bind(after.edge);
+            conditions(&mut query);
+            query.push(" ORDER BY e.edge LIMIT ").push_bind(i64::from(limit));
+            query.push(format_args!(") AS {end}_edges"));
+        }
+        query.push(") AS found ORDER BY edge LIMIT ").push_bind(i64::from(limit));
+    } else {
+        query.push("SELECT e.host, e.edge FROM evidence_edges AS e WHERE e.space = ");
+        query.push_bind(space);
+        query.push(" AND e.edge > ").push_bind(after.edge);
+        conditions(&mut query);
+        query.push(" ORDER BY e.edge LIMIT ").push_bind(i64::from(limit));
+    }
+    query
+}
+
+fn push_levels(query: &mut QueryBuilder<Db>, filter: &EdgeFilter) {
+    let levels: Vec<i64> = filter.levels.iter().map(|level| i64::from(level.number())).collect();
+    push_keys(query, &levels);
+}

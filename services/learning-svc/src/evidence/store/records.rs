@@ -1,0 +1,264 @@
+//! The evidence graph as read and as written.
+
+use emend_core::{
+    AcceptOrder, CandidateId, FeedbackId, Namespace, ResourceKey, Revision,
+    evidence::{EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel},
+};
+use jiff::Timestamp;
+
+use crate::actor::Actor;
+
+/// What a ruling says of a claim or edge, or that none does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulingWrite {
+    /// The contest, of the kind CLAIM_STATE or EDGE_LABEL.
+    pub key: ResourceKey,
+    /// What is in force: the number of a relation, or of a decision about a claim; 0: nothing is.
+    pub ruled: i32,
+    /// The place of the ruling among those of the contest, which is when it was accepted; 0: nothing is in force.
+    pub accept_order: AcceptOrder,
+    /// The feedback that it is; none if an operator decided.
+    pub feedback: Option<FeedbackId>,
+}
+
+/// What happened to a contest about evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceAction {
+    /// A correction was recorded.
+    Corrected,
+    /// A correction was taken back.
+    Retracted,
+    /// A person approved a correction.
+    Approved,
+    /// A person rejected a correction.
+    Rejected,
+    /// An operator set or deleted it, the trust file or the system did.
+    Set,
+    /// A revision was reverted.
+    Reverted,
+    /// What a correction was waiting for was upserted.
+    Arrived,
+}
+
+impl EvidenceAction {
+    /// All actions.
+    pub const ALL: [Self; 7] = [
+        Self::Corrected,
+        Self::Retracted,
+        Self::Approved,
+        Self::Rejected,
+        Self::Set,
+        Self::Reverted,
+        Self::Arrived,
+    ];
+
+    /// The number on the wire and in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Corrected => 1,
+            Self::Retracted => 2,
+            Self::Approved => 3,
+            Self::Rejected => 4,
+            Self::Set => 5,
+            Self::Reverted => 6,
+            Self::Arrived => 7,
+        }
+    }
+
+    /// The action with this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.number() == number)
+    }
+}
+
+/// An event to store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventWrite {
+    /// What was done.
+    pub action: EvidenceAction,
+    /// To what.
+    pub key: ResourceKey,
+    /// The task; may be empty.
+    pub task: String,
+    /// By whom.
+    pub actor: Actor,
+    /// Why, as an operator or reviewer said; may be empty.
+    pub reason: String,
+    /// What was in force before, as one word; empty: nothing was.
+    pub before: String,
+    /// What is in force after, as one word; empty: nothing is.
+    pub after: String,
+    /// What was asked for, as one word; may be empty.
+    pub proposed: String,
+    /// The feedback.
+    pub feedback: Option<FeedbackId>,
+    /// The candidate.
+    pub candidate: Option<CandidateId>,
+    /// The revision that it wrote; 0: it changed nothing.
+    pub revision: Revision,
+    /// When, by the service's clock.
+    pub at: Timestamp,
+}
+
+/// Where a claim stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimStatus {
+    /// Fewer than two independent sources support it.
+    Pending,
+    /// At least two do.
+    Verified,
+    /// It was rejected, or has a dangerous pattern and was not restored.
+    Rejected,
+}
+
+impl ClaimStatus {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Verified, Self::Rejected];
+
+    /// The number on the wire and in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Pending => 1,
+            Self::Verified => 2,
+            Self::Rejected => 3,
+        }
+    }
+
+    /// The status with this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.number() == number)
+    }
+}
+
+/// Which claims to list.
+#[derive(Debug, Clone)]
+pub struct ClaimFilter {
+    /// The search application.
+    pub namespace: Namespace,
+    /// Only those of this task.
+    pub task: Option<EvidenceId>,
+    /// Only those of this status.
+    pub status: Option<ClaimStatus>,
+    /// Only those that were adopted, or were not.
+    pub adopted: Option<bool>,
+}
+
+/// A claim with what its edges come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimRecord {
+    /// Its id.
+    pub id: EvidenceId,
+    /// The task that it belongs to; may be empty.
+    pub task: String,
+    /// What it says.
+    pub text: String,
+    /// The page that it was found on; may be empty.
+    pub page: String,
+    /// The host of that page, and how far it is trusted.
+    pub source: Option<HostRecord>,
+    /// Whether it was adopted.
+    pub adopted: bool,
+    /// Names of dangerous patterns.
+    pub patterns: Vec<String>,
+    /// Whether a person rejected it, 1, or restored it, 2; 0: neither is in force.
+    pub ruled: i32,
+    /// Where it stands.
+    pub status: ClaimStatus,
+    /// Its edges.
+    pub evidence: Evidence,
+    /// How many independent sources support it.
+    pub independent_sources: u64,
+    /// When it was first upserted.
+    pub created_at: Timestamp,
+    /// When it was last upserted.
+    pub updated_at: Timestamp,
+}
+
+/// A host, and how far it is trusted now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRecord {
+    /// Its name.
+    pub name: String,
+    /// How far it is trusted, by all layers.
+    pub level: TrustLevel,
+}
+
+/// Which edges to list.
+#[derive(Debug, Clone)]
+pub struct EdgeFilter {
+    /// The search application.
+    pub namespace: Namespace,
+    /// Only those with this claim at either end.
+    pub claim: Option<EvidenceId>,
+    /// Only those of these relations; empty: any.
+    pub relations: Vec<EdgeRelation>,
+    /// Only those whose source's host is trusted this far; empty: any.
+    pub levels: Vec<TrustLevel>,
+    /// Only those that were reviewed, or were not.
+    pub reviewed: Option<bool>,
+    /// Only those that were corrected, or were not.
+    pub corrected: Option<bool>,
+    /// Only those of this task.
+    pub task: Option<EvidenceId>,
+}
+
+impl EdgeFilter {
+    /// Whether edges are listed by the hosts of their sources.
+    pub fn is_by_host(&self) -> bool {
+        !self.levels.is_empty() && self.claim.is_none() && self.task.is_none()
+    }
+}
+
+/// A position in a list of edges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EdgePosition {
+    /// The host's key; 0 where edges are not listed by host.
+    pub host: i64,
+    /// The edge's key.
+    pub edge: i64,
+}
+
+/// An edge as corrected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeRecord {
+    /// Its id.
+    pub id: EvidenceId,
+    /// What it was upserted as.
+    pub given: EdgeRelation,
+    /// What the model says.
+    pub label: Option<EdgeRelation>,
+    /// How sure the model is.
+    pub confidence: Option<f64>,
+    /// What a person says.
+    pub ruled: Option<EdgeRelation>,
+    /// What it is, by all of these.
+    pub relation: EdgeRelation,
+    /// From where.
+    pub source: NodeRef,
+    /// To where.
+    pub target: NodeRef,
+    /// The host of the source.
+    pub source_host: Option<HostRecord>,
+    /// The host of the target, or of its page.
+    pub target_host: Option<HostRecord>,
+    /// The task that it belongs to; may be empty.
+    pub task: String,
+    /// When the review was accepted.
+    pub reviewed_at: Option<Timestamp>,
+    /// Why, as the reviewer said; empty if not given or erased.
+    pub review_reason: String,
+    /// The feedback that reviewed it.
+    pub reviewed_by: Option<FeedbackId>,
+}
+
+impl EdgeRecord {
+    /// What the model says, or, without a label, what it was upserted as.
+    pub fn predicted(&self) -> EdgeRelation {
+        self.label.unwrap_or(self.given)
+    }
+
+    /// Whether a person disagreed with the model.
+    pub fn is_corrected(&self) -> bool {
+        self.ruled.is_some_and(|ruled| ruled != self.predicted())
+    }
+}

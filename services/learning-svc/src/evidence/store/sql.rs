@@ -1,0 +1,159 @@
+//! The evidence graph in a unit of work, in SQL. Written once, compiled for each database.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use emend_core::{ContestId, Kind, Namespace, ResourceKey, Violations, evidence::Covering};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    upsert_sql::{self, push_names},
+    work_sql::{Work, bytes},
+};
+use crate::{
+    evidence::{
+        graph::{Upsert, Upserted},
+        store::{EventWrite, EvidenceRepository, RulingWrite, rows::reversed},
+    },
+    store::{batches::batches, rows::optional_id},
+};
+
+#[cfg(test)]
+#[path = "contract.rs"]
+mod contract;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl EvidenceRepository for Work {
+    async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>> {
+        upsert_sql::upsert(self, upsert).await
+    }
+
+    async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashSet<ContestId>> {
+        let mut known = HashSet::new();
+        for (kind, find) in [(Kind::ClaimState, KNOWN_CLAIMS), (Kind::EdgeLabel, KNOWN_EDGES)] {
+            let of_kind: Vec<&ResourceKey> = keys.iter().copied().filter(|key| key.kind == kind).collect();
+            for of_kind in batches(&of_kind) {
+                let mut query = QueryBuilder::new(find);
+                push_names(&mut query, of_kind.iter().map(|key| key.key.as_str()));
+                let found = self.rows::<(String, String)>(query).await?;
+                let found: HashSet<(&str, &str)> = found
+                    .iter()
+                    .map(|(namespace, target)| (namespace.as_str(), target.as_str()))
+                    .collect();
+                let is_known = |key: &&&ResourceKey| found.contains(&(key.namespace.as_str(), key.key.as_str()));
+                known.extend(of_kind.iter().filter(is_known).map(|key| key.contest_id()));
+            }
+        }
+        Ok(known)
+    }
+
+    async fn save_rulings(&mut self, rulings: &[RulingWrite]) -> Result<()> {
+        let of = |kind| -> Vec<&RulingWrite> { rulings.iter().filter(|ruling| ruling.key.kind == kind).collect() };
+        for rulings in batches(&of(Kind::ClaimState)) {
+            self.rule(CLAIMS_RULED, rulings, CLAIMS_RULED_AFTER).await?;
+        }
+        for rulings in batches(&of(Kind::EdgeLabel)) {
+            // Claims before edges, as in an upsert.
+            self.rule(CLAIMS_OF_EDGES, rulings, CLAIMS_OF_EDGES_AFTER).await?;
+            self.rule(EDGES_RULED, rulings, EDGES_RULED_AFTER).await?;
+        }
+        Ok(())
+    }
+
+    async fn note_rules(&mut self, changed: &[(Namespace, String)]) -> Result<()> {
+        for changed in batches(changed) {
+            let mut query = QueryBuilder::new("UPDATE evidence_spaces SET rules = rules + 1 WHERE namespace IN ");
+            push_names(&mut query, changed.iter().map(|(namespace, _)| namespace.as_str()));
+            if self.run(query).await? == 0 {
+                continue;
+            }
+            let mut query = QueryBuilder::new(
+                "INSERT INTO evidence_stale_names (space, reversed, done) SELECT s.space, written.column2, '' FROM (",
+            );
+            query.push_values(changed, |mut row, (namespace, pattern)| {
+                row.push_bind(namespace.as_str())
+                    .push_bind(reversed(Covering::of(pattern).name));
+            });
+            query.push(") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1");
+            self.run(query).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_events(&mut self, events: &[EventWrite]) -> Result<()> {
+        for events in batches(events) {
+            let mut rows = Vec::with_capacity(events.len());
+            for event in events {
+                rows.push((self.keys.contest(event.key.contest_id())?, event));
+            }
+            let mut query = QueryBuilder::new(
+                "INSERT INTO evidence_events (namespace, contest, action, task_id, caller, on_behalf_of, reason, \
+                 value_before, value_after, proposed, feedback_id, candidate_id, revision, made_at) ",
+            );
+            query.push_values(rows, |mut row, (contest, event)| {
+                row.push_bind(event.key.namespace.as_str())
+                    .push_bind(contest)
+                    .push_bind(event.action.number())
+                    .push_bind(event.task.as_str())
+                    .push_bind(event.actor.caller.as_str())
+                    .push_bind(event.actor.on_behalf_of.as_str())
+                    .push_bind(event.reason.as_str())
+                    .push_bind(event.before.as_str())
+                    .push_bind(event.after.as_str())
+                    .push_bind(event.proposed.as_str())
+                    .push_bind(optional_id(event.feedback.map(|feedback| feedback.0)))
+                    .push_bind(optional_id(event.candidate.map(|candidate| candidate.0)))
+                    .push_bind(event.revision.0)
+                    .push_bind(event.at.as_microsecond());
+            });
+            self.run(query).await?;
+        }
+        Ok(())
+    }
+}
+
+const KNOWN_CLAIMS: &str = "SELECT s.namespace, t.claim_id FROM evidence_claims AS t \
+     JOIN evidence_spaces AS s ON s.space = t.space WHERE t.claim_id IN ";
+
+/// Nobody corrects a citation.
+const KNOWN_EDGES: &str = "SELECT s.namespace, t.edge_id FROM evidence_edges AS t \
+     JOIN evidence_spaces AS s ON s.space = t.space WHERE t.given <> 4 AND t.edge_id IN ";
+
+/// A claim that is not rejected may be verified: that is to be found out.
+const CLAIMS_RULED: &str = "UPDATE evidence_claims SET ruled = written.column3, stale = 1, \
+     status = CASE WHEN written.column3 = 1 OR (written.column3 = 0 AND patterns <> '[]') THEN 3 \
+     WHEN status = 3 THEN 1 ELSE status END FROM (";
+const CLAIMS_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
+     WHERE evidence_claims.space = s.space AND evidence_claims.claim_id = written.column2";
+
+const CLAIMS_OF_EDGES: &str =
+    "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM (";
+const CLAIMS_OF_EDGES_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
+     JOIN evidence_edges AS e ON e.space = s.space AND e.edge_id = written.column2 WHERE e.target_sort = 3)";
+
+const EDGES_RULED: &str = "UPDATE evidence_edges SET ruled = written.column3, ruled_at = written.column4, \
+     ruled_by = written.column5, relation = CASE WHEN written.column3 = 0 THEN given ELSE written.column3 END, \
+     weight = CASE WHEN written.column3 <> 0 AND written.column3 <> (CASE WHEN label = 0 THEN given ELSE label END) \
+     THEN 1000000 ELSE model_weight END FROM (";
+const EDGES_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
+     WHERE evidence_edges.space = s.space AND evidence_edges.edge_id = written.column2 AND evidence_edges.given <> 4";
+
+impl Work {
+    /// Runs a statement over rows of namespace, target, what is ruled, when and by which feedback.
+    async fn rule(&mut self, before: &'static str, rulings: &[&RulingWrite], after: &'static str) -> Result<()> {
+        let mut query = QueryBuilder::new(before);
+        query.push_values(rulings, |mut row, ruling| {
+            row.push_bind(ruling.key.namespace.as_str())
+                .push_bind(ruling.key.key.as_str())
+                .push_bind(ruling.ruled)
+                .push_bind(ruling.accept_order.0)
+                .push_bind(ruling.feedback.map(|feedback| bytes(feedback.0)));
+        });
+        query.push(after);
+        self.run(query).await?;
+        Ok(())
+    }
+}

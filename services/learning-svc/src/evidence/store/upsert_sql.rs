@@ -1,0 +1,604 @@
+//! Upserting nodes and edges in SQL. Written once, compiled for each database.
+//!
+//! Rows are written in the order of their ids, claims before edges, so that two upserts seldom wait for each other in turn; where they
+//! do, the database says so and the use case is retried.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use emend_core::{
+    Namespace, Violations,
+    evidence::{EvidenceId, NodeRef, NodeSort, registrable_domain},
+};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    Db, FOR_SHARE,
+    levels_sql::levels,
+    work_sql::{Work, push_keys},
+};
+use crate::{
+    evidence::{
+        graph::{ClaimUpsert, EdgeUpsert, Page, Upsert, Upserted},
+        store::rows::{KnownEdgeRow, KnownNode, KnownNodeRow, reversed},
+    },
+    store::{batches::batches, conflict},
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// An upsert under way: what is known of the nodes that it names.
+struct Upserting<'u> {
+    upsert: &'u Upsert,
+    space: i64,
+    violations: Violations,
+    added: usize,
+    nodes: HashMap<NodeRef, KnownNode>,
+    tasks: HashMap<String, i64>,
+}
+
+/// See [`EvidenceRepository::upsert`](crate::evidence::store::EvidenceRepository::upsert).
+pub(super) async fn upsert(
+    work: &mut Work,
+    upsert: &Upsert,
+) -> Result<std::result::Result<Upserted, Violations>> {
+    let mut upserting = Upserting {
+        upsert,
+        space: space(work, &upsert.namespace).await?,
+        violations: Violations::new(),
+        added: 0,
+        nodes: HashMap::new(),
+        tasks: HashMap::new(),
+    };
+    upserting.read(work).await?;
+    let known_edges = upserting.known_edges(work).await?;
+    upserting.check(&known_edges);
+    if !upserting.violations.is_empty() {
+        return Ok(Err(upserting.violations));
+    }
+    upserting.save_pages(work).await?;
+    upserting.save_fragments(work).await?;
+    upserting.save_claims(work).await?;
+    upserting.save_edges(work, &known_edges).await?;
+    Ok(Ok(Upserted {
+        added: upserting.added,
+    }))
+}
+
+/// The key of a namespace's graph, which begins if there is none. Locked: no rule about its domains changes before the end.
+async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
+    loop {
+        let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+        query.push_bind(namespace.as_str()).push(FOR_SHARE);
+        if let Some((space,)) = work.rows::<(i64,)>(query).await?.first() {
+            return Ok(*space);
+        }
+        let mut query = QueryBuilder::new("INSERT INTO evidence_spaces (namespace, rules) VALUES (");
+        query.push_bind(namespace.as_str());
+        query.push(", 0) ON CONFLICT (namespace) DO NOTHING");
+        work.run(query).await?;
+    }
+}
+
+impl Upserting<'_> {
+    /// Reads what is known of every node that is upserted or named, and numbers the tasks.
+    async fn read(&mut self, work: &mut Work) -> Result<()> {
+        let upsert = self.upsert;
+        let mut named: BTreeSet<NodeRef> = BTreeSet::new();
+        let page = |id: &EvidenceId| node(NodeSort::Page, id);
+        named.extend(upsert.pages.iter().map(|of| page(&of.id)));
+        for fragment in &upsert.fragments {
+            named.insert(node(NodeSort::Fragment, &fragment.id));
+            named.insert(page(&fragment.page));
+        }
+        for claim in &upsert.claims {
+            named.insert(node(NodeSort::Claim, &claim.id));
+            named.extend(claim.page.as_ref().map(page));
+        }
+        for edge in &upsert.edges {
+            named.insert(edge.source.clone());
+            named.insert(edge.target.clone());
+        }
+        for sort in NodeSort::ALL {
+            let ids: Vec<&str> = named
+                .iter()
+                .filter(|node| node.sort == sort)
+                .map(|node| node.id.as_str())
+                .collect();
+            for ids in batches(&ids) {
+                let (select, id) = known_nodes(sort);
+                let mut query = QueryBuilder::new(select);
+                query.push_bind(self.space);
+                query.push(format_args!(" AND n.{id} IN "));
+                push_names(&mut query, ids.iter().copied());
+                for row in work.rows::<KnownNodeRow>(query).await? {
+                    let (id, known) = row.parse()?;
+                    self.nodes.insert(NodeRef { sort, id }, known);
+                }
+            }
+        }
+        let tasks: BTreeSet<&str> = upsert
+            .claims
+            .iter()
+            .map(|claim| &claim.task)
+            .chain(upsert.edges.iter().map(|edge| &edge.task))
+            .flatten()
+            .map(EvidenceId::as_str)
+            .collect();
+        self.tasks = named_rows(work, &TASKS, self.space, &tasks).await?;
+        Ok(())
+    }
+
+    async fn known_edges(&self, work: &mut Work) -> Result<HashMap<EvidenceId, KnownEdgeRow>> {
+        let ids: Vec<&str> = self.upsert.edges.iter().map(|edge| edge.id.as_str()).collect();
+        let mut known = HashMap::new();
+        for ids in batches(&ids) {
+            let mut query = QueryBuilder::new(
+                "SELECT edge_id, source_sort, source, target_sort, target FROM evidence_edges WHERE space = ",
+            );
+            query.push_bind(self.space);
+            query.push(" AND edge_id IN ");
+            push_names(&mut query, ids.iter().copied());
+            for row in work.rows::<KnownEdgeRow>(query).await? {
+                known.insert(row.id()?, row);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Whether all that is named is known or comes with it, and leads where it led before.
+    fn check(&mut self, edges: &HashMap<EvidenceId, KnownEdgeRow>) {
+        let upsert = self.upsert;
+        let mut coming: BTreeSet<NodeRef> = BTreeSet::new();
+        coming.extend(upsert.pages.iter().map(|of| node(NodeSort::Page, &of.id)));
+        coming.extend(upsert.fragments.iter().map(|of| node(NodeSort::Fragment, &of.id)));
+        coming.extend(upsert.claims.iter().map(|of| node(NodeSort::Claim, &of.id)));
+        let unknown = |nodes: &HashMap<NodeRef, KnownNode>, of: &NodeRef| {
+            (!nodes.contains_key(of) && !coming.contains(of))
+                .then(|| format!("is not known, and not in this request: {of}"))
+        };
+        for (index, page) in upsert.pages.iter().enumerate() {
+            if let Some(known) = self.nodes.get(&node(NodeSort::Page, &page.id))
+                && known.reversed_host != reversed(&page.host)
+            {
+                let before = reversed(&known.reversed_host);
+                self.violations.add(
+                    format!("pages[{index}].domain"),
+                    format!("must be as before, {before}: a page keeps its domain"),
+                );
+            }
+        }
+        for (index, fragment) in upsert.fragments.iter().enumerate() {
+            let field = format!("fragments[{index}].page_id");
+            let page = node(NodeSort::Page, &fragment.page);
+            let known = self.nodes.get(&node(NodeSort::Fragment, &fragment.id));
+            if let Some(why) = unknown(&self.nodes, &page) {
+                self.violations.add(field, why);
+            } else if known.is_some_and(|known| Some(known.page) != self.nodes.get(&page).map(|of| of.key)) {
+                self.violations
+                    .add(field, "must be as before: a fragment keeps its page");
+            }
+        }
+        for (index, claim) in upsert.claims.iter().enumerate() {
+            let Some(page) = &claim.page else { continue };
+            let field = format!("claims[{index}].page_id");
+            let page = node(NodeSort::Page, page);
+            let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+            let before = known.map_or(0, |known| known.page);
+            if let Some(why) = unknown(&self.nodes, &page) {
+                self.violations.add(field, why);
+            } else if before != 0 && Some(before) != self.nodes.get(&page).map(|of| of.key) {
+                self.violations
+                    .add(field, "must be as before: a claim keeps its page");
+            }
+        }
+        for (index, edge) in upsert.edges.iter().enumerate() {
+            for (end, of) in [("source", &edge.source), ("target", &edge.target)] {
+                if let Some(why) = unknown(&self.nodes, of) {
+                    self.violations.add(format!("edges[{index}].{end}"), why);
+                }
+            }
+            if let Some(known) = edges.get(&edge.id) {
+                for (end, of, was) in [
+                    ("source", &edge.source, (known.source_sort, known.source)),
+                    ("target", &edge.target, (known.target_sort, known.target)),
+                ] {
+                    let now = self.nodes.get(of).map(|known| (of.sort.number(), known.key));
+                    // What comes with it was not there before.
+                    if now != Some(was) && (now.is_some() || coming.contains(of)) {
+                        self.violations.add(
+                            format!("edges[{index}].{end}"),
+                            "must be as before: an edge keeps its ends",
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    async fn save_pages(&mut self, work: &mut Work) -> Result<()> {
+        let mut pages: Vec<&Page> = self.upsert.pages.iter().collect();
+        pages.sort_unstable_by_key(|page| &page.id);
+        let hosts = self.hosts(work, &pages).await?;
+        let mut moved = Vec::new();
+        for pages in batches(&pages) {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO evidence_pages (space, page_id, host, url, title, doi, pmid, arxiv_id, work) ",
+            );
+            query.push_values(pages, |mut row, page| {
+                let of = page.works_by_type();
+                row.push_bind(self.space)
+                    .push_bind(page.id.as_str())
+                    .push_bind(hosts.get(&reversed(&page.host)).copied())
+                    .push_bind(page.url.as_str())
+                    .push_bind(page.title.as_str());
+                for id in of {
+                    row.push_bind(id);
+                }
+                row.push_bind(page.work());
+            });
+            query.push(
+                " ON CONFLICT (space, page_id) DO UPDATE SET url = excluded.url, title = excluded.title, \
+                 doi = excluded.doi, pmid = excluded.pmid, arxiv_id = excluded.arxiv_id, work = excluded.work \
+                 RETURNING page_id AS id, page AS node, page, host, '' AS reversed_host, work",
+            );
+            for row in work.rows::<KnownNodeRow>(query).await? {
+                let (id, known) = row.parse()?;
+                let before = self.nodes.insert(node(NodeSort::Page, &id), known.clone());
+                match before {
+                    None => self.added += 1,
+                    Some(before) if before.work != known.work => moved.push((known.host, known.key)),
+                    Some(_) => {}
+                }
+            }
+        }
+        // What it supports has another independent source now.
+        for (host, page) in moved {
+            let mut query = QueryBuilder::new(
+                "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT target FROM evidence_edges WHERE host = ",
+            );
+            query.push_bind(host);
+            query.push(" AND target_sort = 3 AND page = ").push_bind(page);
+            query.push(")");
+            work.run(query).await?;
+        }
+        Ok(())
+    }
+
+    /// The keys of the pages' hosts, by their reversed names; new ones get the level that the rules give them now.
+    async fn hosts(&self, work: &mut Work, pages: &[&Page]) -> Result<HashMap<String, i64>> {
+        let names: BTreeMap<String, &str> = pages
+            .iter()
+            .map(|page| (reversed(&page.host), page.host.as_str()))
+            .collect();
+        let all: BTreeSet<&str> = names.keys().map(String::as_str).collect();
+        let mut hosts = known_rows(work, &HOSTS, self.space, &all).await?;
+        let new: Vec<(&String, &str)> = names
+            .iter()
+            .filter(|(reversed, _)| !hosts.contains_key(*reversed))
+            .map(|(reversed, host)| (reversed, *host))
+            .collect();
+        if new.is_empty() {
+            return Ok(hosts);
+        }
+        let domains: BTreeSet<&str> = new.iter().map(|(_, host)| registrable_domain(host)).collect();
+        let domains = named_rows(work, &DOMAINS, self.space, &domains).await?;
+        let new_hosts: Vec<&str> = new.iter().map(|(_, host)| *host).collect();
+        let levels = levels(work, &self.upsert.namespace, &new_hosts).await?;
+        for new in batches(&new) {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO evidence_hosts (space, reversed, domain, level, set_level, layer) ",
+            );
+            query.push_values(new, |mut row, (reversed, host)| {
+                let level = levels.get(*host).copied().unwrap_or_default();
+                row.push_bind(self.space)
+                    .push_bind(reversed.as_str())
+                    .push_bind(domains.get(registrable_domain(host)).copied())
+                    .push_bind(level.level.number())
+                    .push_bind(level.set_level.number())
+                    .push_bind(level.layer_number());
+            });
+            query.push(" ON CONFLICT (space, reversed) DO NOTHING");
+            work.run(query).await?;
+        }
+        hosts.extend(known_rows(work, &HOSTS, self.space, &all).await?);
+        Ok(hosts)
+    }
+
+    async fn save_fragments(&mut self, work: &mut Work) -> Result<()> {
+        let mut fragments: Vec<_> = self.upsert.fragments.iter().collect();
+        fragments.sort_unstable_by_key(|fragment| &fragment.id);
+        for fragments in batches(&fragments) {
+            let mut query =
+                QueryBuilder::new("INSERT INTO evidence_fragments (space, fragment_id, page, text) ");
+            query.push_values(fragments, |mut row, fragment| {
+                let page = self.nodes.get(&node(NodeSort::Page, &fragment.page));
+                row.push_bind(self.space)
+                    .push_bind(fragment.id.as_str())
+                    .push_bind(page.map(|page| page.key))
+                    .push_bind(fragment.text.as_str());
+            });
+            query.push(
+                " ON CONFLICT (space, fragment_id) DO UPDATE SET text = excluded.text \
+                 RETURNING fragment_id AS id, fragment AS node, page, \
+                 (SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_fragments.page) AS host, \
+                 '' AS reversed_host, '' AS work",
+            );
+            self.note(NodeSort::Fragment, work.rows(query).await?)?;
+        }
+        Ok(())
+    }
+
+    async fn save_claims(&mut self, work: &mut Work) -> Result<()> {
+        let mut claims: Vec<&ClaimUpsert> = self.upsert.claims.iter().collect();
+        claims.sort_unstable_by_key(|claim| &claim.id);
+        let mut found_on: Vec<EvidenceId> = Vec::new();
+        for claims in batches(&claims) {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO evidence_claims (space, claim_id, task, page, text, adoption, patterns, ruled, status, stale, \
+                 created_at, updated_at) ",
+            );
+            query.push_values(claims, |mut row, claim| {
+                let page = claim.page.as_ref().and_then(|page| self.nodes.get(&node(NodeSort::Page, page)));
+                let patterns = serde_json::to_string(&claim.patterns)
+                    .expect("invariant: a list of strings is always a JSON array");
+                let adoption = match claim.adopted {
+                    None => 0,
+                    Some(true) => 1,
+                    Some(false) => 2,
+                };
+                row.push_bind(self.space)
+                    .push_bind(claim.id.as_str())
+                    .push_bind(self.task(claim.task.as_ref()))
+                    .push_bind(page.map_or(0, |page| page.key))
+                    .push_bind(claim.text.as_str())
+                    .push_bind(adoption)
+                    .push_bind(patterns)
+                    .push("0")
+                    .push_bind(if claim.patterns.is_empty() { 1_i32 } else { 3_i32 })
+                    .push("1")
+                    .push("(SELECT now FROM database_clock)")
+                    .push("(SELECT now FROM database_clock)");
+            });
+            query.push(
+                " ON CONFLICT (space, claim_id) DO UPDATE SET \
+                 task = CASE WHEN excluded.task = 0 THEN evidence_claims.task ELSE excluded.task END, \
+                 page = CASE WHEN excluded.page = 0 THEN evidence_claims.page ELSE excluded.page END, \
+                 text = excluded.text, \
+                 adoption = CASE WHEN excluded.adoption = 0 THEN evidence_claims.adoption ELSE excluded.adoption END, \
+                 patterns = excluded.patterns, stale = 1, updated_at = excluded.updated_at, \
+                 status = CASE WHEN evidence_claims.ruled = 1 OR (evidence_claims.ruled = 0 AND excluded.status = 3) \
+                 THEN 3 WHEN evidence_claims.status = 3 THEN 1 ELSE evidence_claims.status END \
+                 RETURNING claim_id AS id, claim AS node, page, \
+                 COALESCE((SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_claims.page), 0) AS host, \
+                 '' AS reversed_host, '' AS work",
+            );
+            let rows: Vec<KnownNodeRow> = work.rows(query).await?;
+            for claim in claims {
+                let before = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+                if claim.page.is_some() && before.is_some_and(|before| before.page == 0) {
+                    found_on.push(claim.id.clone());
+                }
+            }
+            self.note(NodeSort::Claim, rows)?;
+        }
+        // Edges that lead from it have its source now.
+        for claim in found_on {
+            let Some(known) = self.nodes.get(&node(NodeSort::Claim, &claim)) else {
+                continue;
+            };
+            let mut query = QueryBuilder::new("UPDATE evidence_edges SET page = ");
+            query.push_bind(known.page);
+            query.push(", host = ").push_bind(known.host);
+            query.push(" WHERE source_sort = 3 AND source = ").push_bind(known.key);
+            work.run(query).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_edges(
+        &mut self,
+        work: &mut Work,
+        known: &HashMap<EvidenceId, KnownEdgeRow>,
+    ) -> Result<()> {
+        let mut edges: Vec<&EdgeUpsert> = self.upsert.edges.iter().collect();
+        edges.sort_unstable_by_key(|edge| &edge.id);
+        let targets: BTreeSet<i64> = edges
+            .iter()
+            .filter(|edge| edge.target.sort == NodeSort::Claim)
+            .filter_map(|edge| Some(self.nodes.get(&edge.target)?.key))
+            .collect();
+        let targets: Vec<i64> = targets.into_iter().collect();
+        for targets in batches(&targets) {
+            let mut query = QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE stale = 0 AND claim IN ");
+            push_keys(&mut query, targets);
+            work.run(query).await?;
+        }
+        for edges in batches(&edges) {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, \
+                 given, label, confidence, ruled, ruled_at, ruled_by, model_weight, relation, weight) ",
+            );
+            query.push_values(edges, |mut row, edge| {
+                let source = self.nodes.get(&edge.source);
+                let target = self.nodes.get(&edge.target);
+                let weight = edge.confidence.map_or(0, |(_, weight)| weight.millionths());
+                let weight = i32::try_from(weight).unwrap_or(i32::MAX);
+                row.push_bind(self.space)
+                    .push_bind(edge.id.as_str())
+                    .push_bind(self.task(edge.task.as_ref()))
+                    .push_bind(edge.source.sort.number())
+                    .push_bind(source.map(|of| of.key))
+                    .push_bind(edge.target.sort.number())
+                    .push_bind(target.map(|of| of.key))
+                    .push_bind(source.map(|of| of.page))
+                    .push_bind(source.map(|of| of.host))
+                    .push_bind(edge.relation.number())
+                    .push_bind(edge.label.map_or(0, |label| label.number()))
+                    .push_bind(edge.confidence.map(|(confidence, _)| confidence))
+                    .push("0, 0, NULL")
+                    .push_bind(weight)
+                    .push_bind(edge.relation.number())
+                    .push_bind(weight);
+            });
+            query.push(
+                " ON CONFLICT (space, edge_id) DO UPDATE SET \
+                 task = CASE WHEN excluded.task = 0 THEN evidence_edges.task ELSE excluded.task END, \
+                 given = excluded.given, label = excluded.label, confidence = excluded.confidence, \
+                 model_weight = excluded.model_weight, \
+                 relation = CASE WHEN evidence_edges.ruled <> 0 THEN evidence_edges.ruled ELSE excluded.given END, \
+                 weight = CASE WHEN evidence_edges.ruled <> 0 AND evidence_edges.ruled <> \
+                 (CASE WHEN excluded.label = 0 THEN excluded.given ELSE excluded.label END) THEN 1000000 \
+                 ELSE excluded.model_weight END \
+                 RETURNING edge_id, source_sort, source, target_sort, target",
+            );
+            let stored: Vec<KnownEdgeRow> = work.rows(query).await?;
+            let stored: HashMap<EvidenceId, KnownEdgeRow> = stored
+                .into_iter()
+                .map(|row| Ok((row.id()?, row)))
+                .collect::<Result<_>>()?;
+            for edge in edges {
+                if known.contains_key(&edge.id) {
+                    continue;
+                }
+                self.added += 1;
+                let ends = [&edge.source, &edge.target]
+                    .map(|of| Some((of.sort.number(), self.nodes.get(of)?.key)));
+                let written = stored
+                    .get(&edge.id)
+                    .map(|row| [(row.source_sort, row.source), (row.target_sort, row.target)]);
+                if written.is_none_or(|written| ends != written.map(Some)) {
+                    return Err(conflict("another upsert added the edge with other ends"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, sort: NodeSort, rows: Vec<KnownNodeRow>) -> Result<()> {
+        for row in rows {
+            let (id, known) = row.parse()?;
+            if self.nodes.insert(NodeRef { sort, id }, known).is_none() {
+                self.added += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn task(&self, task: Option<&EvidenceId>) -> i64 {
+        task.and_then(|task| self.tasks.get(task.as_str())).copied().unwrap_or(0)
+    }
+}
+
+fn node(sort: NodeSort, id: &EvidenceId) -> NodeRef {
+    NodeRef { sort, id: id.clone() }
+}
+
+/// What reads what is known of nodes, up to the space that they are in; and the column of their ids.
+fn known_nodes(sort: NodeSort) -> (&'static str, &'static str) {
+    match sort {
+        NodeSort::Page => (
+            "SELECT n.page_id AS id, n.page AS node, n.page, n.host, h.reversed AS reversed_host, n.work \
+             FROM evidence_pages AS n JOIN evidence_hosts AS h ON h.host = n.host WHERE n.space = ",
+            "page_id",
+        ),
+        NodeSort::Fragment => (
+            "SELECT n.fragment_id AS id, n.fragment AS node, n.page, p.host, '' AS reversed_host, '' AS work \
+             FROM evidence_fragments AS n JOIN evidence_pages AS p ON p.page = n.page WHERE n.space = ",
+            "fragment_id",
+        ),
+        NodeSort::Claim => (
+            "SELECT n.claim_id AS id, n.claim AS node, n.page, COALESCE(p.host, 0) AS host, '' AS reversed_host, \
+             '' AS work FROM evidence_claims AS n LEFT JOIN evidence_pages AS p ON p.page = n.page WHERE n.space = ",
+            "claim_id",
+        ),
+    }
+}
+
+/// A table whose rows are names with a key.
+struct Names {
+    table: &'static str,
+    key: &'static str,
+    name: &'static str,
+    /// Further columns of a new row, with what is in them.
+    new: (&'static str, &'static str),
+}
+
+const TASKS: Names = Names {
+    table: "evidence_tasks",
+    key: "task",
+    name: "task_id",
+    new: ("", ""),
+};
+const DOMAINS: Names = Names {
+    table: "evidence_domains",
+    key: "domain",
+    name: "name",
+    new: (", stale", "0"),
+};
+const HOSTS: Names = Names {
+    table: "evidence_hosts",
+    key: "host",
+    name: "reversed",
+    new: ("", ""),
+};
+
+/// The keys of the names that have a row.
+async fn known_rows(
+    work: &mut Work,
+    of: &Names,
+    space: i64,
+    names: &BTreeSet<&str>,
+) -> Result<HashMap<String, i64>> {
+    let names: Vec<&str> = names.iter().copied().collect();
+    let mut known = HashMap::with_capacity(names.len());
+    for names in batches(&names) {
+        let Names { table, key, name, .. } = of;
+        let mut query = QueryBuilder::new("");
+        query.push(format_args!("SELECT {name}, {key} FROM {table} WHERE space = "));
+        query.push_bind(space);
+        query.push(format_args!(" AND {name} IN "));
+        push_names(&mut query, names.iter().copied());
+        known.extend(work.rows::<(String, i64)>(query).await?);
+    }
+    Ok(known)
+}
+
+/// The keys of names, which get a row if they have none.
+async fn named_rows(
+    work: &mut Work,
+    of: &Names,
+    space: i64,
+    names: &BTreeSet<&str>,
+) -> Result<HashMap<String, i64>> {
+    let mut known = known_rows(work, of, space, names).await?;
+    let new: BTreeSet<&str> = names.iter().copied().filter(|name| !known.contains_key(*name)).collect();
+    let added: Vec<&str> = new.iter().copied().collect();
+    for added in batches(&added) {
+        let Names { table, name, new, .. } = of;
+        let mut query = QueryBuilder::new("");
+        query.push(format_args!("INSERT INTO {table} (space, {name}{}) ", new.0));
+        query.push_values(added, |mut row, name| {
+            row.push_bind(space).push_bind(*name);
+            if !new.1.is_empty() {
+                row.push(new.1);
+            }
+        });
+        query.push(format_args!(" ON CONFLICT (space, {name}) DO NOTHING"));
+        work.run(query).await?;
+    }
+    if !new.is_empty() {
+        known.extend(known_rows(work, of, space, &new).await?);
+    }
+    Ok(known)
+}
+
+/// Appends `($1, $2, …)`.
+pub(super) fn push_names<'q>(query: &mut QueryBuilder<Db>, names: impl IntoIterator<Item = &'q str>) {
+    query.push("(");
+    let mut list = query.separated(", ");
+    for name in names {
+        list.push_bind(name.to_owned());
+    }
+    query.push(")");
+}
