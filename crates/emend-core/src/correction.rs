@@ -1,10 +1,11 @@
 //! What people say is wrong, and what they propose to learn.
 
 use crate::{
-    evidence::TrustLevel,
+    evidence::{EdgeRelation, TrustLevel},
     ids::{CandidateId, FeedbackId, Namespace, UserId},
     kinds::{
-        DomainDecision, DomainRule, FewShotSet, HUMAN, Kind, Learned, Relation, Rule, Synonym, parse_choice,
+        self, ClaimDecision, ClaimState, DomainDecision, DomainRule, EdgeLabel, FewShotSet, HUMAN, Kind,
+        Learned, Relation, Rule, Synonym, parse_choice,
     },
     normalize::NormalizedKey,
     outputs::{RatedTexts, Rating, RatingFields},
@@ -46,11 +47,17 @@ pub enum Form {
     DomainSetTrust,
     /// What an AI made is good, or is not.
     Rating,
+    /// A claim is hidden from results.
+    ClaimReject,
+    /// A claim is shown, whatever speaks against it.
+    ClaimRestore,
+    /// An edge has this label.
+    EdgeCorrect,
 }
 
 impl Form {
     /// All forms, in the order of their numbers on the wire.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Verb,
         Self::PhraseMapping,
         Self::Entity,
@@ -61,6 +68,9 @@ impl Form {
         Self::DomainClearOverride,
         Self::DomainSetTrust,
         Self::Rating,
+        Self::ClaimReject,
+        Self::ClaimRestore,
+        Self::EdgeCorrect,
     ];
 
     /// The kind of resource it teaches.
@@ -74,6 +84,8 @@ impl Form {
                 Kind::DomainRule
             }
             Self::Rating => Kind::FewShotSet,
+            Self::ClaimReject | Self::ClaimRestore => Kind::ClaimState,
+            Self::EdgeCorrect => Kind::EdgeLabel,
         }
     }
 
@@ -90,6 +102,9 @@ impl Form {
             Self::DomainClearOverride => "domain_clear_override",
             Self::DomainSetTrust => "domain_set_trust",
             Self::Rating => "rating",
+            Self::ClaimReject => "claim_reject",
+            Self::ClaimRestore => "claim_restore",
+            Self::EdgeCorrect => "edge_correct",
         }
     }
 
@@ -101,10 +116,14 @@ impl Form {
             | Self::Entity
             | Self::Prohibition
             | Self::Term
-            | Self::Rating => false,
-            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
-                true
-            }
+            | Self::Rating
+            | Self::EdgeCorrect => false,
+            Self::DomainBlock
+            | Self::DomainUnblock
+            | Self::DomainClearOverride
+            | Self::DomainSetTrust
+            | Self::ClaimReject
+            | Self::ClaimRestore => true,
         }
     }
 
@@ -124,6 +143,8 @@ impl Form {
                 ("pattern", "level")
             }
             Self::Rating => ("target", "value"),
+            Self::ClaimReject | Self::ClaimRestore => ("claim_id", "reason_code"),
+            Self::EdgeCorrect => ("edge_id", "correct_relation"),
         }
     }
 }
@@ -138,6 +159,7 @@ pub struct Correction {
     assertions: Vec<Assertion>,
     system_choice: Option<String>,
     rating: Option<Box<Rating>>,
+    task: Option<String>,
 }
 
 /// One thing that a correction asserts: what an input means.
@@ -162,10 +184,13 @@ pub struct Proposal {
     pub value: ResourceValue,
     /// What the system chose, shown with the candidate.
     pub system_choice: Option<String>,
-    /// Personal data was found in the key or value, and the scope is GLOBAL.
+    /// Personal data was found in the key or value, and the scope is GLOBAL. Keys that are ids of the application are not
+    /// searched: their digits only look like somebody's number.
     pub personal_data: bool,
     /// The rating, where the kind is decided by a window of ratings. `value` is then a set without examples.
     pub rating: Option<Box<Rating>>,
+    /// The research task in which it was said, if known.
+    pub task: Option<String>,
 }
 
 impl Proposal {
@@ -222,6 +247,7 @@ impl Correction {
                 }],
                 system_choice: system_choice?,
                 rating: None,
+                task: None,
             })
         })();
         violations.finish(parsed)
@@ -272,36 +298,67 @@ impl Correction {
             assertions,
             system_choice: None,
             rating: None,
+            task: None,
         }))
     }
 
     /// Parses the fields of a decision about the sources that a pattern of domains covers.
     pub fn parse_domain(form: Form, pattern: &str, level: Option<TrustLevel>) -> Result<Self, Violations> {
-        let mut violations = Violations::new();
-        let (pattern_field, level_field) = form.fields();
-        let input = violations.check(pattern_field, ResourceValue::parse_display(pattern));
-        let key = input
-            .is_some()
-            .then(|| violations.check(pattern_field, Key::parse(form.kind().rules().key, pattern)))
-            .flatten();
         let decision = match form {
             Form::DomainBlock => DomainDecision::Block,
             Form::DomainUnblock => DomainDecision::Unblock,
             Form::DomainSetTrust => DomainDecision::SetTrust,
             _ => DomainDecision::Clear,
         };
-        let rule = violations.check(level_field, DomainRule::new(decision, level));
+        let rule = DomainRule::new(decision, level).map(Learned::DomainRule);
+        Self::decision(form, pattern, HUMAN, rule)
+    }
+
+    /// Parses the fields of a claim's rejection, with a reason code or an empty one.
+    pub fn parse_claim_reject(claim_id: &str, reason_code: &str) -> Result<Self, Violations> {
+        let state = ClaimState::new(ClaimDecision::Rejected, reason_code).map(Learned::ClaimState);
+        Self::decision(Form::ClaimReject, claim_id, "", state)
+    }
+
+    /// Parses the field of a claim's restoration.
+    pub fn parse_claim_restore(claim_id: &str) -> Result<Self, Violations> {
+        let state = ClaimState::new(ClaimDecision::Restored, "").map(Learned::ClaimState);
+        Self::decision(Form::ClaimRestore, claim_id, "", state)
+    }
+
+    /// Parses the fields of an edge's correction. Violations of `relation` are those of the caller's own parsing, too.
+    pub fn parse_edge(edge_id: &str, relation: Result<EdgeRelation, Invalid>) -> Result<Self, Violations> {
+        let label = relation.and_then(EdgeLabel::new).map(Learned::EdgeLabel);
+        Self::decision(Form::EdgeCorrect, edge_id, "", label)
+    }
+
+    /// What is decided about the one thing that `target` names.
+    fn decision(
+        form: Form,
+        target: &str,
+        qualifier: &str,
+        learned: Result<Learned, Invalid>,
+    ) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let (target_field, value_field) = form.fields();
+        let input = violations.check(target_field, ResourceValue::parse_display(target));
+        let key = input
+            .is_some()
+            .then(|| violations.check(target_field, Key::parse(form.kind().rules().key, target)))
+            .flatten();
+        let learned = violations.check(value_field, learned);
         let parsed = (|| {
             Some(Self {
                 form,
                 assertions: vec![Assertion {
                     input: input?,
                     key: key?,
-                    qualifier: HUMAN.to_owned(),
-                    learned: Learned::DomainRule(rule?),
+                    qualifier: qualifier.to_owned(),
+                    learned: learned?,
                 }],
                 system_choice: None,
                 rating: None,
+                task: None,
             })
         })();
         violations.finish(parsed)
@@ -325,6 +382,7 @@ impl Correction {
             }],
             system_choice: None,
             rating: Some(Box::new(rating)),
+            task: None,
         });
         violations.finish(parsed)
     }
@@ -386,6 +444,27 @@ impl Correction {
         self.system_choice.as_deref()
     }
 
+    /// Parses the research task in which something is said, by the application's own id: at most 256 characters, compared
+    /// byte for byte. Empty: none.
+    pub fn parse_task(raw: &str) -> Result<Option<String>, Invalid> {
+        match raw.trim() {
+            "" => Ok(None),
+            task => kinds::Form::Exact.parse(task).map(Some),
+        }
+    }
+
+    /// The same, said in this research task.
+    #[must_use]
+    pub fn in_task(mut self, task: Option<String>) -> Self {
+        self.task = task;
+        self
+    }
+
+    /// The research task in which it was said, if known.
+    pub fn task(&self) -> Option<&str> {
+        self.task.as_deref()
+    }
+
     /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own.
     pub fn effects(&self, namespace: &Namespace, user: Option<&UserId>) -> Vec<Proposal> {
         let kind = self.form.kind();
@@ -402,7 +481,9 @@ impl Correction {
                 value: ResourceValue::new(&*assertion.input, assertion.learned.clone()),
                 system_choice: self.system_choice.clone(),
                 rating: self.rating.clone(),
+                task: self.task.clone(),
                 personal_data: user.is_none()
+                    && kind.rules().key != kinds::Form::Exact
                     && (personal_data::found_in(&assertion.input)
                         || personal_data::found_in(assertion.learned.maps_to())),
             })
@@ -537,6 +618,56 @@ mod tests {
         let bare = masked.clone().without_personal_parts();
         assert_eq!(bare.rating().unwrap().texts, RatedTexts::default());
         assert_eq!(bare.with_texts(masked.rating().unwrap().texts.clone()), masked);
+    }
+
+    #[test]
+    fn a_decision_about_a_claim_or_an_edge_is_about_its_exact_id() {
+        let namespace = Namespace::parse("research").unwrap();
+        for (correction, key, maps_to) in [
+            (
+                Correction::parse_claim_reject(" C1 ", "SPAM"),
+                "C1",
+                "rejected:SPAM",
+            ),
+            (
+                Correction::parse_claim_reject("+44 20 7946 0958", ""),
+                "+44 20 7946 0958",
+                "rejected",
+            ),
+            (Correction::parse_claim_restore("c1"), "c1", "restored"),
+            (
+                Correction::parse_edge("e1", Ok(EdgeRelation::Refutes)),
+                "e1",
+                "refutes",
+            ),
+        ] {
+            let task = Correction::parse_task(" t1 ").unwrap();
+            let effects = correction.unwrap().in_task(task).effects(&namespace, None);
+            assert_eq!(effects[0].key.key.as_str(), key);
+            assert_eq!(effects[0].value.learned.maps_to(), maps_to);
+            assert_eq!(effects[0].task.as_deref(), Some("t1"));
+            assert!(!effects[0].personal_data);
+        }
+        assert_eq!(Correction::parse_task(" "), Ok(None));
+        assert!(Correction::parse_task(&"x".repeat(257)).is_err());
+    }
+
+    #[test]
+    fn wrong_fields_of_decisions_about_claims_and_edges_are_named() {
+        let fields = |parsed: Result<Correction, Violations>| -> Vec<String> {
+            let violations = parsed.unwrap_err().into_vec();
+            violations.into_iter().map(|violation| violation.field).collect()
+        };
+        let long = "x".repeat(257);
+        assert_eq!(
+            fields(Correction::parse_claim_reject(&long, "spam")),
+            ["claim_id", "reason_code"]
+        );
+        assert_eq!(fields(Correction::parse_claim_restore(" ")), ["claim_id"]);
+        assert_eq!(
+            fields(Correction::parse_edge("", Ok(EdgeRelation::Cites))),
+            ["edge_id", "correct_relation"]
+        );
     }
 
     #[test]

@@ -38,12 +38,15 @@ pub use contest::{Candidate, ContestState, Hold, Origin, Ruling, Status, TakenBa
 pub use correction::{Correction, Proposal, Scope};
 pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;
-pub use evidence::{DomainPattern, TrustLevel};
+pub use evidence::{DomainPattern, EdgeRelation, TrustLevel};
 pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
     NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
-pub use kinds::{DomainDecision, DomainRule, Example, FewShotSet, Kind, Learned, Relation, Rule, Synonym};
+pub use kinds::{
+    ClaimDecision, ClaimState, DomainDecision, DomainRule, EdgeLabel, Example, FewShotSet, Kind, Learned,
+    Relation, Rule, Synonym,
+};
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};
 pub use outputs::{Language, Rated, RatedId, RatedTexts, Rating, RatingClass};

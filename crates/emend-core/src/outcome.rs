@@ -399,6 +399,10 @@ impl Outcome {
         let why = || self.reason.map_or("", Reason::explanation);
         match self.state {
             OutcomeState::Applied => format!("Learned: {what}. It applies."),
+            OutcomeState::Pending if self.reason == Some(Reason::TargetNotFound) => {
+                let target = self.learned.kind().rules().short_name;
+                format!("Noted: {what}. It takes effect when the {target} is upserted: it is not known yet.")
+            }
             OutcomeState::Pending if self.confirmations_needed == 0 => {
                 format!("Noted: {what}. It waits because {}.", why())
             }

@@ -275,7 +275,7 @@ mod tests {
         for kind in Kind::ALL {
             let policy = Policy::default_for(kind);
             assert_eq!(policy.validate(), Ok(()));
-            let is_low = matches!(kind, Kind::EntityAlias | Kind::DomainRule | Kind::FewShotSet);
+            let is_low = kind == Kind::EntityAlias || !matches!(kind.rules().rule, Rule::Votes { .. });
             assert_eq!(policy.votes.risk == RiskLevel::Low, is_low);
         }
     }

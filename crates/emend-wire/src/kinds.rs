@@ -2,8 +2,9 @@
 //! way; a kind or form that is missing in one does not compile.
 
 use emend_core::{
-    Correction, DomainDecision, DomainRule, Example, FeedbackId, FewShotSet, Invalid, Kind, Language,
-    Learned, Rating, RatingClass, Relation, ResourceValue, Synonym, TrustLevel, Violations,
+    ClaimDecision, ClaimState, Correction, DomainDecision, DomainRule, EdgeLabel, EdgeRelation, Example,
+    FeedbackId, FewShotSet, Invalid, Kind, Language, Learned, Rating, RatingClass, Relation, ResourceValue,
+    Synonym, TrustLevel, Violations,
     correction::{Assertion, Form},
     kinds::parse_choice,
     outputs::RatingFields,
@@ -21,6 +22,8 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::Synonym(_) => Kind::Synonym,
         Value::DomainRule(_) => Kind::DomainRule,
         Value::FewShotSet(_) => Kind::FewShotSet,
+        Value::ClaimState(_) => Kind::ClaimState,
+        Value::EdgeLabel(_) => Kind::EdgeLabel,
     }
 }
 
@@ -72,6 +75,24 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
             })();
             set.map(Learned::FewShotSet)
         }
+        Value::ClaimState(pb::ClaimStateValue {
+            decision,
+            reason_code,
+        }) => {
+            let decision = violations.check("decision", claim_decision(*decision));
+            decision.and_then(|decision| {
+                let state = ClaimState::new(decision, reason_code);
+                violations.check("reason_code", state).map(Learned::ClaimState)
+            })
+        }
+        Value::EdgeLabel(pb::EdgeLabelValue { relation, cleared }) => {
+            let label = match (cleared, relation) {
+                (true, 0) => Ok(EdgeLabel::CLEARED),
+                (true, _) => Err(Invalid::new("must be empty where cleared is set")),
+                (false, relation) => edge_relation(*relation).and_then(EdgeLabel::new),
+            };
+            violations.check("relation", label).map(Learned::EdgeLabel)
+        }
     };
     violations.finish(learned)
 }
@@ -97,6 +118,14 @@ pub fn value(learned: &Learned) -> Value {
             language: language.number(),
             good: good.into_iter().map(example).collect(),
             bad: bad.into_iter().map(example).collect(),
+        }),
+        Learned::ClaimState(state) => Value::ClaimState(pb::ClaimStateValue {
+            decision: claim_decision_number(state.decision()).into(),
+            reason_code: state.reason_code().to_owned(),
+        }),
+        Learned::EdgeLabel(label) => Value::EdgeLabel(pb::EdgeLabelValue {
+            relation: label.relation().map_or(0, EdgeRelation::number),
+            cleared: label == EdgeLabel::CLEARED,
         }),
     }
 }
@@ -171,18 +200,52 @@ pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
             let parsed = violations.part("", parsed);
             violations.finish(parsed)
         }
-        Oneof::DomainBlock(pb::DomainBlock { pattern }) => domain(Form::DomainBlock, pattern, 0),
-        Oneof::DomainUnblock(pb::DomainUnblock { pattern, level }) => {
-            domain(Form::DomainUnblock, pattern, *level)
+        Oneof::DomainBlock(pb::DomainBlock { pattern, task_id }) => {
+            in_task(task_id, domain(Form::DomainBlock, pattern, 0))
         }
-        Oneof::DomainClearOverride(pb::DomainClearOverride { pattern }) => {
-            domain(Form::DomainClearOverride, pattern, 0)
+        Oneof::DomainUnblock(pb::DomainUnblock {
+            pattern,
+            level,
+            task_id,
+        }) => in_task(task_id, domain(Form::DomainUnblock, pattern, *level)),
+        Oneof::DomainClearOverride(pb::DomainClearOverride { pattern, task_id }) => {
+            in_task(task_id, domain(Form::DomainClearOverride, pattern, 0))
         }
-        Oneof::DomainSetTrust(pb::DomainSetTrust { pattern, level }) => {
-            domain(Form::DomainSetTrust, pattern, *level)
+        Oneof::DomainSetTrust(pb::DomainSetTrust {
+            pattern,
+            level,
+            task_id,
+        }) => in_task(task_id, domain(Form::DomainSetTrust, pattern, *level)),
+        Oneof::ClaimReject(pb::ClaimReject {
+            claim_id,
+            reason_code,
+            task_id,
+        }) => in_task(task_id, Correction::parse_claim_reject(claim_id, reason_code)),
+        Oneof::ClaimRestore(pb::ClaimRestore { claim_id, task_id }) => {
+            in_task(task_id, Correction::parse_claim_restore(claim_id))
         }
+        Oneof::EdgeCorrect(pb::EdgeCorrect {
+            edge_id,
+            correct_relation,
+            task_id,
+        }) => in_task(
+            task_id,
+            Correction::parse_edge(edge_id, edge_relation(*correct_relation)),
+        ),
         Oneof::Rating(message) => rating(message),
     }
+}
+
+/// A correction that was said in a research task.
+fn in_task(task_id: &str, parsed: Result<Correction, Violations>) -> Result<Correction, Violations> {
+    let mut violations = Violations::new();
+    let parsed = violations.part("", parsed);
+    let task = violations.check("task_id", Correction::parse_task(task_id));
+    violations.finish(
+        parsed
+            .zip(task)
+            .map(|(correction, task)| correction.in_task(task)),
+    )
 }
 
 fn rating(message: &pb::Rating) -> Result<Correction, Violations> {
@@ -244,6 +307,9 @@ pub(crate) fn form_of(form: &Oneof) -> Form {
         Oneof::DomainClearOverride(_) => Form::DomainClearOverride,
         Oneof::DomainSetTrust(_) => Form::DomainSetTrust,
         Oneof::Rating(_) => Form::Rating,
+        Oneof::ClaimReject(_) => Form::ClaimReject,
+        Oneof::ClaimRestore(_) => Form::ClaimRestore,
+        Oneof::EdgeCorrect(_) => Form::EdgeCorrect,
     }
 }
 
@@ -256,6 +322,7 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
     let Assertion { input, learned, .. } = first;
     let (input, choice) = (input.clone(), learned.maps_to().to_owned());
     let system_choice = correction.system_choice().unwrap_or_default().to_owned();
+    let task_id = correction.task().unwrap_or_default().to_owned();
     match learned {
         Learned::Verb(_) if correction.form() == Form::PhraseMapping => {
             Oneof::PhraseMapping(pb::PhraseMapping {
@@ -285,19 +352,80 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
                 .collect(),
             relation: relation_number(synonym.relation).into(),
         }),
-        Learned::DomainRule(rule) => domain_decision(input, *rule),
+        Learned::DomainRule(rule) => domain_decision(input, *rule, task_id),
         Learned::FewShotSet(_) => Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default()),
+        Learned::ClaimState(state) => claim_decision_about(input, state, task_id),
+        Learned::EdgeLabel(label) => edge_correction(input, *label, task_id),
     }
 }
 
-/// The correction that decides this about a pattern of domains.
-pub fn domain_decision(pattern: String, rule: DomainRule) -> Oneof {
+/// The correction that decides this about a pattern of domains, in a research task or, if that is empty, in none.
+pub fn domain_decision(pattern: String, rule: DomainRule, task_id: String) -> Oneof {
     let level = level_number(rule.level).into();
     match rule.decision {
-        DomainDecision::Block => Oneof::DomainBlock(pb::DomainBlock { pattern }),
-        DomainDecision::Unblock => Oneof::DomainUnblock(pb::DomainUnblock { pattern, level }),
-        DomainDecision::SetTrust => Oneof::DomainSetTrust(pb::DomainSetTrust { pattern, level }),
-        DomainDecision::Clear => Oneof::DomainClearOverride(pb::DomainClearOverride { pattern }),
+        DomainDecision::Block => Oneof::DomainBlock(pb::DomainBlock { pattern, task_id }),
+        DomainDecision::Unblock => Oneof::DomainUnblock(pb::DomainUnblock {
+            pattern,
+            level,
+            task_id,
+        }),
+        DomainDecision::SetTrust => Oneof::DomainSetTrust(pb::DomainSetTrust {
+            pattern,
+            level,
+            task_id,
+        }),
+        DomainDecision::Clear => Oneof::DomainClearOverride(pb::DomainClearOverride { pattern, task_id }),
+    }
+}
+
+/// The correction that decides this about a claim. No correction clears a decision: a rejected claim is restored.
+pub fn claim_decision_about(claim_id: String, state: &ClaimState, task_id: String) -> Oneof {
+    match state.decision() {
+        ClaimDecision::Rejected => Oneof::ClaimReject(pb::ClaimReject {
+            claim_id,
+            reason_code: state.reason_code().to_owned(),
+            task_id,
+        }),
+        ClaimDecision::Restored | ClaimDecision::Cleared => {
+            Oneof::ClaimRestore(pb::ClaimRestore { claim_id, task_id })
+        }
+    }
+}
+
+/// The correction that gives an edge this label.
+pub fn edge_correction(edge_id: String, label: EdgeLabel, task_id: String) -> Oneof {
+    Oneof::EdgeCorrect(pb::EdgeCorrect {
+        edge_id,
+        correct_relation: label.relation().map_or(0, EdgeRelation::number),
+        task_id,
+    })
+}
+
+/// The decision about a claim with this number.
+fn claim_decision(number: i32) -> Result<ClaimDecision, Invalid> {
+    match pb::ClaimDecision::try_from(number) {
+        Ok(pb::ClaimDecision::Rejected) => Ok(ClaimDecision::Rejected),
+        Ok(pb::ClaimDecision::Restored) => Ok(ClaimDecision::Restored),
+        Ok(pb::ClaimDecision::Cleared) => Ok(ClaimDecision::Cleared),
+        Ok(pb::ClaimDecision::Unspecified) => Err(Invalid::new("is required")),
+        Err(_) => Err(Invalid::new(format!("is not a known decision: {number}"))),
+    }
+}
+
+fn claim_decision_number(decision: ClaimDecision) -> pb::ClaimDecision {
+    match decision {
+        ClaimDecision::Rejected => pb::ClaimDecision::Rejected,
+        ClaimDecision::Restored => pb::ClaimDecision::Restored,
+        ClaimDecision::Cleared => pb::ClaimDecision::Cleared,
+    }
+}
+
+/// The relation of an edge with this number.
+pub fn edge_relation(number: i32) -> Result<EdgeRelation, Invalid> {
+    match number {
+        0 => Err(Invalid::new("is required")),
+        number => EdgeRelation::from_number(number)
+            .ok_or_else(|| Invalid::new(format!("is not a known relation: {number}"))),
     }
 }
 
@@ -376,13 +504,11 @@ mod tests {
     #[test]
     fn the_wire_names_kinds_and_fields_as_their_rows_do() {
         for kind in Kind::ALL {
-            let choice = if kind == Kind::DomainRule {
-                "block"
-            } else {
-                "choice"
-            };
-            let learned = Learned::of(kind, choice.to_owned());
-            let value = value(&learned.unwrap_or_else(|_| Learned::FewShotSet(FewShotSet::default())));
+            let learned = ["choice", "block", "rejected:SPAM", "refutes"]
+                .into_iter()
+                .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())
+                .unwrap_or_else(|| Learned::FewShotSet(FewShotSet::default()));
+            let value = value(&learned);
             assert_eq!(kind_of(&value), kind);
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
             let name = wire.as_str_name().trim_start_matches("RESOURCE_KIND_");
@@ -428,6 +554,20 @@ mod tests {
             proptest::sample::select(decisions.to_vec()),
         )
             .prop_map(|(pattern, (form, level))| Correction::parse_domain(form, &pattern, level).unwrap());
+        let of_evidence = ("[A-Za-z0-9:]{1,9}", 0usize..6).prop_map(|(id, which)| {
+            let parsed = match which {
+                0 => Correction::parse_claim_reject(&id, ""),
+                1 => Correction::parse_claim_reject(&id, "SPAM"),
+                2 => Correction::parse_claim_restore(&id),
+                label => Correction::parse_edge(&id, Ok(EdgeRelation::LABELS[label - 3])),
+            };
+            parsed.unwrap()
+        });
+        let of_task = (
+            prop_oneof![domain, of_evidence],
+            proptest::option::of("[A-Za-z]{1,9}"),
+        )
+            .prop_map(|(correction, task)| correction.in_task(task));
         let texts = proptest::collection::vec("[a-zé]{1,9}", 6);
         let rating = (0usize..3, texts, proptest::collection::vec("[a-z]{1,5}", 0..3)).prop_map(
             |(value, texts, issues)| {
@@ -446,7 +586,7 @@ mod tests {
                 .unwrap()
             },
         );
-        prop_oneof![choice, term, domain, rating]
+        prop_oneof![choice, term, of_task, rating]
     }
 
     proptest! {

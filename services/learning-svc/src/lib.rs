@@ -3,6 +3,7 @@
 //! It is cut by capability; each folder holds its use cases and its `grpc`:
 //! * [`ingest`]: events from feedback-svc, each with exactly-once effect.
 //! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
+//! * [`evidence`]: the graph of pages, claims and edges, as people corrected it.
 //! * [`outputs`]: ratings of what an AI made.
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
@@ -26,6 +27,7 @@ pub mod config;
 mod consistency;
 pub mod contests;
 pub mod erasure;
+pub mod evidence;
 mod etag;
 pub mod fail_points;
 mod failure;

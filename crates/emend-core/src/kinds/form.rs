@@ -2,9 +2,12 @@
 
 use crate::{
     evidence::DomainPattern,
-    normalize::{MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable},
+    normalize::{NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable},
     violation::{Invalid, bounded_text},
 };
+
+/// Maximum length of an exact text in characters.
+const MAX_EXACT_CHARS: usize = 256;
 
 /// How a key or qualifier is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +18,7 @@ pub enum Form {
     Choice,
     /// A pattern of domains; see [`DomainPattern`].
     Domain,
-    /// A text that is compared byte for byte: `A1` and `a1` are two. 1 to 512 characters.
+    /// A text that is compared byte for byte: `A1` and `a1` are two. 1 to 256 characters.
     Exact,
     /// One of these names.
     OneOf(&'static [&'static str]),
@@ -36,7 +39,7 @@ impl Form {
             Self::Phrase => NormalizedKey::parse(raw).map(|key| key.as_str().to_owned()),
             Self::Choice => parse_choice(raw),
             Self::Domain => DomainPattern::parse(raw).map(|pattern| pattern.to_string()),
-            Self::Exact => bounded_text(raw, 1, MAX_KEY_CHARS),
+            Self::Exact => bounded_text(raw, 1, MAX_EXACT_CHARS),
             Self::OneOf(names) => {
                 let sought = raw.trim().to_ascii_lowercase();
                 let found = names.iter().find(|name| **name == sought);

@@ -1,7 +1,9 @@
 //! What can be learned. A kind is one module here, which holds its whole row, and one entry of `kinds!`; a module that
 //! lacks a part does not compile.
 
+mod claim_state;
 mod domain_rule;
+mod edge_label;
 mod entity_alias;
 mod few_shot_set;
 mod form;
@@ -12,7 +14,9 @@ mod synonym;
 use std::{borrow::Cow, fmt};
 
 pub use self::{
+    claim_state::{ClaimDecision, ClaimState},
     domain_rule::{DomainDecision, DomainRule, HUMAN},
+    edge_label::EdgeLabel,
     few_shot_set::{Example, FewShotSet},
     form::{Form, parse_choice},
     synonym::{Relation, Synonym},
@@ -82,6 +86,11 @@ impl Rule {
         }
     }
 
+    /// Whether a decision takes effect only once what the key names is known.
+    pub const fn needs_target(&self) -> bool {
+        matches!(self, Self::Ruling(rules) if rules.needs_target)
+    }
+
     /// Whether the log keeps earlier values beside the newest, and they can be brought back.
     pub const fn keeps_history(&self) -> bool {
         match self {
@@ -109,6 +118,12 @@ pub struct RulingRules {
     pub is_high_risk: fn(&str) -> bool,
     /// Whether a ruling takes effect only once what its key names is known.
     pub needs_target: bool,
+}
+
+/// The newest ruling, unless it says that nothing applies.
+fn newest(newest_first: &[&Learned], nothing: &Learned) -> Option<Learned> {
+    let newest = *newest_first.first()?;
+    (newest != nothing).then(|| newest.clone())
 }
 
 /// What distinguishes the kinds that are decided by a window of ratings.
@@ -254,6 +269,14 @@ kinds! {
     FewShotSet:
         /// The examples.
         FewShotSet(FewShotSet) in few_shot_set;
+    /// Whether a claim is shown.
+    ClaimState:
+        /// What was decided about it.
+        ClaimState(ClaimState) in claim_state;
+    /// The label that a person gave an edge of the evidence graph.
+    EdgeLabel:
+        /// The label.
+        EdgeLabel(EdgeLabel) in edge_label;
 }
 
 impl Kind {
@@ -368,21 +391,17 @@ mod tests {
     #[test]
     fn a_value_says_the_qualifier_of_its_key() {
         for kind in Kind::ALL {
-            let choice = if kind == Kind::DomainRule {
-                "block"
-            } else {
-                "delete_fund"
-            };
-            let learned = match Learned::of(kind, choice.to_owned()) {
-                Ok(learned) => learned,
-                Err(_) => Learned::FewShotSet(FewShotSet::default()),
-            };
+            let choices = ["delete_fund", "block", "rejected", "supports"];
+            let learned = choices
+                .into_iter()
+                .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())
+                .unwrap_or_else(|| Learned::FewShotSet(FewShotSet::default()));
             assert_eq!(learned.kind(), kind);
             let of_value = learned.qualifier_of_key().map(Result::unwrap);
             match kind.rules().qualifier {
                 None => assert_eq!(of_value.as_deref(), Some("")),
                 Some(Qualifier { field: None, .. }) => assert_eq!(of_value, None),
-                Some(_) => assert_eq!(of_value.as_deref(), Some(choice)),
+                Some(_) => assert_eq!(of_value.as_deref(), Some("delete_fund")),
             }
         }
     }

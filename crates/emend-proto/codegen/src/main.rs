@@ -15,6 +15,7 @@ const PROTOS: &[&str] = &[
     "emend/feedback/v1/feedback_service.proto",
     "emend/feedback/v1/settings_service.proto",
     "emend/learning/v1/candidate_service.proto",
+    "emend/learning/v1/evidence_service.proto",
     "emend/learning/v1/ingest_service.proto",
     "emend/learning/v1/policy_service.proto",
     "emend/learning/v1/resource_service.proto",

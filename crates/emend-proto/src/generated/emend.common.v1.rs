@@ -9,8 +9,8 @@ pub struct ResourceKey {
     #[prost(enumeration = "ResourceKind", tag = "2")]
     pub kind: i32,
     /// The look-up key, 1 to 512 characters. Accepted in any spelling, always returned in the form of the kind: for
-    /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for FEW_SHOT_SET the
-    /// text itself, only trimmed, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
+    /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for FEW_SHOT_SET,
+    /// CLAIM_STATE and EDGE_LABEL the text itself, only trimmed, at most 256 characters, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
     /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION (at most 256
@@ -42,7 +42,7 @@ pub struct ResourceValue {
     #[prost(int32, tag = "2")]
     pub normalization_version: i32,
     /// Exactly one is set: the one for the resource's kind.
-    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13, 14, 15")]
+    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13, 14, 15, 16, 17")]
     pub value: ::core::option::Option<resource_value::Value>,
 }
 /// Nested message and enum types in `ResourceValue`.
@@ -68,6 +68,12 @@ pub mod resource_value {
         /// For RESOURCE_KIND_FEW_SHOT_SET.
         #[prost(message, tag = "15")]
         FewShotSet(super::FewShotSetValue),
+        /// For RESOURCE_KIND_CLAIM_STATE.
+        #[prost(message, tag = "16")]
+        ClaimState(super::ClaimStateValue),
+        /// For RESOURCE_KIND_EDGE_LABEL.
+        #[prost(message, tag = "17")]
+        EdgeLabel(super::EdgeLabelValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -224,6 +230,47 @@ impl ::prost::Name for FewShotExample {
         "/emend.common.v1.FewShotExample".into()
     }
 }
+/// What was decided about a claim.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClaimStateValue {
+    /// The decision. Required. CLEARED is only proposed, never a resource.
+    #[prost(enumeration = "ClaimDecision", tag = "1")]
+    pub decision: i32,
+    /// Why it was rejected: 1 to 64 characters of \[A-Z0-9\_\], beginning with a letter, for example SPAM. Optional with REJECTED,
+    /// else empty.
+    #[prost(string, tag = "2")]
+    pub reason_code: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ClaimStateValue {
+    const NAME: &'static str = "ClaimStateValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.ClaimStateValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.ClaimStateValue".into()
+    }
+}
+/// The label that a person gave an edge. Whether it differs from the model's prediction is no part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EdgeLabelValue {
+    /// The label: SUPPORTS, REFUTES or NEUTRAL. Required, unless it is cleared.
+    #[prost(enumeration = "EdgeRelation", tag = "1")]
+    pub relation: i32,
+    /// No person's label: the model's applies. Only proposed, never a resource.
+    #[prost(bool, tag = "2")]
+    pub cleared: bool,
+}
+impl ::prost::Name for EdgeLabelValue {
+    const NAME: &'static str = "EdgeLabelValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.EdgeLabelValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.EdgeLabelValue".into()
+    }
+}
 /// What nodes consume: the learned value of one key.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Resource {
@@ -300,6 +347,12 @@ pub enum ResourceKind {
     /// Decided by a window of ratings: nobody puts, deletes, imports or reverts it (FAILED_PRECONDITION, reason WINDOW); to
     /// change it, retract or redact a rating, or submit another one.
     FewShotSet = 6,
+    /// Whether a claim is rejected, or was restored. Key: the claim's id, compared byte for byte. Decided by rulings, which take
+    /// effect once the claim is known.
+    ClaimState = 7,
+    /// The label that a person gave an edge between a fragment and a claim. Key: the edge's id, compared byte for byte. Decided by
+    /// rulings, which take effect once the edge is known.
+    EdgeLabel = 8,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -315,6 +368,8 @@ impl ResourceKind {
             Self::Synonym => "RESOURCE_KIND_SYNONYM",
             Self::DomainRule => "RESOURCE_KIND_DOMAIN_RULE",
             Self::FewShotSet => "RESOURCE_KIND_FEW_SHOT_SET",
+            Self::ClaimState => "RESOURCE_KIND_CLAIM_STATE",
+            Self::EdgeLabel => "RESOURCE_KIND_EDGE_LABEL",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -327,6 +382,8 @@ impl ResourceKind {
             "RESOURCE_KIND_SYNONYM" => Some(Self::Synonym),
             "RESOURCE_KIND_DOMAIN_RULE" => Some(Self::DomainRule),
             "RESOURCE_KIND_FEW_SHOT_SET" => Some(Self::FewShotSet),
+            "RESOURCE_KIND_CLAIM_STATE" => Some(Self::ClaimState),
+            "RESOURCE_KIND_EDGE_LABEL" => Some(Self::EdgeLabel),
             _ => None,
         }
     }
@@ -491,6 +548,84 @@ impl Language {
             "LANGUAGE_UNSPECIFIED" => Some(Self::Unspecified),
             "LANGUAGE_EN" => Some(Self::En),
             "LANGUAGE_JA" => Some(Self::Ja),
+            _ => None,
+        }
+    }
+}
+/// What is decided about claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ClaimDecision {
+    /// Not a decision.
+    Unspecified = 0,
+    /// It is hidden from results, and kept.
+    Rejected = 1,
+    /// It is shown, whatever the backend reports against it.
+    Restored = 2,
+    /// Nobody decides: what the backend reports applies.
+    Cleared = 3,
+}
+impl ClaimDecision {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CLAIM_DECISION_UNSPECIFIED",
+            Self::Rejected => "CLAIM_DECISION_REJECTED",
+            Self::Restored => "CLAIM_DECISION_RESTORED",
+            Self::Cleared => "CLAIM_DECISION_CLEARED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLAIM_DECISION_UNSPECIFIED" => Some(Self::Unspecified),
+            "CLAIM_DECISION_REJECTED" => Some(Self::Rejected),
+            "CLAIM_DECISION_RESTORED" => Some(Self::Restored),
+            "CLAIM_DECISION_CLEARED" => Some(Self::Cleared),
+            _ => None,
+        }
+    }
+}
+/// How the two ends of an edge are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EdgeRelation {
+    /// Not a relation.
+    Unspecified = 0,
+    /// It speaks for the claim.
+    Supports = 1,
+    /// It speaks against the claim.
+    Refutes = 2,
+    /// It speaks of the claim, neither for nor against it.
+    Neutral = 3,
+    /// One page cites another. CITES edges can't be corrected.
+    Cites = 4,
+}
+impl EdgeRelation {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EDGE_RELATION_UNSPECIFIED",
+            Self::Supports => "EDGE_RELATION_SUPPORTS",
+            Self::Refutes => "EDGE_RELATION_REFUTES",
+            Self::Neutral => "EDGE_RELATION_NEUTRAL",
+            Self::Cites => "EDGE_RELATION_CITES",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EDGE_RELATION_UNSPECIFIED" => Some(Self::Unspecified),
+            "EDGE_RELATION_SUPPORTS" => Some(Self::Supports),
+            "EDGE_RELATION_REFUTES" => Some(Self::Refutes),
+            "EDGE_RELATION_NEUTRAL" => Some(Self::Neutral),
+            "EDGE_RELATION_CITES" => Some(Self::Cites),
             _ => None,
         }
     }
@@ -663,7 +798,10 @@ impl ::prost::Name for Reporter {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
-    #[prost(oneof = "correction::Correction", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(
+        oneof = "correction::Correction",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
+    )]
     pub correction: ::core::option::Option<correction::Correction>,
 }
 /// Nested message and enum types in `Correction`.
@@ -701,6 +839,15 @@ pub mod correction {
         /// What an AI made is good, or is not.
         #[prost(message, tag = "10")]
         Rating(super::Rating),
+        /// A claim is hidden from results.
+        #[prost(message, tag = "11")]
+        ClaimReject(super::ClaimReject),
+        /// A claim is shown, whatever speaks against it.
+        #[prost(message, tag = "12")]
+        ClaimRestore(super::ClaimRestore),
+        /// An edge has this label.
+        #[prost(message, tag = "13")]
+        EdgeCorrect(super::EdgeCorrect),
     }
 }
 impl ::prost::Name for Correction {
@@ -836,6 +983,10 @@ pub struct DomainBlock {
     /// suffix (github.io) always awaits review.
     #[prost(string, tag = "1")]
     pub pattern: ::prost::alloc::string::String,
+    /// The research task in which it was said, by the application's own id, compared byte for byte. At most 256 characters.
+    /// Optional.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for DomainBlock {
     const NAME: &'static str = "DomainBlock";
@@ -856,6 +1007,9 @@ pub struct DomainUnblock {
     /// How far they are trusted. Default (0): as was decided about the pattern before.
     #[prost(enumeration = "TrustLevel", tag = "2")]
     pub level: i32,
+    /// As in DomainBlock.
+    #[prost(string, tag = "3")]
+    pub task_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for DomainUnblock {
     const NAME: &'static str = "DomainUnblock";
@@ -874,6 +1028,9 @@ pub struct DomainClearOverride {
     /// As in DomainBlock.
     #[prost(string, tag = "1")]
     pub pattern: ::prost::alloc::string::String,
+    /// As in DomainBlock.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for DomainClearOverride {
     const NAME: &'static str = "DomainClearOverride";
@@ -894,6 +1051,9 @@ pub struct DomainSetTrust {
     /// How far. Required; not BLOCKED.
     #[prost(enumeration = "TrustLevel", tag = "2")]
     pub level: i32,
+    /// As in DomainBlock.
+    #[prost(string, tag = "3")]
+    pub task_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for DomainSetTrust {
     const NAME: &'static str = "DomainSetTrust";
@@ -903,6 +1063,75 @@ impl ::prost::Name for DomainSetTrust {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.common.v1.DomainSetTrust".into()
+    }
+}
+/// A claim is hidden from results; it is kept. Decides CLAIM_STATE, at once if the caller is entitled, as DomainBlock does. The
+/// request's reason is required and its scope GLOBAL. While the claim is not known, the outcome is PENDING, reason
+/// TARGET_NOT_FOUND, and it takes effect when the claim is upserted.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClaimReject {
+    /// The claim, by the application's own id, compared byte for byte. 1 to 256 characters.
+    #[prost(string, tag = "1")]
+    pub claim_id: ::prost::alloc::string::String,
+    /// Why, as a code: 1 to 64 characters of \[A-Z0-9\_\], beginning with a letter, for example SPAM. Optional.
+    #[prost(string, tag = "2")]
+    pub reason_code: ::prost::alloc::string::String,
+    /// As in DomainBlock.
+    #[prost(string, tag = "3")]
+    pub task_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ClaimReject {
+    const NAME: &'static str = "ClaimReject";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.ClaimReject".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.ClaimReject".into()
+    }
+}
+/// A claim is shown, whatever the backend reports against it. Decides CLAIM_STATE, as ClaimReject does.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClaimRestore {
+    /// As in ClaimReject.
+    #[prost(string, tag = "1")]
+    pub claim_id: ::prost::alloc::string::String,
+    /// As in DomainBlock.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ClaimRestore {
+    const NAME: &'static str = "ClaimRestore";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.ClaimRestore".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.ClaimRestore".into()
+    }
+}
+/// An edge between a fragment and a claim has this label: it is reviewed, and corrected where the model's label differs.
+/// Decides EDGE_LABEL, as ClaimReject does, but the reason is optional.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EdgeCorrect {
+    /// The edge, by the application's own id, compared byte for byte. 1 to 256 characters.
+    #[prost(string, tag = "1")]
+    pub edge_id: ::prost::alloc::string::String,
+    /// The right label: SUPPORTS, REFUTES or NEUTRAL. Required; CITES edges can't be corrected.
+    #[prost(enumeration = "EdgeRelation", tag = "2")]
+    pub correct_relation: i32,
+    /// As in DomainBlock.
+    #[prost(string, tag = "3")]
+    pub task_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for EdgeCorrect {
+    const NAME: &'static str = "EdgeCorrect";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.EdgeCorrect".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.EdgeCorrect".into()
     }
 }
 /// What an AI made is good, or is not. Decides FEW_SHOT_SET: the newest good and the newest bad ratings of a target are its
@@ -958,7 +1187,8 @@ pub struct WhatWasLearned {
     #[prost(string, tag = "1")]
     pub input: ::prost::alloc::string::String,
     /// What it maps to: a verb, an entity id, a forbidden choice, the term that a synonym stands for, a decision about a
-    /// domain as one word (block, unblock, unblock:LEVEL, clear, or a level), or, of a rating, "examples".
+    /// domain as one word (block, unblock, unblock:LEVEL, clear, or a level), about a claim as one word (rejected,
+    /// rejected:REASON_CODE, restored), the label of an edge (supports, refutes, neutral), or, of a rating, "examples".
     #[prost(string, tag = "2")]
     pub maps_to: ::prost::alloc::string::String,
     /// The kind of resource.

@@ -29,6 +29,7 @@ pub(crate) use rows::fuzzing;
 use crate::{
     contests::store::{ContestRepository, ContestStore},
     erasure::store::{ErasedLog, Erasures},
+    evidence::store::{EvidenceRepository, EvidenceStore},
     ingest::store::InboxRepository,
     log::store::{Head, LogRepository, LogStore},
     nodes::store::{NodeRepository, NodeStore},
@@ -63,6 +64,9 @@ pub trait UnitOfWork: Send {
     /// Ratings; none in a store that knows no ratings.
     fn ratings(&mut self) -> Option<&mut dyn RatingRepository>;
 
+    /// The evidence graph; none in a store that knows no evidence.
+    fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository>;
+
     /// Erased users; none in a store that knows no erasure.
     fn erasures(&mut self) -> Option<&mut dyn Erasures>;
 
@@ -72,7 +76,9 @@ pub trait UnitOfWork: Send {
 
 /// Everything the service needs of its database: units of work, and what is read outside them.
 #[async_trait]
-pub trait Store: ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + 'static {
+pub trait Store:
+    ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + EvidenceStore + 'static
+{
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
 

@@ -32,6 +32,18 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/sql.rs"]
+mod evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/reads_sql.rs"]
+mod evidence_reads_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/levels_sql.rs"]
+mod levels_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/upsert_sql.rs"]
+mod upsert_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -65,6 +77,8 @@ pub(super) type Backend = PostgresStore;
 
 /// Locks the rows of a SELECT.
 pub(super) const FOR_UPDATE: &str = " FOR UPDATE";
+/// Locks the rows of a SELECT against changes.
+pub(super) const FOR_SHARE: &str = " FOR SHARE";
 
 /// The channel notified by commits that write revisions.
 pub const CHANNEL: &str = "emend_learning_revisions";

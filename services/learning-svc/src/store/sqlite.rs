@@ -31,6 +31,18 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/sql.rs"]
+mod evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/reads_sql.rs"]
+mod evidence_reads_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/levels_sql.rs"]
+mod levels_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/upsert_sql.rs"]
+mod upsert_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -64,6 +76,8 @@ pub(super) type Backend = SqliteStore;
 
 /// Locks the rows of a SELECT: nothing to do, the one writer holds the whole file.
 pub(super) const FOR_UPDATE: &str = "";
+/// Locks the rows of a SELECT against changes: nothing to do either.
+pub(super) const FOR_SHARE: &str = "";
 
 /// Begins a transaction that reads one state, however long it takes.
 const BEGIN_AUDIT: &str = "BEGIN";

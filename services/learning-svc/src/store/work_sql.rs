@@ -12,6 +12,7 @@ use super::{Backend, Db, Transaction};
 use crate::{
     contests::store::ContestRepository,
     erasure::store::Erasures,
+    evidence::store::EvidenceRepository,
     ingest::store::InboxRepository,
     log::store::LogRepository,
     nodes::store::NodeRepository,
@@ -126,6 +127,10 @@ impl UnitOfWork for Work {
     }
 
     fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
+        Some(self)
+    }
+
+    fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository> {
         Some(self)
     }
 

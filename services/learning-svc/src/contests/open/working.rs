@@ -147,13 +147,15 @@ impl Working {
         let same = before.pinned == self.state.pinned
             && before.highest_accept_order == self.state.highest_accept_order
             && before.policy_version == self.policy_version
-            && before.pending == pending;
+            && before.pending == pending
+            && before.target_known == self.state.target_known;
         (!same).then(|| ContestWrite {
             key: self.state.key.clone(),
             pinned: self.state.pinned,
             highest_accept_order: self.state.highest_accept_order,
             policy_version: self.policy_version,
             pending,
+            target_known: self.state.target_known,
         })
     }
 

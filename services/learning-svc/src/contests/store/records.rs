@@ -20,6 +20,8 @@ pub struct LockedContest {
     pub policy_version: i64,
     /// Whether anything in it is pending.
     pub pending: bool,
+    /// Whether what the key names is known, where rulings need that.
+    pub target_known: bool,
     /// The database's time when it was locked.
     pub locked_at: Timestamp,
 }

@@ -26,6 +26,7 @@ pub(crate) struct ContestRow {
     pub highest_accept_order: i64,
     pub policy_version: i64,
     pub pending: i32,
+    pub target_known: i32,
     pub locked_at: i64,
 }
 
@@ -41,6 +42,7 @@ impl ContestRow {
             highest_accept_order: AcceptOrder(self.highest_accept_order),
             policy_version: self.policy_version,
             pending: self.pending != 0,
+            target_known: self.target_known != 0,
             locked_at: at.time("locked_at", self.locked_at)?,
         })
     }

@@ -52,7 +52,7 @@ impl ContestRepository for Work {
         for keys in batches(keys) {
             let mut query = QueryBuilder::new(
                 "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-                 policy_version, pending, (SELECT now FROM database_clock) AS locked_at FROM contests \
+                 policy_version, pending, target_known, (SELECT now FROM database_clock) AS locked_at FROM contests \
                  WHERE contest_id IN ",
             );
             push_list(&mut query, keys.iter().map(|key| key.contest_id().0));
@@ -186,6 +186,7 @@ pub(super) fn key_hash(key: &str) -> i64 {
 fn empty(row: LockedContest) -> StoredContest {
     let mut state = ContestState::new(row.key.clone());
     state.pinned = row.pinned;
+    state.target_known = row.target_known;
     state.highest_accept_order = AcceptOrder(row.highest_accept_order.0);
     StoredContest {
         row,
@@ -199,7 +200,7 @@ fn empty(row: LockedContest) -> StoredContest {
 pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
-         highest_accept_order, policy_version, pending, created_at) ",
+         highest_accept_order, policy_version, pending, target_known, created_at) ",
     );
     query.push_values(keys, |mut row, key| {
         row.push_bind(bytes(key.contest_id().0))
@@ -213,6 +214,7 @@ pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBui
             .push_bind(0_i64)
             .push_bind(0_i64)
             .push_bind(0_i32)
+            .push_bind(i32::from(!key.kind.rules().rule.needs_target()))
             .push_bind(now.as_microsecond());
     });
     query.push(" ON CONFLICT (contest_id) DO NOTHING");
@@ -242,7 +244,7 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
     for contests in batches(&writes.contests) {
         let mut query = QueryBuilder::new(
             "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
-             policy_version = written.column4, pending = written.column5 FROM (",
+             policy_version = written.column4, pending = written.column5, target_known = written.column6 FROM (",
         );
         let mut rows = Vec::with_capacity(contests.len());
         for contest in contests {
@@ -253,7 +255,8 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
                 .push_bind(i32::from(contest.pinned))
                 .push_bind(contest.highest_accept_order.0)
                 .push_bind(contest.policy_version)
-                .push_bind(i32::from(contest.pending));
+                .push_bind(i32::from(contest.pending))
+                .push_bind(i32::from(contest.target_known));
         });
         query.push(") AS written WHERE contests.contest = written.column1");
         work.run(query).await?;

@@ -69,6 +69,8 @@ pub struct ContestWrite {
     pub policy_version: i64,
     /// Whether anything in it is pending.
     pub pending: bool,
+    /// Whether what the key names is known, where rulings need that.
+    pub target_known: bool,
 }
 
 /// A candidate to write.
