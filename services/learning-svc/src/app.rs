@@ -48,6 +48,8 @@ pub struct App {
     pub entropy: Entropy,
     /// Wakes the worker that cleans up after erasures.
     pub erased: Arc<Notify>,
+    /// Wakes the worker that computes what follows from changed evidence.
+    pub evidence_changed: Arc<Notify>,
     /// Wakes the re-evaluation worker when a policy changed.
     pub policy_changed: Arc<Notify>,
     /// The cached ballots of contests with many votes.
@@ -76,6 +78,7 @@ impl App {
             clock,
             entropy,
             erased: Arc::default(),
+            evidence_changed: Arc::default(),
             policy_changed: Arc::default(),
             hot: Arc::default(),
             promotions: Promotions::default(),

@@ -63,6 +63,7 @@ use emend_base::{
 use emend_core::{InstallationId, Revision};
 use emend_proto::learning::v1::{
     candidate_service_server::CandidateServiceServer,
+    evidence_service_server::EvidenceServiceServer,
     ingest_service_server::{IngestServiceServer, SERVICE_NAME as INGEST},
     policy_service_server::PolicyServiceServer,
     resource_service_server::ResourceServiceServer,
@@ -78,6 +79,7 @@ use crate::{
     app::{App, Follower},
     contests::grpc::Candidates,
     erasure::{store::ErasedLog, worker::Eraser},
+    evidence::grpc::EvidenceGraph,
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
     policies::grpc::Policies,
@@ -304,6 +306,10 @@ pub async fn start(
         )
         .add_service(
             ResourceServiceServer::new(Resources::new(app.clone(), stream.clone(), config.import_bytes)),
+            READINESS_CHECKS,
+        )
+        .add_service(
+            EvidenceServiceServer::new(EvidenceGraph::new(app.clone())),
             READINESS_CHECKS,
         )
         .add_service(

@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 32] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -38,6 +38,66 @@ pub const RULES: [Rule; 20] = [
     rule(
         "/emend.learning.v1.CandidateService/RejectCandidate",
         Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ApplyTrustFile",
+        Role::Operator,
+        Reaches::All,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ExportCorrections",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ExportMaterials",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/GetClaim",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/GetReviewStats",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ListBlockedDomains",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ListClaims",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ListDomainRules",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ListEdges",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/ListEvidenceEvents",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/RankCitations",
+        Role::Ingester,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/UpsertEvidence",
+        Role::Ingester,
         Reaches::One,
     ),
     rule(
@@ -141,6 +201,18 @@ emend_serve::addresses! {
     pb::ListRevisionsRequest => |it| Named::One(&it.namespace);
     pb::RevertRevisionRequest => |it| Named::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::UpsertEvidenceRequest => |it| Named::One(&it.namespace);
+    pb::GetClaimRequest => |it| Named::One(&it.namespace);
+    pb::ListClaimsRequest => |it| Named::One(&it.namespace);
+    pb::ListEdgesRequest => |it| Named::One(&it.namespace);
+    pb::ListDomainRulesRequest => |it| Named::One(&it.namespace);
+    pb::ListBlockedDomainsRequest => |it| Named::One(&it.namespace);
+    pb::ListEvidenceEventsRequest => |it| Named::One(&it.namespace);
+    pb::GetReviewStatsRequest => |it| Named::One(&it.namespace);
+    pb::ExportMaterialsRequest => |it| Named::One(&it.namespace);
+    pb::ExportCorrectionsRequest => |it| Named::One(&it.namespace);
+    pb::RankCitationsRequest => |it| Named::One(&it.namespace);
+    pb::ApplyTrustFileRequest => |_it| Named::All;
     pb::SubscribeRequest => |_it| Named::Own;
     pb::ReportStatusRequest => |_it| Named::Own;
     pb::ListNodesRequest => |_it| Named::All;

@@ -1335,6 +1335,2712 @@ pub mod candidate_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// Nodes and edges to add or replace: 1 to 1,000 together. Nodes may be named by edges of the same request.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpsertEvidenceRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Pages of sources.
+    #[prost(message, repeated, tag = "2")]
+    pub pages: ::prost::alloc::vec::Vec<EvidencePage>,
+    /// Parts of pages.
+    #[prost(message, repeated, tag = "3")]
+    pub fragments: ::prost::alloc::vec::Vec<EvidenceFragment>,
+    /// Claims.
+    #[prost(message, repeated, tag = "4")]
+    pub claims: ::prost::alloc::vec::Vec<EvidenceClaim>,
+    /// Edges.
+    #[prost(message, repeated, tag = "5")]
+    pub edges: ::prost::alloc::vec::Vec<EvidenceEdge>,
+}
+impl ::prost::Name for UpsertEvidenceRequest {
+    const NAME: &'static str = "UpsertEvidenceRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UpsertEvidenceRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UpsertEvidenceRequest".into()
+    }
+}
+/// What was upserted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpsertEvidenceResponse {
+    /// How many nodes and edges were not known before.
+    #[prost(int32, tag = "1")]
+    pub added: i32,
+    /// How many corrections had waited for one of them.
+    #[prost(int32, tag = "2")]
+    pub corrections_arrived: i32,
+}
+impl ::prost::Name for UpsertEvidenceResponse {
+    const NAME: &'static str = "UpsertEvidenceResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UpsertEvidenceResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UpsertEvidenceResponse".into()
+    }
+}
+/// A page of a source: a web page, or a paper.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EvidencePage {
+    /// Required.
+    #[prost(string, tag = "1")]
+    pub page_id: ::prost::alloc::string::String,
+    /// Its host, for example "blog.example.org", in any spelling. Required unless `url` has one.
+    #[prost(string, tag = "2")]
+    pub domain: ::prost::alloc::string::String,
+    /// Where it is. http or https, at most 2,048 characters. May be empty.
+    #[prost(string, tag = "3")]
+    pub url: ::prost::alloc::string::String,
+    /// At most 1,024 characters.
+    #[prost(string, tag = "4")]
+    pub title: ::prost::alloc::string::String,
+    /// The work's DOI, with or without <https://doi.org/.> May be empty. Pages with one id are one work.
+    #[prost(string, tag = "5")]
+    pub doi: ::prost::alloc::string::String,
+    /// The work's PubMed id. May be empty.
+    #[prost(string, tag = "6")]
+    pub pmid: ::prost::alloc::string::String,
+    /// The work's arXiv id; its version does not matter. May be empty.
+    #[prost(string, tag = "7")]
+    pub arxiv_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for EvidencePage {
+    const NAME: &'static str = "EvidencePage";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.EvidencePage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.EvidencePage".into()
+    }
+}
+/// A part of a page.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EvidenceFragment {
+    /// Required.
+    #[prost(string, tag = "1")]
+    pub fragment_id: ::prost::alloc::string::String,
+    /// The page that it is part of. Required; known, or in the same request.
+    #[prost(string, tag = "2")]
+    pub page_id: ::prost::alloc::string::String,
+    /// What it says: the premise of its edges. At most 32,768 characters.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+}
+impl ::prost::Name for EvidenceFragment {
+    const NAME: &'static str = "EvidenceFragment";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.EvidenceFragment".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.EvidenceFragment".into()
+    }
+}
+/// Something that is said to be true.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EvidenceClaim {
+    /// Required.
+    #[prost(string, tag = "1")]
+    pub claim_id: ::prost::alloc::string::String,
+    /// The task that it belongs to. May be empty.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+    /// What it says: the hypothesis of its edges. At most 32,768 characters.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// The page that it was found on: its source. May be empty.
+    #[prost(string, tag = "4")]
+    pub page_id: ::prost::alloc::string::String,
+    /// Whether the backend adopted it. Default (0): as before, at first NOT_ADOPTED.
+    #[prost(enumeration = "ClaimAdoption", tag = "5")]
+    pub adoption: i32,
+    /// Names of dangerous patterns that the backend found with it, as the trust file lists them; at most 16. A claim with one is
+    /// REJECTED unless a person restored it.
+    #[prost(string, repeated, tag = "6")]
+    pub dangerous_patterns: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for EvidenceClaim {
+    const NAME: &'static str = "EvidenceClaim";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.EvidenceClaim".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.EvidenceClaim".into()
+    }
+}
+/// What two nodes have to do with each other.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EvidenceEdge {
+    /// Required.
+    #[prost(string, tag = "1")]
+    pub edge_id: ::prost::alloc::string::String,
+    /// Required. SUPPORTS, REFUTES and NEUTRAL lead from a fragment, page or claim to a claim; CITES from a page to a page.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "2")]
+    pub relation: i32,
+    /// From where. Required.
+    #[prost(message, optional, tag = "3")]
+    pub source: ::core::option::Option<NodeRef>,
+    /// To where. Required.
+    #[prost(message, optional, tag = "4")]
+    pub target: ::core::option::Option<NodeRef>,
+    /// The task that it belongs to. May be empty.
+    #[prost(string, tag = "5")]
+    pub task_id: ::prost::alloc::string::String,
+    /// What the model says it is. Default (0): its relation. None for CITES.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "6")]
+    pub nli_label: i32,
+    /// How sure the model is, 0.0 to 1.0. Without it the edge is counted, and weighs nothing.
+    #[prost(double, optional, tag = "7")]
+    pub nli_confidence: ::core::option::Option<f64>,
+}
+impl ::prost::Name for EvidenceEdge {
+    const NAME: &'static str = "EvidenceEdge";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.EvidenceEdge".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.EvidenceEdge".into()
+    }
+}
+/// A node. Exactly one is set.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeRef {
+    /// The node's id.
+    #[prost(oneof = "node_ref::Node", tags = "1, 2, 3")]
+    pub node: ::core::option::Option<node_ref::Node>,
+}
+/// Nested message and enum types in `NodeRef`.
+pub mod node_ref {
+    /// The node's id.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Node {
+        /// A page.
+        #[prost(string, tag = "1")]
+        PageId(::prost::alloc::string::String),
+        /// A fragment.
+        #[prost(string, tag = "2")]
+        FragmentId(::prost::alloc::string::String),
+        /// A claim.
+        #[prost(string, tag = "3")]
+        ClaimId(::prost::alloc::string::String),
+    }
+}
+impl ::prost::Name for NodeRef {
+    const NAME: &'static str = "NodeRef";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.NodeRef".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.NodeRef".into()
+    }
+}
+/// Which claim.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetClaimRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The claim. Required.
+    #[prost(string, tag = "2")]
+    pub claim_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetClaimRequest {
+    const NAME: &'static str = "GetClaimRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetClaimRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetClaimRequest".into()
+    }
+}
+/// One claim.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetClaimResponse {
+    /// The claim.
+    #[prost(message, optional, tag = "1")]
+    pub claim: ::core::option::Option<Claim>,
+}
+impl ::prost::Name for GetClaimResponse {
+    const NAME: &'static str = "GetClaimResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetClaimResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetClaimResponse".into()
+    }
+}
+/// A claim as corrected.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Claim {
+    /// The claim.
+    #[prost(string, tag = "1")]
+    pub claim_id: ::prost::alloc::string::String,
+    /// The task that it belongs to; may be empty.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+    /// What it says.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// The page that it was found on; may be empty.
+    #[prost(string, tag = "4")]
+    pub page_id: ::prost::alloc::string::String,
+    /// The host of that page; may be empty.
+    #[prost(string, tag = "5")]
+    pub domain: ::prost::alloc::string::String,
+    /// How far that host is trusted; UNSPECIFIED without a page.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "6")]
+    pub level: i32,
+    /// Whether the backend adopted it.
+    #[prost(enumeration = "ClaimAdoption", tag = "7")]
+    pub adoption: i32,
+    /// Names of dangerous patterns found with it.
+    #[prost(string, repeated, tag = "8")]
+    pub dangerous_patterns: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Where it stands.
+    #[prost(enumeration = "ClaimStatus", tag = "9")]
+    pub status: i32,
+    /// Whether a person rejected it (REJECTED) or restored it (RESTORED), and nothing newer is in force; else UNSPECIFIED.
+    #[prost(enumeration = "super::super::common::v1::ClaimDecision", tag = "10")]
+    pub decision: i32,
+    /// What its evidence says.
+    #[prost(message, optional, tag = "11")]
+    pub confidence: ::core::option::Option<Confidence>,
+    /// When it was first and last upserted.
+    #[prost(message, optional, tag = "12")]
+    pub created_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was last upserted.
+    #[prost(message, optional, tag = "13")]
+    pub updated_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for Claim {
+    const NAME: &'static str = "Claim";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Claim".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Claim".into()
+    }
+}
+/// The confidence of a claim: a Beta distribution with prior Beta(1, 1), from the weights of its edges. Trust in sources has no part
+/// in it.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct Confidence {
+    /// 1 + the weights of what supports it. 2 decimals.
+    #[prost(double, tag = "1")]
+    pub alpha: f64,
+    /// 1 + the weights of what refutes it. 2 decimals.
+    #[prost(double, tag = "2")]
+    pub beta: f64,
+    /// alpha / (alpha + beta). 3 decimals.
+    #[prost(double, tag = "3")]
+    pub confidence: f64,
+    /// The standard deviation. 3 decimals.
+    #[prost(double, tag = "4")]
+    pub uncertainty: f64,
+    /// The weaker side's share of the evidence, 0 to 0.5; 0 without evidence. 3 decimals.
+    #[prost(double, tag = "5")]
+    pub controversy: f64,
+    /// How many edges support it.
+    #[prost(int64, tag = "6")]
+    pub supporting_count: i64,
+    /// How many edges refute it.
+    #[prost(int64, tag = "7")]
+    pub refuting_count: i64,
+    /// How many edges are neutral.
+    #[prost(int64, tag = "8")]
+    pub neutral_count: i64,
+    /// How many edges there are.
+    #[prost(int64, tag = "9")]
+    pub evidence_count: i64,
+    /// How many independent sources support it: works by DOI, PMID or arXiv id, else pages of hosts at ACADEMIC and above, else
+    /// registrable domains.
+    #[prost(int64, tag = "10")]
+    pub independent_sources: i64,
+    /// What that comes to.
+    #[prost(enumeration = "Verdict", tag = "11")]
+    pub verdict: i32,
+}
+impl ::prost::Name for Confidence {
+    const NAME: &'static str = "Confidence";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Confidence".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Confidence".into()
+    }
+}
+/// Which claims to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListClaimsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only those of this task. Default: all.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+    /// Only those of this status. Default (0): any.
+    #[prost(enumeration = "ClaimStatus", tag = "3")]
+    pub status: i32,
+    /// Only those of this adoption. Default (0): any.
+    #[prost(enumeration = "ClaimAdoption", tag = "4")]
+    pub adoption: i32,
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
+    #[prost(int32, tag = "5")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "6")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListClaimsRequest {
+    const NAME: &'static str = "ListClaimsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListClaimsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListClaimsRequest".into()
+    }
+}
+/// A page of claims.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListClaimsResponse {
+    /// In the order in which they were first upserted.
+    #[prost(message, repeated, tag = "1")]
+    pub claims: ::prost::alloc::vec::Vec<Claim>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListClaimsResponse {
+    const NAME: &'static str = "ListClaimsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListClaimsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListClaimsResponse".into()
+    }
+}
+/// Which edges to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListEdgesRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only those of this claim, at either end. Default: any.
+    #[prost(string, tag = "2")]
+    pub claim_id: ::prost::alloc::string::String,
+    /// Only those of these relations, as corrected. Default: any.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", repeated, tag = "3")]
+    pub relations: ::prost::alloc::vec::Vec<i32>,
+    /// Only those whose source's domain is trusted this far. Default: any.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", repeated, tag = "4")]
+    pub levels: ::prost::alloc::vec::Vec<i32>,
+    /// Only those that a person reviewed, or did not. Default: any.
+    #[prost(bool, optional, tag = "5")]
+    pub reviewed: ::core::option::Option<bool>,
+    /// Only those that a person corrected, or did not. Default: any.
+    #[prost(bool, optional, tag = "6")]
+    pub corrected: ::core::option::Option<bool>,
+    /// Only those of this task. Default: any.
+    #[prost(string, tag = "7")]
+    pub task_id: ::prost::alloc::string::String,
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
+    #[prost(int32, tag = "8")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "9")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListEdgesRequest {
+    const NAME: &'static str = "ListEdgesRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListEdgesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListEdgesRequest".into()
+    }
+}
+/// A page of edges.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListEdgesResponse {
+    /// The edges.
+    #[prost(message, repeated, tag = "1")]
+    pub edges: ::prost::alloc::vec::Vec<Edge>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListEdgesResponse {
+    const NAME: &'static str = "ListEdgesResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListEdgesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListEdgesResponse".into()
+    }
+}
+/// An edge as corrected.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Edge {
+    /// The edge.
+    #[prost(string, tag = "1")]
+    pub edge_id: ::prost::alloc::string::String,
+    /// What it is: as a person says, else as the model says, else as it was upserted.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "2")]
+    pub relation: i32,
+    /// How sure that is: 1.0 where a person corrected it, else the model's confidence; not set if there is none.
+    #[prost(double, optional, tag = "3")]
+    pub confidence: ::core::option::Option<f64>,
+    /// From where.
+    #[prost(message, optional, tag = "4")]
+    pub source: ::core::option::Option<NodeRef>,
+    /// To where.
+    #[prost(message, optional, tag = "5")]
+    pub target: ::core::option::Option<NodeRef>,
+    /// The host of the source; empty if the source is a claim without a page.
+    #[prost(string, tag = "6")]
+    pub source_domain: ::prost::alloc::string::String,
+    /// How far that host is trusted; UNSPECIFIED without one.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "7")]
+    pub source_level: i32,
+    /// The host of the target's source; may be empty.
+    #[prost(string, tag = "8")]
+    pub target_domain: ::prost::alloc::string::String,
+    /// How far that host is trusted; UNSPECIFIED without one.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "9")]
+    pub target_level: i32,
+    /// The task that it belongs to; may be empty.
+    #[prost(string, tag = "10")]
+    pub task_id: ::prost::alloc::string::String,
+    /// What the model says, or, without a label, the relation as upserted; UNSPECIFIED for CITES.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "11")]
+    pub predicted_label: i32,
+    /// How sure the model is; not set if it did not say.
+    #[prost(double, optional, tag = "12")]
+    pub predicted_confidence: ::core::option::Option<f64>,
+    /// Whether a person reviewed it.
+    #[prost(bool, tag = "13")]
+    pub reviewed: bool,
+    /// Whether that person disagreed with the model.
+    #[prost(bool, tag = "14")]
+    pub corrected: bool,
+    /// When the review was accepted; not set if there was none.
+    #[prost(message, optional, tag = "15")]
+    pub reviewed_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Why, as the reviewer said; empty if not given or erased.
+    #[prost(string, tag = "16")]
+    pub review_reason: ::prost::alloc::string::String,
+    /// The feedback that reviewed it; empty if an operator did.
+    #[prost(string, tag = "17")]
+    pub feedback_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for Edge {
+    const NAME: &'static str = "Edge";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Edge".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Edge".into()
+    }
+}
+/// Which decisions about domains to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListDomainRulesRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only those of this pattern. Default: any.
+    #[prost(string, tag = "2")]
+    pub pattern: ::prost::alloc::string::String,
+    /// Only those of this layer: human, file or verified. Default: any.
+    #[prost(string, tag = "3")]
+    pub layer: ::prost::alloc::string::String,
+    /// Also those that ended. Default: only those in force.
+    #[prost(bool, tag = "4")]
+    pub include_ended: bool,
+    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    #[prost(int32, tag = "5")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "6")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListDomainRulesRequest {
+    const NAME: &'static str = "ListDomainRulesRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListDomainRulesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListDomainRulesRequest".into()
+    }
+}
+/// A page of decisions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListDomainRulesResponse {
+    /// The newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub rules: ::prost::alloc::vec::Vec<DomainRuleRecord>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListDomainRulesResponse {
+    const NAME: &'static str = "ListDomainRulesResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListDomainRulesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListDomainRulesResponse".into()
+    }
+}
+/// A decision about a domain.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DomainRuleRecord {
+    /// Its id: the candidate that it is. UUID.
+    #[prost(string, tag = "1")]
+    pub rule_id: ::prost::alloc::string::String,
+    /// The pattern.
+    #[prost(string, tag = "2")]
+    pub pattern: ::prost::alloc::string::String,
+    /// Its layer: human, file or verified.
+    #[prost(string, tag = "3")]
+    pub layer: ::prost::alloc::string::String,
+    /// What was decided.
+    #[prost(message, optional, tag = "4")]
+    pub rule: ::core::option::Option<super::super::common::v1::DomainRuleValue>,
+    /// Whether it is in force.
+    #[prost(bool, tag = "5")]
+    pub active: bool,
+    /// Its status as a candidate.
+    #[prost(enumeration = "CandidateStatus", tag = "6")]
+    pub status: i32,
+    /// The reason for the status in UPPER_SNAKE_CASE; may be empty.
+    #[prost(string, tag = "7")]
+    pub status_reason: ::prost::alloc::string::String,
+    /// Why, as who decided said; empty if not given or erased.
+    #[prost(string, tag = "8")]
+    pub reason: ::prost::alloc::string::String,
+    /// Who decided.
+    #[prost(message, optional, tag = "9")]
+    pub actor: ::core::option::Option<super::super::common::v1::Actor>,
+    /// The feedback that it is; empty if an operator or the system decided.
+    #[prost(string, tag = "10")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// When it was decided.
+    #[prost(message, optional, tag = "11")]
+    pub created_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// The revision by which it came into force; 0: it never did.
+    #[prost(int64, tag = "12")]
+    pub applied_revision: i64,
+}
+impl ::prost::Name for DomainRuleRecord {
+    const NAME: &'static str = "DomainRuleRecord";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.DomainRuleRecord".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.DomainRuleRecord".into()
+    }
+}
+/// Which blocked domains to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListBlockedDomainsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListBlockedDomainsRequest {
+    const NAME: &'static str = "ListBlockedDomainsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListBlockedDomainsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListBlockedDomainsRequest".into()
+    }
+}
+/// A page of blocked domains.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListBlockedDomainsResponse {
+    /// By pattern.
+    #[prost(message, repeated, tag = "1")]
+    pub domains: ::prost::alloc::vec::Vec<BlockedDomain>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListBlockedDomainsResponse {
+    const NAME: &'static str = "ListBlockedDomainsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListBlockedDomainsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListBlockedDomainsResponse".into()
+    }
+}
+/// A pattern whose sources are not shown.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BlockedDomain {
+    /// The pattern.
+    #[prost(string, tag = "1")]
+    pub domain: ::prost::alloc::string::String,
+    /// The layer that blocks it: human, file or verified.
+    #[prost(string, tag = "2")]
+    pub layer: ::prost::alloc::string::String,
+    /// Since when.
+    #[prost(message, optional, tag = "3")]
+    pub blocked_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Why: what a person said, or, in words, what the system found.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+    /// Claims that are REJECTED and have a SUPPORTS edge from it, at most 20; only where the system blocked it.
+    #[prost(string, repeated, tag = "5")]
+    pub contradicting_claims: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How far it would be trusted without the block.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "6")]
+    pub original_level: i32,
+    /// Whether a correction brings it back.
+    #[prost(bool, tag = "7")]
+    pub can_restore: bool,
+    /// The form of correction that does: domain_unblock.
+    #[prost(string, tag = "8")]
+    pub restore_via: ::prost::alloc::string::String,
+    /// What blocked it: the feedback, else the claim with the dangerous pattern, else the candidate.
+    #[prost(string, tag = "9")]
+    pub cause_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for BlockedDomain {
+    const NAME: &'static str = "BlockedDomain";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.BlockedDomain".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.BlockedDomain".into()
+    }
+}
+/// Which events to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListEvidenceEventsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only those about this target: a pattern, claim id or edge id, with `kind`. Default: any.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+    /// What `target` is: DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL. Required with `target`.
+    #[prost(enumeration = "super::super::common::v1::ResourceKind", tag = "3")]
+    pub kind: i32,
+    /// Only those of this task. Default: any.
+    #[prost(string, tag = "4")]
+    pub task_id: ::prost::alloc::string::String,
+    /// Only those of this caller. Default: any.
+    #[prost(string, tag = "5")]
+    pub caller: ::prost::alloc::string::String,
+    /// Only those at or after this time. Default: any.
+    #[prost(message, optional, tag = "6")]
+    pub from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only those before this time. Default: any.
+    #[prost(message, optional, tag = "7")]
+    pub to: ::core::option::Option<::prost_types::Timestamp>,
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
+    #[prost(int32, tag = "8")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "9")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListEvidenceEventsRequest {
+    const NAME: &'static str = "ListEvidenceEventsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListEvidenceEventsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListEvidenceEventsRequest".into()
+    }
+}
+/// A page of events.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListEvidenceEventsResponse {
+    /// The newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub events: ::prost::alloc::vec::Vec<EvidenceEvent>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListEvidenceEventsResponse {
+    const NAME: &'static str = "ListEvidenceEventsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListEvidenceEventsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListEvidenceEventsResponse".into()
+    }
+}
+/// Something that was done to a domain, claim or edge.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EvidenceEvent {
+    /// Its id: grows with time within a namespace.
+    #[prost(int64, tag = "1")]
+    pub event_id: i64,
+    /// What was done.
+    #[prost(enumeration = "EvidenceAction", tag = "2")]
+    pub action: i32,
+    /// What it is about.
+    #[prost(message, optional, tag = "3")]
+    pub key: ::core::option::Option<super::super::common::v1::ResourceKey>,
+    /// The task; may be empty.
+    #[prost(string, tag = "4")]
+    pub task_id: ::prost::alloc::string::String,
+    /// Who did it.
+    #[prost(message, optional, tag = "5")]
+    pub actor: ::core::option::Option<super::super::common::v1::Actor>,
+    /// Why; empty if not given or erased.
+    #[prost(string, tag = "6")]
+    pub reason: ::prost::alloc::string::String,
+    /// What was in force before, as one word; empty: nothing was.
+    #[prost(string, tag = "7")]
+    pub before: ::prost::alloc::string::String,
+    /// What is in force after, as one word; empty: nothing is.
+    #[prost(string, tag = "8")]
+    pub after: ::prost::alloc::string::String,
+    /// What was asked for, as one word; empty where nothing was asked for.
+    #[prost(string, tag = "9")]
+    pub proposed: ::prost::alloc::string::String,
+    /// The feedback; may be empty.
+    #[prost(string, tag = "10")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// The candidate; may be empty.
+    #[prost(string, tag = "11")]
+    pub candidate_id: ::prost::alloc::string::String,
+    /// The revision that it wrote; 0: it changed nothing.
+    #[prost(int64, tag = "12")]
+    pub revision: i64,
+    /// When.
+    #[prost(message, optional, tag = "13")]
+    pub at: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for EvidenceEvent {
+    const NAME: &'static str = "EvidenceEvent";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.EvidenceEvent".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.EvidenceEvent".into()
+    }
+}
+/// What to count.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetReviewStatsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only edges of this task. Default: all.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+    /// Only edges that the model gave this label. Default (0): any.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "3")]
+    pub predicted_label: i32,
+    /// Only reviews accepted at or after this time. Default: any.
+    #[prost(message, optional, tag = "4")]
+    pub from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only reviews accepted before this time. Default: any.
+    #[prost(message, optional, tag = "5")]
+    pub to: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for GetReviewStatsRequest {
+    const NAME: &'static str = "GetReviewStatsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetReviewStatsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetReviewStatsRequest".into()
+    }
+}
+/// How often the model was wrong.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetReviewStatsResponse {
+    /// Edges that a person reviewed, each counted once.
+    #[prost(int64, tag = "1")]
+    pub reviewed: i64,
+    /// Of these, edges that a person corrected.
+    #[prost(int64, tag = "2")]
+    pub corrected: i64,
+    /// corrected / reviewed, 0.0 to 1.0; 0 where nothing was reviewed.
+    #[prost(double, tag = "3")]
+    pub error_rate: f64,
+    /// The same for each pair of labels that there is.
+    #[prost(message, repeated, tag = "4")]
+    pub labels: ::prost::alloc::vec::Vec<LabelStats>,
+}
+impl ::prost::Name for GetReviewStatsResponse {
+    const NAME: &'static str = "GetReviewStatsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetReviewStatsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetReviewStatsResponse".into()
+    }
+}
+/// How often the model said one thing and people another, or the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LabelStats {
+    /// What the model said.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "1")]
+    pub predicted_label: i32,
+    /// What people say.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "2")]
+    pub correct_label: i32,
+    /// How many edges.
+    #[prost(int64, tag = "3")]
+    pub edges: i64,
+}
+impl ::prost::Name for LabelStats {
+    const NAME: &'static str = "LabelStats";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.LabelStats".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.LabelStats".into()
+    }
+}
+/// Which task to export.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportMaterialsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The task. Required. NOT_FOUND if nothing was upserted for it.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportMaterialsRequest {
+    const NAME: &'static str = "ExportMaterialsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportMaterialsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportMaterialsRequest".into()
+    }
+}
+/// One line of an export: pages first, then fragments, claims and edges. A node comes if the task's claims or edges name it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExportMaterialsResponse {
+    /// What the line is.
+    #[prost(oneof = "export_materials_response::Line", tags = "1, 2, 3, 4")]
+    pub line: ::core::option::Option<export_materials_response::Line>,
+}
+/// Nested message and enum types in `ExportMaterialsResponse`.
+pub mod export_materials_response {
+    /// What the line is.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Line {
+        /// A page.
+        #[prost(message, tag = "1")]
+        Page(super::ExportedPage),
+        /// A fragment.
+        #[prost(message, tag = "2")]
+        Fragment(super::EvidenceFragment),
+        /// A claim.
+        #[prost(message, tag = "3")]
+        Claim(super::Claim),
+        /// An edge.
+        #[prost(message, tag = "4")]
+        Edge(super::Edge),
+    }
+}
+impl ::prost::Name for ExportMaterialsResponse {
+    const NAME: &'static str = "ExportMaterialsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportMaterialsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportMaterialsResponse".into()
+    }
+}
+/// A page and how far its host is trusted.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportedPage {
+    /// The page.
+    #[prost(message, optional, tag = "1")]
+    pub page: ::core::option::Option<EvidencePage>,
+    /// How far its host is trusted.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "2")]
+    pub level: i32,
+}
+impl ::prost::Name for ExportedPage {
+    const NAME: &'static str = "ExportedPage";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportedPage".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportedPage".into()
+    }
+}
+/// Which samples to export.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportCorrectionsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only edges of this task. Default: all.
+    #[prost(string, tag = "2")]
+    pub task_id: ::prost::alloc::string::String,
+    /// Only samples with these correct labels. Default: any.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", repeated, tag = "3")]
+    pub correct_labels: ::prost::alloc::vec::Vec<i32>,
+    /// Only reviews accepted at or after this time. Default: any.
+    #[prost(message, optional, tag = "4")]
+    pub from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only reviews accepted before this time. Default: any.
+    #[prost(message, optional, tag = "5")]
+    pub to: ::core::option::Option<::prost_types::Timestamp>,
+    /// Of 100 samples, about how many are test samples, by a hash of the edge: 0 to 99. Default: 20.
+    #[prost(int32, optional, tag = "6")]
+    pub test_percent: ::core::option::Option<i32>,
+}
+impl ::prost::Name for ExportCorrectionsRequest {
+    const NAME: &'static str = "ExportCorrectionsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportCorrectionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportCorrectionsRequest".into()
+    }
+}
+/// One sample, in the order of the reviews.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExportCorrectionsResponse {
+    /// The sample.
+    #[prost(message, optional, tag = "1")]
+    pub sample: ::core::option::Option<CorrectionSample>,
+}
+impl ::prost::Name for ExportCorrectionsResponse {
+    const NAME: &'static str = "ExportCorrectionsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportCorrectionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportCorrectionsResponse".into()
+    }
+}
+/// What the model said of an edge, and what a person says is right.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CorrectionSample {
+    /// The feedback that corrected it; the edge's id where an operator did.
+    #[prost(string, tag = "1")]
+    pub sample_id: ::prost::alloc::string::String,
+    /// The edge.
+    #[prost(string, tag = "2")]
+    pub edge_id: ::prost::alloc::string::String,
+    /// The task; may be empty.
+    #[prost(string, tag = "3")]
+    pub task_id: ::prost::alloc::string::String,
+    /// The text of the edge's source.
+    #[prost(string, tag = "4")]
+    pub premise: ::prost::alloc::string::String,
+    /// The text of the edge's target.
+    #[prost(string, tag = "5")]
+    pub hypothesis: ::prost::alloc::string::String,
+    /// What the model said.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "6")]
+    pub predicted_label: i32,
+    /// How sure it was; not set if it did not say.
+    #[prost(double, optional, tag = "7")]
+    pub predicted_confidence: ::core::option::Option<f64>,
+    /// What is right.
+    #[prost(enumeration = "super::super::common::v1::EdgeRelation", tag = "8")]
+    pub correct_label: i32,
+    /// Why; empty if not given or erased.
+    #[prost(string, tag = "9")]
+    pub reason: ::prost::alloc::string::String,
+    /// Who corrected it; empty if not given or erased.
+    #[prost(string, tag = "10")]
+    pub reporter: ::prost::alloc::string::String,
+    /// When the correction was accepted.
+    #[prost(message, optional, tag = "11")]
+    pub corrected_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Whether it belongs to the test part of the split.
+    #[prost(bool, tag = "12")]
+    pub is_test: bool,
+}
+impl ::prost::Name for CorrectionSample {
+    const NAME: &'static str = "CorrectionSample";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.CorrectionSample".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.CorrectionSample".into()
+    }
+}
+/// A paper and its related papers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RankCitationsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The paper's page. Required; NOT_FOUND if it was never upserted.
+    #[prost(string, tag = "2")]
+    pub page_id: ::prost::alloc::string::String,
+    /// Papers that it cites or that cite it; 1 to 500.
+    #[prost(message, repeated, tag = "3")]
+    pub related: ::prost::alloc::vec::Vec<RelatedPaper>,
+    /// How many of the best become pages, 1 to 100. Default (0): 10.
+    #[prost(int32, tag = "4")]
+    pub keep: i32,
+    /// The task of the edges. May be empty.
+    #[prost(string, tag = "5")]
+    pub task_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RankCitationsRequest {
+    const NAME: &'static str = "RankCitationsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RankCitationsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RankCitationsRequest".into()
+    }
+}
+/// A paper related to another.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RelatedPaper {
+    /// Its page, with a page_id of its own. Papers with one DOI, PMID or arXiv id are one: the first one's page stands for all.
+    #[prost(message, optional, tag = "1")]
+    pub page: ::core::option::Option<EvidencePage>,
+    /// Its abstract. A paper without one is not ranked, and listed as to be fetched.
+    #[prost(string, tag = "2")]
+    pub r#abstract: ::prost::alloc::string::String,
+    /// Whether the citation is an influential one.
+    #[prost(bool, tag = "3")]
+    pub is_influential: bool,
+    /// How similar it is, 0.0 to 1.0.
+    #[prost(double, tag = "4")]
+    pub similarity: f64,
+    /// How relevant it is to the task, 0.0 to 1.0.
+    #[prost(double, tag = "5")]
+    pub relevance: f64,
+    /// Whether it cites the paper; otherwise the paper cites it.
+    #[prost(bool, tag = "6")]
+    pub cites_the_paper: bool,
+}
+impl ::prost::Name for RelatedPaper {
+    const NAME: &'static str = "RelatedPaper";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RelatedPaper".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RelatedPaper".into()
+    }
+}
+/// What became of the papers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RankCitationsResponse {
+    /// The best, the best first: they are pages now, joined by CITES edges.
+    #[prost(message, repeated, tag = "1")]
+    pub ranked: ::prost::alloc::vec::Vec<RankedPaper>,
+    /// Pages of papers without an abstract.
+    #[prost(string, repeated, tag = "2")]
+    pub to_be_fetched: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How many were the same work as another one.
+    #[prost(int32, tag = "3")]
+    pub merged: i32,
+}
+impl ::prost::Name for RankCitationsResponse {
+    const NAME: &'static str = "RankCitationsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RankCitationsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RankCitationsResponse".into()
+    }
+}
+/// A paper with its score.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RankedPaper {
+    /// Its page.
+    #[prost(string, tag = "1")]
+    pub page_id: ::prost::alloc::string::String,
+    /// 0.5 influential + 0.3 similarity + 0.2 relevance.
+    #[prost(double, tag = "2")]
+    pub score: f64,
+    /// The CITES edge.
+    #[prost(string, tag = "3")]
+    pub edge_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RankedPaper {
+    const NAME: &'static str = "RankedPaper";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RankedPaper".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RankedPaper".into()
+    }
+}
+/// A trust file.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ApplyTrustFileRequest {
+    /// The file's text: YAML or TOML, at most 2 MiB.
+    #[prost(string, tag = "1")]
+    pub content: ::prost::alloc::string::String,
+    /// How it is written.
+    #[prost(enumeration = "TrustFileFormat", tag = "2")]
+    pub format: i32,
+    /// The operator, as the caller asserts it. At most 128 characters.
+    #[prost(string, tag = "3")]
+    pub on_behalf_of: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ApplyTrustFileRequest {
+    const NAME: &'static str = "ApplyTrustFileRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ApplyTrustFileRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ApplyTrustFileRequest".into()
+    }
+}
+/// What applying a trust file did, for each of its namespaces.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ApplyTrustFileResponse {
+    /// In the file's order.
+    #[prost(message, repeated, tag = "1")]
+    pub namespaces: ::prost::alloc::vec::Vec<TrustFileApplied>,
+}
+impl ::prost::Name for ApplyTrustFileResponse {
+    const NAME: &'static str = "ApplyTrustFileResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ApplyTrustFileResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ApplyTrustFileResponse".into()
+    }
+}
+/// What applying a trust file did in one namespace.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TrustFileApplied {
+    /// The search application.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The version in force now.
+    #[prost(int64, tag = "2")]
+    pub version: i64,
+    /// Whether this call changed something; false: that version, or a newer one, was in force.
+    #[prost(bool, tag = "3")]
+    pub applied: bool,
+    /// How many rules were set.
+    #[prost(int32, tag = "4")]
+    pub set: i32,
+    /// How many rules ended.
+    #[prost(int32, tag = "5")]
+    pub ended: i32,
+    /// The operation that its revisions belong to; empty if nothing changed.
+    #[prost(string, tag = "6")]
+    pub operation_id: ::prost::alloc::string::String,
+    /// The last revision written; 0 if none was.
+    #[prost(int64, tag = "7")]
+    pub revision: i64,
+}
+impl ::prost::Name for TrustFileApplied {
+    const NAME: &'static str = "TrustFileApplied";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.TrustFileApplied".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.TrustFileApplied".into()
+    }
+}
+/// Whether a backend adopted a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ClaimAdoption {
+    /// As before.
+    Unspecified = 0,
+    /// It did.
+    Adopted = 1,
+    /// It did not.
+    NotAdopted = 2,
+}
+impl ClaimAdoption {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CLAIM_ADOPTION_UNSPECIFIED",
+            Self::Adopted => "CLAIM_ADOPTION_ADOPTED",
+            Self::NotAdopted => "CLAIM_ADOPTION_NOT_ADOPTED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLAIM_ADOPTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "CLAIM_ADOPTION_ADOPTED" => Some(Self::Adopted),
+            "CLAIM_ADOPTION_NOT_ADOPTED" => Some(Self::NotAdopted),
+            _ => None,
+        }
+    }
+}
+/// Where a claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ClaimStatus {
+    /// In filters: any. Never returned.
+    Unspecified = 0,
+    /// Fewer than two independent sources support it.
+    Pending = 1,
+    /// At least two independent sources support it.
+    Verified = 2,
+    /// A person rejected it, or a dangerous pattern was found with it and nobody restored it.
+    Rejected = 3,
+}
+impl ClaimStatus {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CLAIM_STATUS_UNSPECIFIED",
+            Self::Pending => "CLAIM_STATUS_PENDING",
+            Self::Verified => "CLAIM_STATUS_VERIFIED",
+            Self::Rejected => "CLAIM_STATUS_REJECTED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLAIM_STATUS_UNSPECIFIED" => Some(Self::Unspecified),
+            "CLAIM_STATUS_PENDING" => Some(Self::Pending),
+            "CLAIM_STATUS_VERIFIED" => Some(Self::Verified),
+            "CLAIM_STATUS_REJECTED" => Some(Self::Rejected),
+            _ => None,
+        }
+    }
+}
+/// What the evidence says of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Verdict {
+    /// Never returned.
+    Unspecified = 0,
+    /// confidence − uncertainty > 0.5.
+    Supported = 1,
+    /// confidence + uncertainty \< 0.5.
+    Refuted = 2,
+    /// Neither.
+    Inconclusive = 3,
+}
+impl Verdict {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "VERDICT_UNSPECIFIED",
+            Self::Supported => "VERDICT_SUPPORTED",
+            Self::Refuted => "VERDICT_REFUTED",
+            Self::Inconclusive => "VERDICT_INCONCLUSIVE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VERDICT_UNSPECIFIED" => Some(Self::Unspecified),
+            "VERDICT_SUPPORTED" => Some(Self::Supported),
+            "VERDICT_REFUTED" => Some(Self::Refuted),
+            "VERDICT_INCONCLUSIVE" => Some(Self::Inconclusive),
+            _ => None,
+        }
+    }
+}
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EvidenceAction {
+    /// In filters: any. Never returned.
+    Unspecified = 0,
+    /// A correction was recorded.
+    Corrected = 1,
+    /// A correction was taken back.
+    Retracted = 2,
+    /// A person approved a correction.
+    Approved = 3,
+    /// A person rejected a correction.
+    Rejected = 4,
+    /// An operator set or deleted it, the trust file or the system did.
+    Set = 5,
+    /// A revision was reverted.
+    Reverted = 6,
+    /// What a correction was waiting for was upserted.
+    Arrived = 7,
+}
+impl EvidenceAction {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EVIDENCE_ACTION_UNSPECIFIED",
+            Self::Corrected => "EVIDENCE_ACTION_CORRECTED",
+            Self::Retracted => "EVIDENCE_ACTION_RETRACTED",
+            Self::Approved => "EVIDENCE_ACTION_APPROVED",
+            Self::Rejected => "EVIDENCE_ACTION_REJECTED",
+            Self::Set => "EVIDENCE_ACTION_SET",
+            Self::Reverted => "EVIDENCE_ACTION_REVERTED",
+            Self::Arrived => "EVIDENCE_ACTION_ARRIVED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EVIDENCE_ACTION_UNSPECIFIED" => Some(Self::Unspecified),
+            "EVIDENCE_ACTION_CORRECTED" => Some(Self::Corrected),
+            "EVIDENCE_ACTION_RETRACTED" => Some(Self::Retracted),
+            "EVIDENCE_ACTION_APPROVED" => Some(Self::Approved),
+            "EVIDENCE_ACTION_REJECTED" => Some(Self::Rejected),
+            "EVIDENCE_ACTION_SET" => Some(Self::Set),
+            "EVIDENCE_ACTION_REVERTED" => Some(Self::Reverted),
+            "EVIDENCE_ACTION_ARRIVED" => Some(Self::Arrived),
+            _ => None,
+        }
+    }
+}
+/// How a trust file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TrustFileFormat {
+    /// Not given: INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// YAML.
+    Yaml = 1,
+    /// TOML.
+    Toml = 2,
+}
+impl TrustFileFormat {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "TRUST_FILE_FORMAT_UNSPECIFIED",
+            Self::Yaml => "TRUST_FILE_FORMAT_YAML",
+            Self::Toml => "TRUST_FILE_FORMAT_TOML",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TRUST_FILE_FORMAT_UNSPECIFIED" => Some(Self::Unspecified),
+            "TRUST_FILE_FORMAT_YAML" => Some(Self::Yaml),
+            "TRUST_FILE_FORMAT_TOML" => Some(Self::Toml),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod evidence_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// The evidence graph of research and retrieval systems: pages of sources, fragments of pages, claims, and edges between them.
+    /// Backends upsert it; people correct it through SubmitFeedback (domain_block … edge_correct), and reads return it as
+    /// corrected. Ids are the backends' own: 1 to 256 characters, trimmed, compared byte for byte, unique per namespace and sort of
+    /// node.
+    #[derive(Debug, Clone)]
+    pub struct EvidenceServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl EvidenceServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> EvidenceServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> EvidenceServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            EvidenceServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Adds nodes and edges, or replaces what is known of them. Idempotent. All or nothing. Corrections that were waiting for one of
+        /// them take effect before the answer. What a person corrected stays corrected: an upsert renews the model's prediction only.
+        pub async fn upsert_evidence(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpsertEvidenceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpsertEvidenceResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/UpsertEvidence",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "UpsertEvidence",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Returns one claim with its confidence. NOT_FOUND if it was never upserted.
+        pub async fn get_claim(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetClaimRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetClaimResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/GetClaim",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.EvidenceService", "GetClaim"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists claims with their confidence, in the order in which they were first upserted.
+        pub async fn list_claims(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListClaimsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListClaimsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ListClaims",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.EvidenceService", "ListClaims"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists edges. With levels and neither claim nor task they are grouped by the source's domain; otherwise they come in the order
+        /// in which they were first upserted.
+        pub async fn list_edges(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListEdgesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListEdgesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ListEdges",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.EvidenceService", "ListEdges"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists decisions about domains, active and ended, the newest first.
+        pub async fn list_domain_rules(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListDomainRulesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListDomainRulesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ListDomainRules",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "ListDomainRules",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        pub async fn list_blocked_domains(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListBlockedDomainsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListBlockedDomainsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ListBlockedDomains",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "ListBlockedDomains",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        pub async fn list_evidence_events(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListEvidenceEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListEvidenceEventsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ListEvidenceEvents",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "ListEvidenceEvents",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Counts reviewed and corrected edges: how often the model was wrong.
+        pub async fn get_review_stats(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetReviewStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetReviewStatsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/GetReviewStats",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "GetReviewStats",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        pub async fn export_materials(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportMaterialsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportMaterialsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ExportMaterials",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "ExportMaterials",
+                    ),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Streams the correction samples: what the model said, and what a person says is right.
+        pub async fn export_corrections(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportCorrectionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportCorrectionsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ExportCorrections",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "ExportCorrections",
+                    ),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Ranks papers related to a paper; the best become pages that the paper's page is joined to by CITES edges.
+        pub async fn rank_citations(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RankCitationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RankCitationsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/RankCitations",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.EvidenceService", "RankCitations"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        pub async fn apply_trust_file(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ApplyTrustFileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ApplyTrustFileResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/ApplyTrustFile",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "ApplyTrustFile",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod evidence_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with EvidenceServiceServer.
+    #[async_trait]
+    pub trait EvidenceService: std::marker::Send + std::marker::Sync + 'static {
+        /// Adds nodes and edges, or replaces what is known of them. Idempotent. All or nothing. Corrections that were waiting for one of
+        /// them take effect before the answer. What a person corrected stays corrected: an upsert renews the model's prediction only.
+        async fn upsert_evidence(
+            &self,
+            request: tonic::Request<super::UpsertEvidenceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpsertEvidenceResponse>,
+            tonic::Status,
+        >;
+        /// Returns one claim with its confidence. NOT_FOUND if it was never upserted.
+        async fn get_claim(
+            &self,
+            request: tonic::Request<super::GetClaimRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetClaimResponse>,
+            tonic::Status,
+        >;
+        /// Lists claims with their confidence, in the order in which they were first upserted.
+        async fn list_claims(
+            &self,
+            request: tonic::Request<super::ListClaimsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListClaimsResponse>,
+            tonic::Status,
+        >;
+        /// Lists edges. With levels and neither claim nor task they are grouped by the source's domain; otherwise they come in the order
+        /// in which they were first upserted.
+        async fn list_edges(
+            &self,
+            request: tonic::Request<super::ListEdgesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListEdgesResponse>,
+            tonic::Status,
+        >;
+        /// Lists decisions about domains, active and ended, the newest first.
+        async fn list_domain_rules(
+            &self,
+            request: tonic::Request<super::ListDomainRulesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListDomainRulesResponse>,
+            tonic::Status,
+        >;
+        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        async fn list_blocked_domains(
+            &self,
+            request: tonic::Request<super::ListBlockedDomainsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListBlockedDomainsResponse>,
+            tonic::Status,
+        >;
+        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        async fn list_evidence_events(
+            &self,
+            request: tonic::Request<super::ListEvidenceEventsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListEvidenceEventsResponse>,
+            tonic::Status,
+        >;
+        /// Counts reviewed and corrected edges: how often the model was wrong.
+        async fn get_review_stats(
+            &self,
+            request: tonic::Request<super::GetReviewStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetReviewStatsResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ExportMaterials method.
+        type ExportMaterialsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExportMaterialsResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        async fn export_materials(
+            &self,
+            request: tonic::Request<super::ExportMaterialsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportMaterialsStream>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ExportCorrections method.
+        type ExportCorrectionsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<
+                    super::ExportCorrectionsResponse,
+                    tonic::Status,
+                >,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Streams the correction samples: what the model said, and what a person says is right.
+        async fn export_corrections(
+            &self,
+            request: tonic::Request<super::ExportCorrectionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportCorrectionsStream>,
+            tonic::Status,
+        >;
+        /// Ranks papers related to a paper; the best become pages that the paper's page is joined to by CITES edges.
+        async fn rank_citations(
+            &self,
+            request: tonic::Request<super::RankCitationsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RankCitationsResponse>,
+            tonic::Status,
+        >;
+        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        async fn apply_trust_file(
+            &self,
+            request: tonic::Request<super::ApplyTrustFileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ApplyTrustFileResponse>,
+            tonic::Status,
+        >;
+    }
+    /// The evidence graph of research and retrieval systems: pages of sources, fragments of pages, claims, and edges between them.
+    /// Backends upsert it; people correct it through SubmitFeedback (domain_block … edge_correct), and reads return it as
+    /// corrected. Ids are the backends' own: 1 to 256 characters, trimmed, compared byte for byte, unique per namespace and sort of
+    /// node.
+    #[derive(Debug)]
+    pub struct EvidenceServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> EvidenceServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for EvidenceServiceServer<T>
+    where
+        T: EvidenceService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/emend.learning.v1.EvidenceService/UpsertEvidence" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpsertEvidenceSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::UpsertEvidenceRequest>
+                    for UpsertEvidenceSvc<T> {
+                        type Response = super::UpsertEvidenceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpsertEvidenceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::upsert_evidence(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpsertEvidenceSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/GetClaim" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetClaimSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::GetClaimRequest>
+                    for GetClaimSvc<T> {
+                        type Response = super::GetClaimResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetClaimRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::get_claim(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetClaimSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ListClaims" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListClaimsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::ListClaimsRequest>
+                    for ListClaimsSvc<T> {
+                        type Response = super::ListClaimsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListClaimsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::list_claims(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListClaimsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ListEdges" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListEdgesSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::ListEdgesRequest>
+                    for ListEdgesSvc<T> {
+                        type Response = super::ListEdgesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListEdgesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::list_edges(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListEdgesSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ListDomainRules" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListDomainRulesSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::ListDomainRulesRequest>
+                    for ListDomainRulesSvc<T> {
+                        type Response = super::ListDomainRulesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListDomainRulesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::list_domain_rules(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListDomainRulesSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ListBlockedDomains" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListBlockedDomainsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::ListBlockedDomainsRequest>
+                    for ListBlockedDomainsSvc<T> {
+                        type Response = super::ListBlockedDomainsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListBlockedDomainsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::list_blocked_domains(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListBlockedDomainsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ListEvidenceEvents" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListEvidenceEventsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::ListEvidenceEventsRequest>
+                    for ListEvidenceEventsSvc<T> {
+                        type Response = super::ListEvidenceEventsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListEvidenceEventsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::list_evidence_events(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListEvidenceEventsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/GetReviewStats" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetReviewStatsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::GetReviewStatsRequest>
+                    for GetReviewStatsSvc<T> {
+                        type Response = super::GetReviewStatsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetReviewStatsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::get_review_stats(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetReviewStatsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ExportMaterials" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportMaterialsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::ServerStreamingService<
+                        super::ExportMaterialsRequest,
+                    > for ExportMaterialsSvc<T> {
+                        type Response = super::ExportMaterialsResponse;
+                        type ResponseStream = T::ExportMaterialsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportMaterialsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::export_materials(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportMaterialsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ExportCorrections" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportCorrectionsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::ServerStreamingService<
+                        super::ExportCorrectionsRequest,
+                    > for ExportCorrectionsSvc<T> {
+                        type Response = super::ExportCorrectionsResponse;
+                        type ResponseStream = T::ExportCorrectionsStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportCorrectionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::export_corrections(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportCorrectionsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/RankCitations" => {
+                    #[allow(non_camel_case_types)]
+                    struct RankCitationsSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::RankCitationsRequest>
+                    for RankCitationsSvc<T> {
+                        type Response = super::RankCitationsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RankCitationsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::rank_citations(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RankCitationsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/ApplyTrustFile" => {
+                    #[allow(non_camel_case_types)]
+                    struct ApplyTrustFileSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::ApplyTrustFileRequest>
+                    for ApplyTrustFileSvc<T> {
+                        type Response = super::ApplyTrustFileResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ApplyTrustFileRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::apply_trust_file(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ApplyTrustFileSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for EvidenceServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "emend.learning.v1.EvidenceService";
+    impl<T> tonic::server::NamedService for EvidenceServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// A batch of events.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct IngestRequest {

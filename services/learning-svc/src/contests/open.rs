@@ -28,6 +28,7 @@ use crate::{
         ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
         store::{CandidateRecord, CandidateWrite, StoredContest, TransitionWrite, VoteWrites},
     },
+    evidence::{changes, store::EventWrite},
     fail_points,
     ingest::store::{InboxWrite, Marks},
     log::{
@@ -54,6 +55,8 @@ pub struct Attribution {
     pub operation: Option<OperationId>,
     /// The feedback that caused it, if any.
     pub trigger: Option<Trigger>,
+    /// The research task in which it was said, if any.
+    pub task: Option<String>,
 }
 
 /// The result of deciding one event.
@@ -86,6 +89,7 @@ struct Decisions {
     log: LogWrites,
     resources: ResourceWrites,
     applied: Vec<InboxWrite>,
+    evidence_events: Vec<EventWrite>,
 }
 
 /// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
@@ -105,6 +109,7 @@ pub struct OpenContests {
     revisions: NewRevisions,
     transitions: Vec<TransitionWrite>,
     answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
+    evidence_events: Vec<EventWrite>,
     promoted: Vec<(Kind, Cause)>,
 }
 
@@ -162,11 +167,28 @@ impl OpenContests {
             revisions: NewRevisions::default(),
             transitions: Vec::new(),
             answers: Vec::new(),
+            evidence_events: Vec::new(),
             promoted: Vec::new(),
         };
+        unit.read_targets(tx).await?;
         unit.read_ballots(tx, leaving).await?;
         unit.read_windows(tx, leaving).await?;
         Ok(unit)
+    }
+
+    /// Finds out whether the targets are known that were not when the contests were last decided.
+    async fn read_targets(&mut self, tx: &mut dyn UnitOfWork) -> Result<(), StoreError> {
+        let unknown = self.contests.values().filter(|working| !working.state.target_known);
+        let unknown: Vec<&ResourceKey> = unknown.map(|working| &working.before.row.key).collect();
+        let (Some(evidence), false) = (tx.evidence(), unknown.is_empty()) else {
+            return Ok(());
+        };
+        for contest in evidence.known_targets(&unknown).await? {
+            if let Some(working) = self.contests.get_mut(&contest) {
+                working.state.target_known = true;
+            }
+        }
+        Ok(())
     }
 
     /// Takes the contests' ballots from the cache where they are still valid, and reads the others.
@@ -398,6 +420,11 @@ impl OpenContests {
         }
         let outcome = decision.outcome.take();
         let subject = decision.subject;
+        if changes::is_evidence(decision.after.key.kind) {
+            let before = before.as_ref().map(|resource| &resource.value);
+            let write = changes::event(event, &decision, before, attribution, revision.unwrap_or_default(), self.now);
+            self.evidence_events.extend(write);
+        }
         self.transitions.extend(working.take(
             event,
             decision,
@@ -435,6 +462,12 @@ impl OpenContests {
         if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
             repository.save(&ratings).await?;
         }
+        let rules = self.changed(changes::changed_rules);
+        let rulings = self.changed(changes::ruling);
+        if let (Some(evidence), false) = (tx.evidence(), rules.is_empty() && rulings.is_empty()) {
+            evidence.note_rules(&rules).await?;
+            evidence.save_rulings(&rulings).await?;
+        }
         fail_points::VOTES_WRITTEN.pass();
 
         let mut written = Written {
@@ -454,11 +487,15 @@ impl OpenContests {
             log,
             resources,
             applied,
+            evidence_events,
         } = self.decisions(&mut written);
         tx.contests().save_candidates(&candidates, &transitions).await?;
         tx.log().append(&log).await?;
         let counts = tx.resources().save(&resources).await?;
         tx.inbox().save(&applied).await?;
+        if let (Some(evidence), false) = (tx.evidence(), evidence_events.is_empty()) {
+            evidence.save_events(&evidence_events).await?;
+        }
         if count > 0 {
             fail_points::REVISIONS_WRITTEN.pass();
         }
@@ -473,6 +510,12 @@ impl OpenContests {
             }
         }
         Ok(written)
+    }
+
+    /// What `of` says of the contests whose resource changed.
+    fn changed<T>(&self, of: impl Fn(&ContestState) -> Option<T>) -> Vec<T> {
+        let changed = self.contests.values().filter(|working| working.resource_changed);
+        changed.filter_map(|working| of(&working.state)).collect()
     }
 
     fn rating_writes(&self) -> RatingWrites {
@@ -493,6 +536,10 @@ impl OpenContests {
         };
         for transition in &mut writes.transitions {
             transition.revision = numbers.of(transition.revision);
+        }
+        writes.evidence_events = std::mem::take(&mut self.evidence_events);
+        for event in &mut writes.evidence_events {
+            event.revision = numbers.of(event.revision);
         }
         writes.resources.committed_at = numbers.committed_at;
         for working in self.contests.values_mut().filter(|working| working.decided) {

@@ -109,6 +109,7 @@ impl App {
             reason: String::new(),
             operation: None,
             trigger: None,
+            task: None,
         };
         let mut tx = self.store.begin().await?;
         let mut unit =

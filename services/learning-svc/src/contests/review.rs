@@ -116,6 +116,7 @@ impl App {
             reason,
             operation: review.operation,
             trigger: None,
+            task: None,
         };
         let made = unit
             .decide(contest, &event, &attribution, RevisionChoice::Own)

@@ -80,6 +80,7 @@ impl App {
             reason: String::new(),
             operation: None,
             trigger: None,
+            task: None,
         };
         for key in &keys {
             unit.decide(

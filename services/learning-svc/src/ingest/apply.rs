@@ -433,7 +433,10 @@ impl Group {
                 sender: recorded.sender.clone(),
                 retracted_by,
             };
-            let attribution = attribution(event, &recorded.caller, recorded.received_at);
+            let attribution = Attribution {
+                task: effect.task.clone(),
+                ..attribution(event, &recorded.caller, recorded.received_at)
+            };
             let made = self.unit.decide(contest, &happened, &attribution, choice);
             outcome_of(made, event)?
         };
@@ -622,6 +625,7 @@ fn attribution(event: &IngestEvent, caller: &Caller, received_at: Timestamp) -> 
             received_at,
             traceparent: event.applied_under.as_ref().unwrap_or(&event.traceparent).clone(),
         }),
+        task: None,
     }
 }
 

@@ -88,6 +88,7 @@ impl App {
             reason: revert.reason.clone(),
             operation: None,
             trigger: None,
+            task: None,
         };
         for change in changes {
             let event = Event::Revert {

@@ -218,6 +218,7 @@ impl App {
             reason: import.reason.clone().unwrap_or_default(),
             operation: Some(import.operation),
             trigger: None,
+            task: None,
         };
         let mut imported = Imported::default();
         let cast = match import.import_as {
@@ -312,6 +313,7 @@ impl App {
                 received_at: ballot.received_at,
                 traceparent: String::new(),
             }),
+            task: None,
             ..attribution.clone()
         };
         unit.decide(contest, &event, &attribution, RevisionChoice::Shared)?;

@@ -127,6 +127,7 @@ fn attribution(actor: &Actor, reason: Option<&str>) -> Attribution {
         reason: reason.unwrap_or_default().to_owned(),
         operation: None,
         trigger: None,
+        task: None,
     }
 }
 

@@ -76,11 +76,12 @@ pub trait UnitOfWork: Send {
 
 /// Everything the service needs of its database: units of work, and what is read outside them.
 #[async_trait]
-pub trait Store:
-    ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + EvidenceStore + 'static
-{
+pub trait Store: ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + 'static {
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
+
+    /// The evidence graph; none in a store that knows no evidence.
+    fn evidence(&self) -> Option<&dyn EvidenceStore>;
 
     /// Everything the store holds, read whole in one consistent state.
     #[cfg(any(test, feature = "simulation"))]

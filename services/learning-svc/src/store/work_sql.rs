@@ -12,7 +12,7 @@ use super::{Backend, Db, Transaction};
 use crate::{
     contests::store::ContestRepository,
     erasure::store::Erasures,
-    evidence::store::EvidenceRepository,
+    evidence::store::{EvidenceRepository, EvidenceStore},
     ingest::store::InboxRepository,
     log::store::LogRepository,
     nodes::store::NodeRepository,
@@ -147,6 +147,10 @@ impl UnitOfWork for Work {
 impl Store for Backend {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    fn evidence(&self) -> Option<&dyn EvidenceStore> {
+        Some(self)
     }
 
     #[cfg(any(test, feature = "simulation"))]

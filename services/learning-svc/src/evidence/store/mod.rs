@@ -7,7 +7,7 @@ pub(crate) mod rows;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, Kind, Namespace, ResourceKey, Violations, evidence::EvidenceId};
+use emend_core::{ContestId, Kind, Namespace, ResourceKey, Violations, evidence::{Combining, EvidenceId}};
 use emend_store::StoreError;
 
 pub use self::records::*;
@@ -50,10 +50,22 @@ pub trait EvidenceStore: Send + Sync {
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
 
     /// One claim.
-    async fn claim(&self, namespace: &Namespace, claim: &EvidenceId) -> Result<Option<ClaimRecord>>;
+    async fn claim(
+        &self,
+        namespace: &Namespace,
+        claim: &EvidenceId,
+        combining: Combining,
+    ) -> Result<Option<ClaimRecord>>;
 
-    /// Claims after `after`, in the order in which they were first upserted, at most `limit`.
-    async fn claims(&self, filter: &ClaimFilter, after: i64, limit: u32) -> Result<Vec<(i64, ClaimRecord)>>;
+    /// Claims after the one with the key `after`, at most `limit`, with their keys: of a task or status in the order in which they were
+    /// first upserted, otherwise by id.
+    async fn claims(
+        &self,
+        filter: &ClaimFilter,
+        combining: Combining,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<(i64, ClaimRecord)>>;
 
     /// Edges after `after`, at most `limit`.
     async fn edges(

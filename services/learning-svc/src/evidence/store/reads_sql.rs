@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, Kind, Namespace, ResourceKey,
-    evidence::{Combining, Evidence, EvidenceId, NodeSort},
+    evidence::{Combining, Evidence, EvidenceId},
 };
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     evidence::store::{
-        ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord, EvidenceStore,
+        ClaimFilter, ClaimRecord, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord, EvidenceStore,
         rows::{ClaimRow, EdgeRow, SumRow},
     },
     store::{batches::batches, rows::KeyRow},
@@ -137,10 +137,7 @@ impl EvidenceStore for Backend {
             .rows::<(i64, i64)>(query)
             .await?
             .into_iter()
-            .map(|(host, edge)| EdgePosition {
-                host: if filter.is_by_host() { host } else { 0 },
-                edge,
-            })
+            .map(|(first, edge)| EdgePosition { first, edge })
             .collect();
         self.edge_records(&keys).await
     }
@@ -188,8 +185,14 @@ impl Backend {
                 " AND c.adoption <> 1"
             });
         }
-        query.push(" AND c.claim > ").push_bind(after);
-        query.push(" ORDER BY c.claim LIMIT ").push_bind(i64::from(limit));
+        if filter.task.is_some() || filter.status.is_some() {
+            query.push(" AND c.claim > ").push_bind(after);
+            query.push(" ORDER BY c.claim LIMIT ").push_bind(i64::from(limit));
+        } else {
+            query.push(" AND c.claim_id > COALESCE((SELECT claim_id FROM evidence_claims WHERE claim = ");
+            query.push_bind(after).push("), '') ORDER BY c.claim_id LIMIT ");
+            query.push_bind(i64::from(limit));
+        }
         Ok(Some(query))
     }
 
@@ -319,7 +322,7 @@ pub(super) fn listed_edges(
             let relations: Vec<i64> = filter.relations.iter().map(|of| i64::from(of.number())).collect();
             push_keys(query, &relations);
         }
-        if !filter.levels.is_empty() && !filter.is_by_host() {
+        if !filter.levels.is_empty() && filter.order() != EdgeOrder::Host {
             query.push(" AND EXISTS (SELECT 1 FROM evidence_hosts AS l WHERE l.host = e.host AND l.level IN ");
             push_levels(query, filter);
             query.push(")");
@@ -343,39 +346,56 @@ pub(super) fn listed_edges(
             }
         }
     };
-    if filter.is_by_host() {
-        // Hosts in the order of their keys, of each its edges in the order of theirs.
-        query.push("SELECT e.host, e.edge FROM evidence_hosts AS h JOIN evidence_edges AS e ON e.host = h.host WHERE h.space = ");
-        query.push_bind(space);
-        query.push(" AND h.level IN ");
-        push_levels(&mut query, filter);
-        query.push(" AND (e.host, e.edge) > (").push_bind(after.host);
-        query.push(", ").push_bind(after.edge);
-        query.push(") AND h.host >= ").push_bind(after.host);
-        conditions(&mut query);
-        query.push(" ORDER BY e.host, e.edge LIMIT ").push_bind(i64::from(limit));
-    } else if let Some(claim) = claim {
-        // Those that lead to it and those that lead from it: each is found by an index of its own.
-        query.push("SELECT host, edge FROM (");
-        for (index, end) in ["target", "source"].into_iter().enumerate() {
-            query.push(if index > 0 { " UNION " } else { "" });
-            query.push(format_args!(
-                "SELECT * FROM (SELECT e.host, e.edge FROM evidence_edges AS e WHERE e.{end}_sort = {} AND e.{end} = ",
-                NodeSort::Claim.number()
-            ));
-            query.push_bind(claim);
-            query.push(" AND e.edge > ").push_bind(after.edge);
+    let limit = i64::from(limit);
+    match filter.order() {
+        EdgeOrder::Host => {
+            query.push(
+                "SELECT e.host AS first, e.edge FROM evidence_hosts AS h JOIN evidence_edges AS e ON e.host = h.host \
+                 WHERE h.space = ",
+            );
+            query.push_bind(space);
+            query.push(" AND h.level IN ");
+            push_levels(&mut query, filter);
+            query.push(" AND h.host >= ").push_bind(after.first);
+            query.push(" AND (e.host, e.edge) > (").push_bind(after.first);
+            query.push(", ").push_bind(after.edge).push(")");
             conditions(&mut query);
-            query.push(" ORDER BY e.edge LIMIT ").push_bind(i64::from(limit));
-            query.push(format_args!(") AS {end}_edges"));
+            query.push(" ORDER BY e.host, e.edge LIMIT ").push_bind(limit);
         }
-        query.push(") AS found ORDER BY edge LIMIT ").push_bind(i64::from(limit));
-    } else {
-        query.push("SELECT e.host, e.edge FROM evidence_edges AS e WHERE e.space = ");
-        query.push_bind(space);
-        query.push(" AND e.edge > ").push_bind(after.edge);
-        conditions(&mut query);
-        query.push(" ORDER BY e.edge LIMIT ").push_bind(i64::from(limit));
+        EdgeOrder::Review => {
+            query.push("SELECT e.ruled_at AS first, e.edge FROM evidence_edges AS e WHERE e.space = ");
+            query.push_bind(space);
+            query.push(" AND e.ruled <> 0 AND (e.ruled_at, e.edge) > (").push_bind(after.first);
+            query.push(", ").push_bind(after.edge).push(")");
+            conditions(&mut query);
+            query.push(" ORDER BY e.ruled_at, e.edge LIMIT ").push_bind(limit);
+        }
+        EdgeOrder::Id => {
+            query.push("SELECT CAST(0 AS BIGINT) AS first, e.edge FROM evidence_edges AS e WHERE e.space = ");
+            query.push_bind(space);
+            query.push(" AND e.edge_id > COALESCE((SELECT edge_id FROM evidence_edges WHERE edge = ");
+            query.push_bind(after.edge).push("), '')");
+            conditions(&mut query);
+            query.push(" ORDER BY e.edge_id LIMIT ").push_bind(limit);
+        }
+        // Those that lead to a claim and those that lead from it: each is found by an index of its own.
+        EdgeOrder::Upserted => {
+            let ends: &[&str] = if claim.is_some() { &["target", "source"] } else { &["task"] };
+            query.push("SELECT CAST(0 AS BIGINT) AS first, edge FROM (");
+            for (index, end) in ends.iter().enumerate() {
+                query.push(if index > 0 { " UNION " } else { "" });
+                query.push("SELECT * FROM (SELECT e.edge FROM evidence_edges AS e WHERE e.edge > ");
+                query.push_bind(after.edge);
+                if let Some(claim) = claim {
+                    query.push(format_args!(" AND e.{end}_sort = 3 AND e.{end} = "));
+                    query.push_bind(claim);
+                }
+                conditions(&mut query);
+                query.push(" ORDER BY e.edge LIMIT ").push_bind(limit);
+                query.push(format_args!(") AS of_{end}"));
+            }
+            query.push(") AS found ORDER BY edge LIMIT ").push_bind(limit);
+        }
     }
     query
 }

@@ -17,8 +17,8 @@ pub struct RulingWrite {
     pub ruled: i32,
     /// The place of the ruling among those of the contest, which is when it was accepted; 0: nothing is in force.
     pub accept_order: AcceptOrder,
-    /// The feedback that it is; none if an operator decided.
-    pub feedback: Option<FeedbackId>,
+    /// The ruling that is in force.
+    pub candidate: Option<CandidateId>,
 }
 
 /// What happened to a contest about evidence.
@@ -202,18 +202,39 @@ pub struct EdgeFilter {
     pub task: Option<EvidenceId>,
 }
 
+/// In which order edges are listed: the one in which an index finds them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EdgeOrder {
+    /// In which they were first upserted: those of a claim or a task.
+    Upserted,
+    /// By the hosts of their sources, of one host as upserted: those of levels.
+    Host,
+    /// By when their reviews were accepted: those that were reviewed.
+    Review,
+    /// By their ids: all others.
+    Id,
+}
+
 impl EdgeFilter {
-    /// Whether edges are listed by the hosts of their sources.
-    pub fn is_by_host(&self) -> bool {
-        !self.levels.is_empty() && self.claim.is_none() && self.task.is_none()
+    /// In which order they are listed.
+    pub fn order(&self) -> EdgeOrder {
+        if self.claim.is_some() || self.task.is_some() {
+            EdgeOrder::Upserted
+        } else if !self.levels.is_empty() {
+            EdgeOrder::Host
+        } else if self.reviewed == Some(true) || self.corrected == Some(true) {
+            EdgeOrder::Review
+        } else {
+            EdgeOrder::Id
+        }
     }
 }
 
 /// A position in a list of edges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EdgePosition {
-    /// The host's key; 0 where edges are not listed by host.
-    pub host: i64,
+    /// The host's key or the time of the review, where edges are listed by these; else 0.
+    pub first: i64,
     /// The edge's key.
     pub edge: i64,
 }

@@ -1,12 +1,13 @@
 //! Rows of the evidence graph.
 
 use emend_core::{
-    DomainRule, Learned,
-    evidence::{EvidenceId, Layer, TrustLevel},
+    DomainRule, FeedbackId, Learned,
+    evidence::{EdgeRelation, Evidence, EvidenceId, Layer, NodeRef, NodeSort, TrustLevel},
 };
 use emend_store::StoreError;
 use sqlx::FromRow;
 
+use super::{ClaimRecord, ClaimStatus, EdgeRecord, HostRecord};
 use crate::store::rows::At;
 
 /// A host's name with its labels in reverse, so that all names below one are together; and back again.
@@ -120,5 +121,158 @@ impl DomainRuleRow {
             Learned::DomainRule(rule) => Ok((self.key, layer, rule)),
             other => Err(at.corrupt("value", format_args!("is no domain rule: {}", other.kind()))),
         }
+    }
+}
+
+/// How many edges of one relation a claim has, and what they weigh.
+#[derive(Debug, FromRow)]
+pub(crate) struct SumRow {
+    pub claim: i64,
+    pub relation: i32,
+    pub edges: i64,
+    pub weight: i64,
+}
+
+impl SumRow {
+    pub(crate) fn add_to(&self, evidence: &mut Evidence) -> Result<(), StoreError> {
+        let at = At {
+            table: "evidence_edges",
+            id: &self.claim,
+        };
+        let (edges, weight) = (at.number("edges", self.edges)?, at.number("weight", self.weight)?);
+        match at.known("relation", self.relation, EdgeRelation::from_number(self.relation))? {
+            EdgeRelation::Supports => {
+                evidence.supporting_count = edges;
+                evidence.supports = weight;
+            }
+            EdgeRelation::Refutes => {
+                evidence.refuting_count = edges;
+                evidence.refutes = weight;
+            }
+            EdgeRelation::Neutral => evidence.neutral_count = edges,
+            EdgeRelation::Cites => {}
+        }
+        Ok(())
+    }
+}
+
+/// A host and its level, if there is one.
+fn host_record(
+    at: At<'_>,
+    column: &'static str,
+    reversed_name: Option<&str>,
+    level: Option<i32>,
+) -> Result<Option<HostRecord>, StoreError> {
+    let (Some(name), Some(level)) = (reversed_name, level) else {
+        return Ok(None);
+    };
+    Ok(Some(HostRecord {
+        name: reversed(name),
+        level: at.known(column, level, TrustLevel::from_number(level))?,
+    }))
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct ClaimRow {
+    pub claim: i64,
+    pub claim_id: String,
+    pub text: String,
+    pub adoption: i32,
+    pub patterns: String,
+    pub ruled: i32,
+    pub status: i32,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub task_id: Option<String>,
+    pub page_id: Option<String>,
+    pub reversed: Option<String>,
+    pub level: Option<i32>,
+}
+
+impl ClaimRow {
+    pub(crate) fn parse(self, evidence: Evidence, independent_sources: i64) -> Result<ClaimRecord, StoreError> {
+        let at = At {
+            table: "evidence_claims",
+            id: &self.claim_id,
+        };
+        Ok(ClaimRecord {
+            id: at.parse("claim_id", EvidenceId::parse(&self.claim_id))?,
+            source: host_record(at, "level", self.reversed.as_deref(), self.level)?,
+            adopted: self.adoption == 1,
+            patterns: serde_json::from_str(&self.patterns).map_err(|error| at.corrupt("patterns", error))?,
+            ruled: self.ruled,
+            status: at.known("status", self.status, ClaimStatus::from_number(self.status))?,
+            evidence,
+            independent_sources: at.number("independent_sources", independent_sources)?,
+            created_at: at.time("created_at", self.created_at)?,
+            updated_at: at.time("updated_at", self.updated_at)?,
+            task: self.task_id.unwrap_or_default(),
+            text: self.text,
+            page: self.page_id.unwrap_or_default(),
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct EdgeRow {
+    pub edge: i64,
+    pub edge_id: String,
+    pub given: i32,
+    pub label: i32,
+    pub confidence: Option<f64>,
+    pub ruled: i32,
+    pub ruled_at: i64,
+    pub ruled_by: Option<Vec<u8>>,
+    pub relation: i32,
+    pub source_sort: i32,
+    pub target_sort: i32,
+    pub source_id: Option<String>,
+    pub target_id: Option<String>,
+    pub task_id: Option<String>,
+    pub source_host: Option<String>,
+    pub source_level: Option<i32>,
+    pub target_host: Option<String>,
+    pub target_level: Option<i32>,
+    pub reason: Option<String>,
+}
+
+impl EdgeRow {
+    pub(crate) fn parse(self) -> Result<EdgeRecord, StoreError> {
+        let at = At {
+            table: "evidence_edges",
+            id: &self.edge_id,
+        };
+        let relation =
+            |column, number| at.known(column, number, EdgeRelation::from_number(number));
+        let said = |column, number| match number {
+            0 => Ok(None),
+            number => relation(column, number).map(Some),
+        };
+        let node = |column, sort: i32, id: &Option<String>| -> Result<NodeRef, StoreError> {
+            let id = at.known(column, "none", id.as_ref())?;
+            Ok(NodeRef {
+                sort: at.known(column, sort, NodeSort::from_number(sort))?,
+                id: at.parse(column, EvidenceId::parse(id))?,
+            })
+        };
+        let reviewed_by = self.ruled_by.as_deref().map(|id| at.uuid("ruled_by", id));
+        Ok(EdgeRecord {
+            id: at.parse("edge_id", EvidenceId::parse(&self.edge_id))?,
+            given: relation("given", self.given)?,
+            label: said("label", self.label)?,
+            confidence: self.confidence,
+            ruled: said("ruled", self.ruled)?,
+            relation: relation("relation", self.relation)?,
+            source: node("source", self.source_sort, &self.source_id)?,
+            target: node("target", self.target_sort, &self.target_id)?,
+            source_host: host_record(at, "source_level", self.source_host.as_deref(), self.source_level)?,
+            target_host: host_record(at, "target_level", self.target_host.as_deref(), self.target_level)?,
+            reviewed_at: (self.ruled != 0)
+                .then(|| at.time("ruled_at", self.ruled_at))
+                .transpose()?,
+            reviewed_by: reviewed_by.transpose()?.map(FeedbackId),
+            task: self.task_id.unwrap_or_default(),
+            review_reason: self.reason.unwrap_or_default(),
+        })
     }
 }

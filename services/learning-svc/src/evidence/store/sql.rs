@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     upsert_sql::{self, push_names},
-    work_sql::{Work, bytes},
+    work_sql::Work,
 };
 use crate::{
     evidence::{
@@ -135,22 +135,28 @@ const CLAIMS_OF_EDGES_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s
      JOIN evidence_edges AS e ON e.space = s.space AND e.edge_id = written.column2 WHERE e.target_sort = 3)";
 
 const EDGES_RULED: &str = "UPDATE evidence_edges SET ruled = written.column3, ruled_at = written.column4, \
-     ruled_by = written.column5, relation = CASE WHEN written.column3 = 0 THEN given ELSE written.column3 END, \
+     ruled_by = (SELECT b.feedback_id FROM ballots AS b WHERE b.contest = written.column5 \
+     AND b.candidate_id = written.column6), relation = CASE WHEN written.column3 = 0 THEN given ELSE written.column3 END, \
      weight = CASE WHEN written.column3 <> 0 AND written.column3 <> (CASE WHEN label = 0 THEN given ELSE label END) \
      THEN 1000000 ELSE model_weight END FROM (";
 const EDGES_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
      WHERE evidence_edges.space = s.space AND evidence_edges.edge_id = written.column2 AND evidence_edges.given <> 4";
 
 impl Work {
-    /// Runs a statement over rows of namespace, target, what is ruled, when and by which feedback.
+    /// Runs a statement over rows of namespace, target, what is ruled, when, in which contest and by which candidate.
     async fn rule(&mut self, before: &'static str, rulings: &[&RulingWrite], after: &'static str) -> Result<()> {
+        let mut rows = Vec::with_capacity(rulings.len());
+        for ruling in rulings {
+            rows.push((self.keys.contest(ruling.key.contest_id())?, *ruling));
+        }
         let mut query = QueryBuilder::new(before);
-        query.push_values(rulings, |mut row, ruling| {
+        query.push_values(rows, |mut row, (contest, ruling)| {
             row.push_bind(ruling.key.namespace.as_str())
                 .push_bind(ruling.key.key.as_str())
                 .push_bind(ruling.ruled)
                 .push_bind(ruling.accept_order.0)
-                .push_bind(ruling.feedback.map(|feedback| bytes(feedback.0)));
+                .push_bind(contest)
+                .push_bind(optional_id(ruling.candidate.map(|candidate| candidate.0)));
         });
         query.push(after);
         self.run(query).await?;

@@ -20,6 +20,7 @@ use crate::{
     contests::store::{
         CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, TransitionWrite,
     },
+    evidence::store::EvidenceStore,
     erasure::store::ErasedLog,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
@@ -207,6 +208,10 @@ impl ErasedLog for MemoryStore {
 impl Store for MemoryStore {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    fn evidence(&self) -> Option<&dyn EvidenceStore> {
+        None
     }
 
     async fn contents(&self) -> Result<Contents> {

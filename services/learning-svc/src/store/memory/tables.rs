@@ -63,6 +63,7 @@ pub(super) struct ContestRow {
     pub(super) highest_accept_order: AcceptOrder,
     pub(super) policy_version: i64,
     pub(super) pending: bool,
+    pub(super) target_known: bool,
 }
 
 /// A write of a unit of work.
@@ -97,6 +98,7 @@ impl Tables {
                         highest_accept_order: AcceptOrder(0),
                         policy_version: 0,
                         pending: false,
+                        target_known: !key.kind.rules().rule.needs_target(),
                     };
                     self.contests.entry(key.contest_id()).or_insert(row);
                 }
@@ -150,6 +152,7 @@ impl Tables {
                 highest_accept_order: contest.highest_accept_order,
                 policy_version: contest.policy_version,
                 pending: contest.pending,
+                target_known: contest.target_known,
             };
             self.contests.insert(contest.key.contest_id(), row);
         }
@@ -339,6 +342,7 @@ impl ContestRow {
             highest_accept_order: self.highest_accept_order,
             policy_version: self.policy_version,
             pending: self.pending,
+            target_known: self.target_known,
             locked_at: timestamp(at)?,
         })
     }

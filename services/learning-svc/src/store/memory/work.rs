@@ -23,6 +23,7 @@ use crate::{
         VoteWrites,
     },
     erasure::store::Erasures,
+    evidence::store::EvidenceRepository,
     ingest::store::{InboxRepository, InboxWrite, Marks, Seen},
     log::store::{LockedHead, LogRepository, LogWrites, WrittenChange},
     nodes::store::{NodeRepository, NodeWrite},
@@ -148,6 +149,10 @@ impl UnitOfWork for Work {
     }
 
     fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
+        None
+    }
+
+    fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository> {
         None
     }
 

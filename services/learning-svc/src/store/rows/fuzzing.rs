@@ -141,6 +141,7 @@ fn contest(of: &mut Unstructured<'_>) -> Result<ContestRow> {
         highest_accept_order: or(of, 5)?,
         policy_version: or(of, 0)?,
         pending: or(of, 1)?,
+        target_known: or(of, 1)?,
         locked_at: or(of, AT)?,
     })
 }

@@ -1,0 +1,117 @@
+//! Taking evidence from backends, and giving effect to corrections that came before what they are about.
+//!
+//! An upsert is one transaction. Corrections that waited for what it brought take effect in another one right after it. A correction
+//! that was stored while the upsert was under way may see nothing of it, nor the upsert of the correction: so a worker looks for
+//! what waits though its target is known.
+
+use emend_base::Error;
+use emend_core::{Caller, ContestId, Event, Kind, ResourceKey, Revision, evidence::EvidenceId};
+use emend_store::retry_conflicts;
+
+use crate::{
+    actor::Actor,
+    app::App,
+    contests::open::{Attribution, OpenContests},
+    evidence::{
+        graph::{Upsert, Upserted},
+        store::EvidenceStore,
+    },
+    failure::{Failure, refused},
+    log::numbering::RevisionChoice,
+    resources::write::subject,
+};
+
+/// Contests that are decided in one transaction at most: their changes are one revision.
+const ARRIVING: u32 = 500;
+
+/// What a request to upsert did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UpsertResult {
+    /// What it added.
+    pub upserted: Upserted,
+    /// For how many contests it brought the target.
+    pub arrived: usize,
+}
+
+impl App {
+    /// Adds nodes and edges, or replaces what is known of them, and gives effect to what waited for them.
+    pub async fn upsert_evidence(&self, upsert: &Upsert) -> Result<UpsertResult, Error> {
+        let upserted =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_upsert_evidence(upsert)).await?;
+        let claims = upsert.claims.iter().map(|claim| claim.id.clone()).collect();
+        let edges = upsert.edges.iter().map(|edge| edge.id.clone()).collect();
+        let mut arrived = 0;
+        for (kind, targets) in [(Kind::ClaimState, claims), (Kind::EdgeLabel, edges)] {
+            let targets: Vec<EvidenceId> = targets;
+            if targets.is_empty() {
+                continue;
+            }
+            let waiting = self
+                .evidence()?
+                .contests_without_target(&upsert.namespace, kind, &targets)
+                .await?;
+            for waiting in waiting.chunks(ARRIVING as usize) {
+                arrived += self.arrive(waiting).await?;
+            }
+        }
+        self.evidence_changed.notify_one();
+        Ok(UpsertResult { upserted, arrived })
+    }
+
+    async fn try_upsert_evidence(&self, upsert: &Upsert) -> Result<Upserted, Failure> {
+        let mut tx = self.store.begin().await?;
+        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let upserted = evidence.upsert(upsert).await?.map_err(Error::from)?;
+        tx.commit().await?;
+        Ok(upserted)
+    }
+
+    /// Gives effect to the next batch of what waits though its target is known, after the contest `after`. Returns the last one
+    /// tried; none at the end of a pass.
+    pub async fn arrive_once(&self, after: Option<ContestId>) -> Result<Option<ContestId>, Error> {
+        let waiting = self.evidence()?.contests_to_arrive(after, ARRIVING).await?;
+        if !waiting.is_empty() {
+            self.arrive(&waiting).await?;
+        }
+        Ok(waiting.last().map(ResourceKey::contest_id))
+    }
+
+    /// Decides contests whose target may be known now. Returns how many of them had waited for it.
+    async fn arrive(&self, waiting: &[ResourceKey]) -> Result<usize, Error> {
+        let (arrived, revision) =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_arrive(waiting)).await?;
+        self.publish(revision).await;
+        Ok(arrived)
+    }
+
+    async fn try_arrive(&self, waiting: &[ResourceKey]) -> Result<(usize, Revision), Failure> {
+        let mut tx = self.store.begin().await?;
+        let now = self.clock.now();
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, now, waiting.iter().cloned(), 0).await?;
+        let attribution = Attribution {
+            actor: Actor::caller(Caller::system()),
+            reason: String::new(),
+            operation: None,
+            trigger: None,
+            task: None,
+        };
+        let mut arrived = 0;
+        for key in waiting {
+            let contest = key.contest_id();
+            let waited = unit.found(contest).is_some_and(|found| !found.row.target_known);
+            let is_known = unit.state(contest).is_some_and(|state| state.target_known);
+            if waited && is_known {
+                unit.decide(contest, &Event::TargetArrived, &attribution, RevisionChoice::Shared)
+                    .map_err(|refusal| refused(&refusal, &subject(key)))?;
+                arrived += 1;
+            }
+        }
+        let written = self.commit(tx, &mut unit).await?;
+        Ok((arrived, written.revisions.last()))
+    }
+
+    /// The evidence graph.
+    pub(crate) fn evidence(&self) -> Result<&dyn EvidenceStore, Error> {
+        self.store.evidence().ok_or(Error::Unimplemented("evidence"))
+    }
+}
