@@ -298,7 +298,7 @@ impl Correction {
                     input: input?,
                     key: key?,
                     qualifier: HUMAN.to_owned(),
-                    learned: Learned::DomainRule(rule?),
+                    learned: Learned::DomainRule(rule?.into()),
                 }],
                 system_choice: None,
                 rating: None,

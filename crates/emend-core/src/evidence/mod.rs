@@ -3,6 +3,7 @@
 
 mod confidence;
 mod identity;
+mod layers;
 mod pattern;
 mod relation;
 mod rules;
@@ -12,9 +13,10 @@ mod trust;
 pub use self::{
     confidence::{Combining, Confidence, Evidence, EvidenceEdge, Verdict, Weight, combine},
     identity::{WorkId, registrable_domain},
+    layers::{Decided, Layer, Layers, Place, RulesHere, deciding},
     pattern::{DomainPattern, Suffix, host, suffixes},
     relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},
-    rules::{Covering, RulesOfName, deciding},
+    rules::{Covering, RulesOfName},
     sources::{SourceKey, independent_sources},
     trust::TrustLevel,
 };

@@ -12,7 +12,7 @@ mod synonym;
 use std::{borrow::Cow, fmt};
 
 pub use self::{
-    domain_rule::{DomainDecision, DomainRule, HUMAN},
+    domain_rule::{DomainDecision, DomainRule, DomainRuleValue, Finding, HUMAN, RuleCause},
     few_shot_set::{Example, FewShotSet},
     form::{Form, parse_choice},
     synonym::{Relation, Synonym},
@@ -246,10 +246,10 @@ kinds! {
     Synonym:
         /// What the term stands for.
         Synonym(Synonym) in synonym;
-    /// What a person decided about the sources that a pattern of domains covers.
+    /// What was decided about the sources that a pattern of domains covers.
     DomainRule:
         /// The decision.
-        DomainRule(DomainRule) in domain_rule;
+        DomainRule(DomainRuleValue) in domain_rule;
     /// The newest rated examples for a target.
     FewShotSet:
         /// The examples.

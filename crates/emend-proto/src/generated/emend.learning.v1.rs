@@ -3456,7 +3456,8 @@ pub mod resource_service_client {
         }
         /// Sets a value as a person's decision and pins its contest; where rulings decide it is a ruling of now and pins nothing, and
         /// the answer has the value that applies then. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
-        /// also where it is deleted, imported or reverted: retract or redact a rating instead.
+        /// also where it is deleted, imported or reverted: retract or redact a rating instead. INVALID_ARGUMENT, also where it is
+        /// deleted, for rules of domains in the layers "file" and "verified", which only the system writes.
         pub async fn put_resource(
             &mut self,
             request: impl tonic::IntoRequest<super::PutResourceRequest>,
@@ -3575,7 +3576,8 @@ pub mod resource_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Restores the state before a revision, as a new revision. FAILED_PRECONDITION lists every key that a newer revision
-        /// has changed.
+        /// has changed. FAILED_PRECONDITION, reason SYSTEM_LAYER, for a revision that changed rules of domains in the layers "file"
+        /// or "verified".
         pub async fn revert_revision(
             &mut self,
             request: impl tonic::IntoRequest<super::RevertRevisionRequest>,
@@ -3663,7 +3665,8 @@ pub mod resource_service_server {
         >;
         /// Sets a value as a person's decision and pins its contest; where rulings decide it is a ruling of now and pins nothing, and
         /// the answer has the value that applies then. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
-        /// also where it is deleted, imported or reverted: retract or redact a rating instead.
+        /// also where it is deleted, imported or reverted: retract or redact a rating instead. INVALID_ARGUMENT, also where it is
+        /// deleted, for rules of domains in the layers "file" and "verified", which only the system writes.
         async fn put_resource(
             &self,
             request: tonic::Request<super::PutResourceRequest>,
@@ -3698,7 +3701,8 @@ pub mod resource_service_server {
             tonic::Status,
         >;
         /// Restores the state before a revision, as a new revision. FAILED_PRECONDITION lists every key that a newer revision
-        /// has changed.
+        /// has changed. FAILED_PRECONDITION, reason SYSTEM_LAYER, for a revision that changed rules of domains in the layers "file"
+        /// or "verified".
         async fn revert_revision(
             &self,
             request: tonic::Request<super::RevertRevisionRequest>,
