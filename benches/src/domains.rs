@@ -78,7 +78,7 @@ fn of_view(patterns: &[String], hosts: &[String], within: Duration) -> Result<f6
         revision: Revision(1),
         value: Some(Cow::Owned(ResourceValue::new(
             pattern.as_str(),
-            Learned::DomainRule(block),
+            Learned::DomainRule(block.into()),
         ))),
     });
     publisher.replace(patterns.len(), facts, Revision(1));

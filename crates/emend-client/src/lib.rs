@@ -78,9 +78,9 @@ pub use emend_base::{
     tls::{ClientTls, TlsError},
 };
 pub use emend_core::{
-    Digest, DomainDecision, DomainRule, Example, FeedbackId, FewShotSet, FieldViolation, InstallationId,
-    Invalid, Kind, Language, Learned, Namespace, NodeId, NormalizedKey, Relation, RequestId, ResourceValue,
-    Revision, Scope, Synonym, TrustLevel, UserId, Violations, lookup::Match,
+    Digest, DomainDecision, DomainRule, DomainRuleValue, Example, FeedbackId, FewShotSet, FieldViolation,
+    InstallationId, Invalid, Kind, Language, Layer, Learned, Namespace, NodeId, NormalizedKey, Relation,
+    RequestId, ResourceValue, Revision, Scope, Synonym, TrustLevel, UserId, Violations, lookup::Match,
     outputs::render as render_prompt,
 };
 pub use emend_proto::{

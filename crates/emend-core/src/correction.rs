@@ -310,7 +310,7 @@ impl Correction {
             Form::DomainSetTrust => DomainDecision::SetTrust,
             _ => DomainDecision::Clear,
         };
-        let rule = DomainRule::new(decision, level).map(Learned::DomainRule);
+        let rule = DomainRule::new(decision, level).map(|rule| Learned::DomainRule(rule.into()));
         Self::decision(form, pattern, HUMAN, rule)
     }
 

@@ -8,7 +8,7 @@
 //! * [`kinds`] and [`resource`]: what can be learned.
 //! * [`correction`] and [`reporter`]: what people say is wrong, what they propose instead, and who they are.
 //! * [`policy`], [`contest`], [`mod@decide`]: what it takes to learn something.
-//! * [`evidence`]: patterns of domains and levels of trust.
+//! * [`evidence`]: sources and how far they are trusted, and how far evidence speaks for a claim.
 //! * [`outputs`]: ratings of what an AI made, and the examples that they become.
 //! * [`outcome`]: what a reporter is told.
 //! * [`lookup`]: what a node answers.
@@ -38,14 +38,14 @@ pub use contest::{Candidate, ContestState, Hold, Origin, Ruling, Status, TakenBa
 pub use correction::{Correction, Proposal, Scope};
 pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;
-pub use evidence::{DomainPattern, EdgeRelation, TrustLevel};
+pub use evidence::{DomainPattern, EdgeRelation, Layer, TrustLevel, WorkId};
 pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
     NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
 pub use kinds::{
-    ClaimDecision, ClaimState, DomainDecision, DomainRule, EdgeLabel, Example, FewShotSet, Kind, Learned,
-    Relation, Rule, Synonym,
+    ClaimDecision, ClaimState, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, Example, FewShotSet,
+    Kind, Learned, Relation, Rule, Synonym,
 };
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};

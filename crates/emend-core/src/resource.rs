@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
-    kinds::{Form, Kind, Learned, Qualifier, Rule},
+    kinds::{Form, HUMAN, Kind, Learned, Qualifier, Rule},
     normalize::{MAX_KEY_CHARS, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
@@ -148,6 +148,17 @@ impl ResourceKey {
             )));
         }
         (self.kind.rules().allows)(self.key.as_str(), &self.qualifier)
+    }
+
+    /// Checks that people may write to this key; the violation is of the qualifier.
+    pub fn check_by_hand(&self) -> Result<(), Invalid> {
+        if self.kind == Kind::DomainRule && self.qualifier != HUMAN {
+            return Err(Invalid::new(format!(
+                "must be {HUMAN}: only the system writes the layer {}",
+                self.qualifier
+            )));
+        }
+        Ok(())
     }
 
     /// The contest's id, derived from all parts of the key.
@@ -293,6 +304,15 @@ mod tests {
             let value = ResourceValue::new(phrase, learned);
             assert_eq!(value.candidate_id(contest).to_string(), id, "{kind}");
         }
+    }
+
+    #[test]
+    fn people_write_no_rules_of_layers_of_the_system() {
+        for (layer, by_hand) in [("human", true), ("file", false), ("verified", false)] {
+            let key = key(Kind::DomainRule, "example.org", layer, "").unwrap();
+            assert_eq!(key.check_by_hand().is_ok(), by_hand, "{layer}");
+        }
+        assert!(key(Kind::DomainRule, "example.org", "default", "").is_err());
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! way; a kind or form that is missing in one does not compile.
 
 use emend_core::{
-    ClaimDecision, ClaimState, Correction, DomainDecision, DomainRule, EdgeLabel, EdgeRelation, Example,
-    FeedbackId, FewShotSet, Invalid, Kind, Language, Learned, Rating, RatingClass, Relation, ResourceValue,
-    Synonym, TrustLevel, Violations,
+    ClaimDecision, ClaimState, Correction, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel,
+    EdgeRelation, Example, FeedbackId, FewShotSet, Invalid, Kind, Language, Learned, Rating, RatingClass,
+    Relation, ResourceValue, Synonym, TrustLevel, Violations,
     correction::{Assertion, Form},
-    kinds::parse_choice,
+    kinds::{Finding, RuleCause, parse_choice},
     outputs::RatingFields,
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
@@ -54,13 +54,22 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
                 })
             })
         }
-        Value::DomainRule(pb::DomainRuleValue { decision, level }) => {
+        Value::DomainRule(pb::DomainRuleValue {
+            decision,
+            level,
+            cause,
+            cause_id,
+        }) => {
             let decision = violations.check("decision", self::decision(*decision));
             let level = violations.check("level", trust_level(*level));
-            decision.zip(level).and_then(|(decision, level)| {
-                let rule = DomainRule::new(decision, level);
-                violations.check("level", rule).map(Learned::DomainRule)
-            })
+            let cause = rule_cause(&mut violations, *cause, cause_id);
+            decision
+                .zip(level)
+                .zip(cause)
+                .and_then(|((decision, level), cause)| {
+                    let rule = violations.check("level", DomainRule::new(decision, level))?;
+                    Some(Learned::DomainRule(DomainRuleValue { rule, cause }))
+                })
         }
         Value::FewShotSet(pb::FewShotSetValue { language, good, bad }) => {
             let language = violations.check("language", self::language(*language));
@@ -110,9 +119,11 @@ pub fn value(learned: &Learned) -> Value {
             relation: relation_number(relation).into(),
             representative,
         }),
-        Learned::DomainRule(DomainRule { decision, level }) => Value::DomainRule(pb::DomainRuleValue {
-            decision: decision_number(decision).into(),
-            level: level_number(level).into(),
+        Learned::DomainRule(DomainRuleValue { rule, cause }) => Value::DomainRule(pb::DomainRuleValue {
+            decision: decision_number(rule.decision).into(),
+            level: level_number(rule.level).into(),
+            cause: finding_number(cause.as_ref().map(|cause| cause.found)).into(),
+            cause_id: cause.map(|cause| cause.claim_id).unwrap_or_default(),
         }),
         Learned::FewShotSet(FewShotSet { language, good, bad }) => Value::FewShotSet(pb::FewShotSetValue {
             language: language.number(),
@@ -352,7 +363,7 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
                 .collect(),
             relation: relation_number(synonym.relation).into(),
         }),
-        Learned::DomainRule(rule) => domain_decision(input, *rule, task_id),
+        Learned::DomainRule(value) => domain_decision(input, value.rule, task_id),
         Learned::FewShotSet(_) => Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default()),
         Learned::ClaimState(state) => claim_decision_about(input, state, task_id),
         Learned::EdgeLabel(label) => edge_correction(input, *label, task_id),
@@ -447,6 +458,38 @@ fn decision_number(decision: DomainDecision) -> pb::DomainDecision {
         DomainDecision::Unblock => pb::DomainDecision::Unblock,
         DomainDecision::SetTrust => pb::DomainDecision::SetTrust,
         DomainDecision::Clear => pb::DomainDecision::Clear,
+    }
+}
+
+/// Why the system decided; `None` for UNSPECIFIED.
+fn rule_cause(violations: &mut Violations, number: i32, claim_id: &str) -> Option<Option<RuleCause>> {
+    let mut all = Finding::ALL.into_iter();
+    match (
+        number,
+        all.find(|found| i32::from(finding_number(Some(*found))) == number),
+    ) {
+        (_, Some(found)) => violations
+            .check("cause_id", RuleCause::parse(found, claim_id))
+            .map(Some),
+        (0, None) if claim_id.is_empty() => Some(None),
+        (0, None) => {
+            violations.add("cause_id", "must be empty without a cause");
+            None
+        }
+        (_, None) => {
+            violations.add("cause", format!("is not a known cause: {number}"));
+            None
+        }
+    }
+}
+
+/// The number on the wire of what the system found.
+fn finding_number(found: Option<Finding>) -> pb::DomainRuleCause {
+    match found {
+        None => pb::DomainRuleCause::Unspecified,
+        Some(Finding::DangerousPattern) => pb::DomainRuleCause::DangerousPattern,
+        Some(Finding::RejectedShare) => pb::DomainRuleCause::RejectedShare,
+        Some(Finding::IndependentSupport) => pb::DomainRuleCause::IndependentSupport,
     }
 }
 

@@ -27,8 +27,8 @@ pub mod config;
 mod consistency;
 pub mod contests;
 pub mod erasure;
-pub mod evidence;
 mod etag;
+pub mod evidence;
 pub mod fail_points;
 mod failure;
 #[cfg(feature = "fuzzing")]

@@ -2,7 +2,7 @@
 //! what they hold and by what they answer.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     path::PathBuf,
     sync::Arc,
@@ -15,7 +15,8 @@ use emend_client::{
     subscriber::Holding,
 };
 use emend_core::{
-    Digest, DomainPattern, DomainRule, InstallationId, Kind, Namespace, Revision, UserId, evidence::Covering,
+    Digest, DomainRule, InstallationId, Kind, Layer, Namespace, Revision, UserId,
+    evidence::{Covering, Layers, RulesOfName, deciding},
 };
 use emend_proto::common::v1::ResourceValue;
 use prost::Message as _;
@@ -281,21 +282,19 @@ impl Node {
             .collect();
         let mut wrong = Vec::new();
         for (namespace, host) in hosts {
+            let mut rules: HashMap<&str, RulesOfName<i64>> = HashMap::new();
             let own = stored
                 .iter()
                 .filter(|(key, _)| key.kind == number && key.namespace == namespace);
-            let covering = own.filter_map(|(key, held)| {
-                let pattern = DomainPattern::parse(&key.key).expect("a stored pattern");
-                pattern.covers(&host).then_some((pattern, held))
-            });
-            let decides = |(pattern, _): &(DomainPattern, &Held)| {
-                (pattern.base().len(), pattern.covers_subdomains_only())
-            };
-            let expected = covering.max_by_key(decides).map(|(pattern, held)| {
+            for (key, held) in own {
                 let value = ResourceValue::decode(&*held.value).expect("a stored value");
                 let rule = DomainRule::parse(&maps_to(Some(&value))).expect("a stored decision");
-                (rule.trust(), pattern.to_string(), held.revision)
-            });
+                let layer = Layer::parse(&key.qualifier).expect("a stored layer");
+                let of_name = rules.entry(Covering::of(&key.key).name).or_default();
+                of_name.set(&key.key, layer, Some((rule, held.revision)));
+            }
+            let expected = deciding(&host, Layers::All, |name| rules.get(name));
+            let expected = expected.map(|of| (of.level, of.covering.pattern(), of.with));
             let of = Namespace::parse(namespace).expect("a stored namespace");
             let answer = self.view().trust(&of, &host).expect("a host");
             let found = answer

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use clap::{Subcommand, ValueEnum};
 use emend_core::{
     DomainDecision, DomainRule, Invalid, Learned, TrustLevel,
-    evidence::{Covering, RulesOfName, deciding, host, suffixes},
+    evidence::{Decided, Layer, Layers, RulesOfName, deciding, host, suffixes},
 };
 use emend_proto::{
     common::v1::{Correction, Reporter, Resource},
@@ -36,8 +36,9 @@ Examples:
 
 A decision is in force at once if you are entitled to decide; otherwise it awaits review (emend
 candidates). The newest decision about a pattern is in force. A pattern is a domain, which covers
-all its subdomains, or *.DOMAIN for the subdomains alone. Of the patterns that cover a host the one
-with the longest name decides, and of two with one name the one for subdomains.")]
+all its subdomains, or *.DOMAIN for the subdomains alone. What people decided comes before the
+trust file, and that before what the system found in the evidence. In each of these layers the
+pattern with the longest name decides, and of two with one name the one for subdomains.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -203,6 +204,7 @@ async fn list(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Reso
 fn table(rules: &[Resource]) -> Table {
     Table::new([
         ("PATTERN", Column::Text),
+        ("LAYER", Column::Fixed),
         ("DECISION", Column::Fixed),
         ("TRUST", Column::Fixed),
         ("REVISION", Column::Number),
@@ -210,8 +212,10 @@ fn table(rules: &[Resource]) -> Table {
     ])
     .with_rows(rules, |resource| {
         let rule = rule_of(resource);
+        let key = resource.key.clone().unwrap_or_default();
         [
-            resource.key.clone().unwrap_or_default().key,
+            key.key,
+            key.qualifier,
             rule.map_or("?", |rule| rule.decision.name()).to_owned(),
             rule.map_or("?", |rule| rule.trust().name()).to_owned(),
             resource.revision.to_string(),
@@ -222,7 +226,7 @@ fn table(rules: &[Resource]) -> Table {
 
 fn rule_of(resource: &Resource) -> Option<DomainRule> {
     match view::learned(resource.value.as_ref())? {
-        Learned::DomainRule(rule) => Some(rule),
+        Learned::DomainRule(value) => Some(value.rule),
         _ => None,
     }
 }
@@ -233,41 +237,46 @@ async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result 
     let mut rules: HashMap<&str, RulesOfName<Resource>> = HashMap::new();
     for name in suffixes(&host) {
         for pattern in [name.to_owned(), format!("*.{name}")] {
-            let (found, _) = list(context, &pattern, 1).await?;
-            let exact = |resource: &Resource| resource.key.as_ref().is_some_and(|key| key.key == pattern);
-            let rule = found.into_iter().find(exact);
-            rules.entry(name).or_default().set(&pattern, rule);
+            // Of each layer at most one; longer patterns that begin alike come after them.
+            let (found, _) = list(context, &pattern, Layer::ALL.len()).await?;
+            for resource in found {
+                let key = resource.key.clone().unwrap_or_default();
+                let rule = rule_of(&resource).filter(|_| key.key == pattern);
+                if let (Some(rule), Ok(layer)) = (rule, Layer::parse(&key.qualifier)) {
+                    let of_name = rules.entry(name).or_default();
+                    of_name.set(&pattern, layer, Some((rule, resource)));
+                }
+            }
         }
     }
-    let decided = deciding(&host, |name| rules.get(name).cloned());
-    let (level, by) = match &decided {
-        Some((covering, resource)) => (
-            rule_of(resource).map(DomainRule::trust).unwrap_or_default(),
-            Some((covering, resource)),
-        ),
-        None => (TrustLevel::default(), None),
-    };
+    let decided = deciding(&host, Layers::All, |name| rules.get(name));
+    let level = decided.as_ref().map(|decided| decided.level).unwrap_or_default();
     let json = json!({
         "host": host,
         "level": level.name(),
         "weight": level.weight(),
         "blocked": level == TrustLevel::Blocked,
-        "rule": by.map(|(_, resource)| view::resource(resource)),
+        "rule": decided.as_ref().map(|decided| view::resource(&decided.with)),
     });
-    output.result(&json, || text(&host, level, by))
+    output.result(&json, || text(&host, level, decided.as_ref()))
 }
 
-fn text(host: &str, level: TrustLevel, by: Option<(&Covering<'_>, &Resource)>) -> String {
+fn text(host: &str, level: TrustLevel, by: Option<&Decided<'_, Resource>>) -> String {
     let first = match level {
         TrustLevel::Blocked => format!("{host} is blocked"),
         level => format!("the trust of {host} is {level} (weight {:.2})", level.weight()),
     };
     let second = match by {
-        Some((covering, resource)) => format!(
-            "decided about {}: {} (revision {})",
-            covering.pattern(),
-            view::value_text(resource.value.as_ref()),
-            resource.revision,
+        Some(decided) => format!(
+            "decided about {}: {} ({}, revision {})",
+            decided.covering.pattern(),
+            view::value_text(decided.with.value.as_ref()),
+            match decided.layer {
+                Layer::Human => "by people",
+                Layer::File => "by the trust file",
+                Layer::Verified => "by the evidence",
+            },
+            decided.with.revision,
         ),
         None => "nothing was decided about it".to_owned(),
     };

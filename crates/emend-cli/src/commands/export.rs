@@ -100,10 +100,10 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
                     "emend: not exported: {} {}: {}",
                     words::kind_name(key.kind),
                     key.key,
-                    if emend_core::Kind::from_number(key.kind).is_some() {
-                        "ratings decide it; they are listed by `emend ratings list`"
-                    } else {
-                        "this version does not know its kind"
+                    match emend_core::Kind::from_number(key.kind) {
+                        Some(emend_core::Kind::DomainRule) => "the system keeps the rules of this layer",
+                        Some(_) => "ratings decide it; they are listed by `emend ratings list`",
+                        None => "this version does not know its kind",
                     }
                 );
                 continue;

@@ -1,6 +1,6 @@
 //! One row, independent of the file format.
 
-use emend_core::{DomainRule, Invalid, Kind, Learned, Relation};
+use emend_core::{DomainRule, Invalid, Kind, Learned, Relation, kinds::HUMAN};
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Resource, TermCorrection,
@@ -230,13 +230,14 @@ impl Record {
         }
     }
 
-    /// The row for a resource; `None` for a kind that this version cannot write, and for what ratings decide, which no file can
-    /// set.
+    /// The row for a resource; `None` for a kind that this version cannot write, and for what only the system sets: what
+    /// ratings decide, and rules of domains in layers of its own.
     pub fn of_resource(resource: &Resource) -> Option<Self> {
         let key = resource.key.as_ref()?;
         let value = resource.value.as_ref()?;
         let learned = view::learned(Some(value))?;
-        if !learned.kind().rules().rule.keeps_history() {
+        let is_of_people = learned.kind() != Kind::DomainRule || key.qualifier == HUMAN;
+        if !learned.kind().rules().rule.keeps_history() || !is_of_people {
             return None;
         }
         Some(Self {

@@ -28,7 +28,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
     let checked = up.run(&["domains", "check", "WWW.spam.example"]).await.ok();
     assert_eq!(
         checked.stdout,
-        "www.spam.example is blocked\ndecided about spam.example: block (revision 1)\n"
+        "www.spam.example is blocked\ndecided about spam.example: block (by people, revision 1)\n"
     );
     let checked = up
         .run(&["domains", "check", "cs.example.edu", "--json"])

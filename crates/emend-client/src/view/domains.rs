@@ -1,10 +1,50 @@
 //! What was decided about the sources of domains, by name: one look-up for each name above a host, however many rules there
 //! are.
 
-use emend_core::{DomainDecision, DomainRule, Revision, TrustLevel, evidence::RulesOfName};
+use emend_core::{
+    DomainDecision, DomainRule, Layer, Revision, TrustLevel,
+    evidence::{Decided, Place, RulesHere, RulesOfName},
+};
 
 /// What was decided about one name.
-pub(crate) type DomainRules = RulesOfName<(DomainRule, Revision)>;
+pub(crate) type DomainRules = RulesOfName<Revision>;
+
+/// The only decision about a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OnlyRule {
+    place: Place,
+    rule: DomainRule,
+    revision: Revision,
+}
+
+impl From<OnlyRule> for DomainRules {
+    fn from(only: OnlyRule) -> Self {
+        let mut rules = Self::default();
+        rules.set_at(only.place, Some((only.rule, only.revision)));
+        rules
+    }
+}
+
+/// What a look-up finds about one name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RulesFound<'a> {
+    /// The only decision there is.
+    Only(OnlyRule),
+    /// Several.
+    Several(&'a DomainRules),
+}
+
+impl RulesHere for RulesFound<'_> {
+    type With = Revision;
+
+    #[inline]
+    fn rule(&self, place: Place) -> Option<(DomainRule, Revision)> {
+        match self {
+            Self::Only(only) => (only.place == place).then_some((only.rule, only.revision)),
+            Self::Several(rules) => rules.rule(place),
+        }
+    }
+}
 
 /// How far a source is trusted, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +60,8 @@ pub struct SourceTrust {
 pub struct DomainDecided {
     /// The pattern of domains, for example `*.example.org`.
     pub pattern: String,
+    /// Who made the rule.
+    pub layer: Layer,
     /// What was decided about it.
     pub decision: DomainDecision,
     /// The revision that applied it.
@@ -27,13 +69,14 @@ pub struct DomainDecided {
 }
 
 impl SourceTrust {
-    pub(super) fn by(pattern: String, rule: DomainRule, revision: Revision) -> Self {
+    pub(super) fn by(decided: &Decided<'_, Revision>) -> Self {
         Self {
-            level: rule.trust(),
+            level: decided.level,
             decided_by: Some(DomainDecided {
-                pattern,
-                decision: rule.decision,
-                revision,
+                pattern: decided.covering.pattern(),
+                layer: decided.layer,
+                decision: decided.rule.decision,
+                revision: decided.with,
             }),
         }
     }
@@ -49,7 +92,7 @@ impl SourceTrust {
     }
 }
 
-/// Bits of a packed rule: what was decided, and then whether it covers the subdomains only.
+/// Bits of a packed rule: what was decided, and above them its place.
 const RULE_BITS: u32 = 4;
 
 /// A decision and level as a number below 2^[`RULE_BITS`].
@@ -86,28 +129,20 @@ fn rule_of(number: u32) -> Option<DomainRule> {
 
 /// The only rule of a name, packed into a few bits, with its revision; `None` if it has more than one.
 pub(super) fn packed(rules: &DomainRules) -> Option<(u32, Revision)> {
-    let (subdomains_only, (rule, revision)) = match (rules.covering_it, rules.below_it) {
-        (Some(only), None) => (0, only),
-        (None, Some(only)) => (1, only),
-        _ => return None,
-    };
-    Some((number_of(rule) | subdomains_only << RULE_BITS, revision))
+    let (place, (rule, revision)) = rules.only()?;
+    let place = u32::try_from(place.index()).ok()?;
+    Some((number_of(*rule) | place << RULE_BITS, *revision))
 }
 
-/// The rules of a name that has only this one.
-pub(super) fn unpacked(packed: usize, revision: Revision) -> Option<DomainRules> {
-    let packed = u32::try_from(packed).ok()?;
-    let ruled = (rule_of(packed & ((1 << RULE_BITS) - 1))?, revision);
-    Some(if packed >> RULE_BITS == 0 {
-        DomainRules {
-            covering_it: Some(ruled),
-            below_it: None,
-        }
-    } else {
-        DomainRules {
-            covering_it: None,
-            below_it: Some(ruled),
-        }
+/// The rule of a name that has only this one.
+#[inline]
+pub(super) fn unpacked(packed: usize, revision: Revision) -> Option<OnlyRule> {
+    let place = *Place::ALL.get(packed >> RULE_BITS)?;
+    let number = u32::try_from(packed & ((1 << RULE_BITS) - 1)).ok()?;
+    Some(OnlyRule {
+        place,
+        rule: rule_of(number)?,
+        revision,
     })
 }
 
@@ -123,26 +158,20 @@ mod tests {
                 let Ok(rule) = DomainRule::new(decision, level) else {
                     continue;
                 };
-                let some_rule = Some((rule, Revision(7)));
-                for (covering_it, below_it) in [(some_rule, None), (None, some_rule)] {
-                    let rules = DomainRules {
-                        covering_it,
-                        below_it,
+                for place in Place::ALL {
+                    let only = OnlyRule {
+                        place,
+                        rule,
+                        revision: Revision(7),
                     };
+                    let mut rules = DomainRules::from(only);
                     let (number, revision) = packed(&rules).unwrap();
-                    assert!(
-                        numbers.insert(number) && number < 1 << (RULE_BITS + 1),
-                        "{rule:?}"
-                    );
-                    assert_eq!(unpacked(number as usize, revision), Some(rules));
+                    assert!(numbers.insert(number), "{only:?}");
+                    assert_eq!(unpacked(number as usize, revision), Some(only));
+                    let next = Place::ALL[(place.index() + 1) % Place::ALL.len()];
+                    rules.set_at(next, Some((rule, revision)));
+                    assert_eq!(packed(&rules), None, "there are two");
                 }
-                assert_eq!(
-                    packed(&DomainRules {
-                        covering_it: some_rule,
-                        below_it: some_rule
-                    }),
-                    None
-                );
             }
         }
     }

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use emend_core::{FewShotSet, Kind, Learned, Revision};
+use emend_core::{FewShotSet, Kind, Layer, Learned, Revision};
 
-use super::{domains::DomainRules, publisher::Fact, synonyms::Synonyms};
+use super::{
+    domains::{DomainRules, OnlyRule, RulesFound},
+    publisher::Fact,
+    synonyms::Synonyms,
+};
 
 /// A learned answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +60,12 @@ impl Entry {
                 let synonyms = self.synonyms.get_or_insert_default();
                 synonyms.stands_for(fact.qualifier, synonym, fact.revision);
             }
-            Learned::DomainRule(rule) => {
-                let domains = self.domains.get_or_insert_default();
-                domains.set(fact.key, Some((*rule, fact.revision)));
+            Learned::DomainRule(value) => {
+                // A layer that this version does not know decides nothing.
+                if let Ok(layer) = Layer::parse(fact.qualifier) {
+                    let domains = self.domains.get_or_insert_default();
+                    domains.set(fact.key, layer, Some((value.rule, fact.revision)));
+                }
             }
             Learned::FewShotSet(set) => self.examples = Some(Arc::new(set.clone())),
         }
@@ -94,8 +101,8 @@ impl Entry {
             Kind::Prohibition => self.prohibited.retain(|choice| **choice != *qualifier),
             Kind::Synonym => self.change_synonyms(|synonyms| synonyms.stands_for_no_longer(qualifier)),
             Kind::DomainRule => {
-                if let Some(domains) = &mut self.domains {
-                    domains.set(fact.key, None);
+                if let (Some(domains), Ok(layer)) = (&mut self.domains, Layer::parse(fact.qualifier)) {
+                    domains.set(fact.key, layer, None);
                 }
                 self.domains.take_if(|domains| domains.is_empty());
             }
@@ -138,7 +145,7 @@ pub(crate) enum Found<'a> {
     /// One answer of that kind and nothing else.
     One(Kind, &'a str, Revision),
     /// One decision about a domain and nothing else.
-    Domain(DomainRules),
+    Domain(OnlyRule),
     /// Everything in this entry.
     Many(&'a Entry),
 }
@@ -174,11 +181,11 @@ impl<'a> Found<'a> {
 
     /// What was decided about the sources of a domain of that name.
     #[inline]
-    pub(crate) fn domains(self) -> Option<DomainRules> {
+    pub(crate) fn domains(self) -> Option<RulesFound<'a>> {
         match self {
             Self::One(..) => None,
-            Self::Domain(rules) => Some(rules),
-            Self::Many(entry) => entry.domains.as_deref().copied(),
+            Self::Domain(only) => Some(RulesFound::Only(only)),
+            Self::Many(entry) => entry.domains.as_deref().map(RulesFound::Several),
         }
     }
 
@@ -199,8 +206,8 @@ impl<'a> Found<'a> {
                 entry.set_answer(kind, value, revision);
                 entry
             }
-            Self::Domain(rules) => Entry {
-                domains: Some(Box::new(rules)),
+            Self::Domain(only) => Entry {
+                domains: Some(Box::new(only.into())),
                 ..Entry::default()
             },
             Self::Many(entry) => entry.clone(),

@@ -20,8 +20,8 @@ use std::{fmt, ops::Deref, sync::Arc};
 use arc_swap::{ArcSwap, Cache, Guard};
 use emend_base::{Entropy, SharedClock};
 use emend_core::{
-    DomainRule, FewShotSet, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
-    evidence::{self, Covering},
+    FewShotSet, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
+    evidence::{self, Decided, Layers},
     lookup::{Match, resolve},
 };
 use tokio::sync::watch;
@@ -313,10 +313,8 @@ impl Reading<'_> {
 impl Reading<'_> {
     /// How far a source is trusted, by its host in the form of [`evidence::host`].
     pub fn trust(&self, namespace: &Namespace, host: &str) -> SourceTrust {
-        self.decided(namespace, host)
-            .map_or_else(SourceTrust::default, |(covering, (rule, revision))| {
-                SourceTrust::by(covering.pattern(), rule, revision)
-            })
+        let decided = self.decided(namespace, host);
+        decided.as_ref().map(SourceTrust::by).unwrap_or_default()
     }
 
     /// Whether the sources of a host, in the form of [`evidence::host`], must not be shown. Looks up each name above the host
@@ -324,18 +322,14 @@ impl Reading<'_> {
     #[inline]
     pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> bool {
         let decided = self.decided(namespace, host);
-        decided.is_some_and(|(_, (rule, _))| rule.trust() == TrustLevel::Blocked)
+        decided.is_some_and(|decided| decided.level == TrustLevel::Blocked)
     }
 
     #[inline]
-    fn decided<'h>(
-        &self,
-        namespace: &Namespace,
-        host: &'h str,
-    ) -> Option<(Covering<'h>, (DomainRule, Revision))> {
+    fn decided<'h>(&self, namespace: &Namespace, host: &'h str) -> Option<Decided<'h, Revision>> {
         let state = &*self.state;
         let namespace = self.hash.namespace(namespace.as_str());
-        evidence::deciding(host, |name| {
+        evidence::deciding(host, Layers::All, |name| {
             state
                 .find(namespace ^ self.hash.phrase(name))
                 .and_then(Found::domains)

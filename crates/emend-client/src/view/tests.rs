@@ -2,13 +2,14 @@
 
 use std::{
     borrow::Cow,
+    collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
 use emend_base::{Clock as _, ManualClock, SystemClock};
-use emend_core::{Learned, Relation, ResourceValue, Synonym};
+use emend_core::{Layer, Learned, Relation, ResourceValue, Synonym, evidence::RulesOfName};
 use jiff::SignedDuration;
 
 use super::*;
@@ -412,16 +413,20 @@ fn a_users_own_synonyms_add_to_everybodys() {
 }
 
 fn domain_fact(pattern: &str, decision: Option<&str>, revision: i64) -> Fact<'static> {
+    layer_fact(Layer::Human, pattern, decision, revision)
+}
+
+fn layer_fact(layer: Layer, pattern: &str, decision: Option<&str>, revision: i64) -> Fact<'static> {
     Fact {
         namespace: "fund-admin",
         kind: Kind::DomainRule,
         key: Box::leak(pattern.to_owned().into_boxed_str()),
-        qualifier: "human",
+        qualifier: layer.name(),
         user_id: "",
         revision: Revision(revision),
         value: decision.map(|decision| {
-            let rule = emend_core::DomainRule::parse(decision).unwrap();
-            Cow::Owned(ResourceValue::new(pattern, Learned::DomainRule(rule)))
+            let rule = Learned::of(Kind::DomainRule, decision.to_owned()).unwrap();
+            Cow::Owned(ResourceValue::new(pattern, rule))
         }),
     }
 }
@@ -449,10 +454,11 @@ fn a_domain_and_a_phrase_of_one_name_do_not_disturb_each_other() {
 }
 
 proptest::proptest! {
+    /// The service decides with the same function, on rules it read from its database.
     #[test]
-    fn trust_is_what_the_most_specific_rule_says(
+    fn a_node_trusts_a_host_as_the_service_does(
         steps in proptest::collection::vec(
-            ("(\\*\\.)?[ab](\\.[ab]){0,2}", proptest::option::of(0usize..4)), 1..40,
+            ("(\\*\\.)?[ab](\\.[ab]){0,2}", 0..3usize, proptest::option::of(0..4usize)), 1..40,
         ),
         hosts in proptest::collection::vec("[ab](\\.[ab]){0,3}", 1..8),
         merge in proptest::prelude::any::<bool>(),
@@ -460,29 +466,32 @@ proptest::proptest! {
         const DECISIONS: [&str; 4] = ["block", "unblock", "unblock:low", "primary"];
         let (mut publisher, view) = view();
         let mut rules = std::collections::BTreeMap::new();
-        for (revision, (pattern, decision)) in (1..).zip(&steps) {
-            let decision = decision.map(|at| DECISIONS[at]);
-            publisher.apply([domain_fact(pattern, decision, revision)], Revision(revision));
+        for (revision, (pattern, layer, decision)) in (1..).zip(&steps) {
+            let (layer, decision) = (Layer::ALL[*layer], decision.map(|at| DECISIONS[at]));
+            publisher.apply([layer_fact(layer, pattern, decision, revision)], Revision(revision));
             match decision {
-                Some(decision) => rules.insert(pattern.clone(), (decision, revision)),
-                None => rules.remove(pattern),
+                Some(decision) => rules.insert((pattern.clone(), layer), (decision, revision)),
+                None => rules.remove(&(pattern.clone(), layer)),
             };
         }
         if merge {
-            let facts = rules.iter().map(|(pattern, (decision, revision))| domain_fact(pattern, Some(decision), *revision));
+            let facts = rules.iter().map(|((pattern, layer), (decision, revision))| {
+                layer_fact(*layer, pattern, Some(decision), *revision)
+            });
             publisher.replace(rules.len(), facts, Revision(99));
         }
+        let mut by_name: HashMap<&str, RulesOfName<Revision>> = HashMap::new();
+        for ((pattern, layer), (decision, revision)) in &rules {
+            let rule = emend_core::DomainRule::parse(decision).unwrap();
+            let of_name = by_name.entry(evidence::Covering::of(pattern).name).or_default();
+            of_name.set(pattern, *layer, Some((rule, Revision(*revision))));
+        }
         for host in &hosts {
-            let covering = rules.iter().filter_map(|(pattern, rule)| {
-                let pattern = emend_core::DomainPattern::parse(pattern).unwrap();
-                pattern.covers(host).then_some((pattern.base().len(), pattern.covers_subdomains_only(), pattern, rule))
-            });
-            let expected = covering.max_by_key(|(length, wildcard, ..)| (*length, *wildcard)).map(|(_, _, pattern, rule)| {
-                let decided = emend_core::DomainRule::parse(rule.0).unwrap();
-                (decided.trust(), pattern.to_string(), Revision(rule.1))
-            });
+            let expected = evidence::deciding(host, Layers::All, |name| by_name.get(name));
+            let expected = expected.map(|of| (of.level, of.layer, of.covering.pattern(), of.rule.decision, of.with));
             let trust = view.read().trust(&namespace(), host);
-            let found = trust.decided_by.clone().map(|rule| (trust.level, rule.pattern, rule.revision));
+            let found = trust.decided_by.clone();
+            let found = found.map(|by| (trust.level, by.layer, by.pattern, by.decision, by.revision));
             proptest::prop_assert_eq!(found, expected, "{}", host);
             proptest::prop_assert_eq!(view.read().is_blocked(&namespace(), host), trust.is_blocked());
         }

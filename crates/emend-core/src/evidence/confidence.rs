@@ -339,18 +339,19 @@ mod tests {
 
     #[test]
     fn the_verdict_is_that_of_what_is_not_rounded() {
-        // Reported as 0.638 and 0.138, whose difference is a half.
         let near = Evidence {
-            supports: 6_165_000,
-            refutes: 3_071_000,
+            supports: 3_000_000,
+            refutes: 900_000,
             ..Evidence::default()
         };
-        let (exact, reported) = (near.confidence(), near.reported());
-        assert_eq!(reported.verdict, exact.verdict);
-        assert_eq!(
-            exact.verdict == Verdict::Supported,
-            exact.confidence - exact.uncertainty > 0.5
-        );
+        let Confidence {
+            confidence,
+            uncertainty,
+            verdict,
+            ..
+        } = near.reported();
+        assert_eq!((confidence, uncertainty), (0.678, 0.178));
+        assert_eq!(verdict, Verdict::Supported, "by less than a thousandth");
     }
 
     #[test]

@@ -1,22 +1,30 @@
 //! What is said of sources and claims: patterns of domains, levels of trust and whose decision is in force; how far evidence
 //! speaks for a claim, and what people say of its edges.
 
+mod citations;
 mod confidence;
 mod identity;
+mod layers;
 mod node;
 mod pattern;
 mod relation;
 mod rules;
 mod sources;
 mod trust;
+mod trust_file;
+mod verification;
 
 pub use self::{
+    citations::{DEFAULT_BEST, MAX_BEST, RankedPaper, Ranking, RelatedPaper, parse_best, rank},
     confidence::{Combining, Confidence, Evidence, EvidenceEdge, Verdict, Weight, combine},
     identity::{WorkId, registrable_domain},
+    layers::{Decided, Layer, Layers, Place, RulesHere, deciding},
     node::{EvidenceId, NodeRef, NodeSort},
     pattern::{DomainPattern, Suffix, host, suffixes},
     relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},
-    rules::{Covering, RulesOfName, deciding},
+    rules::{Covering, RulesOfName},
     sources::{SourceKey, independent_sources},
     trust::TrustLevel,
+    trust_file::{MAX_DOMAINS, RuleChanges, TrustEntryFields, TrustFile, TrustFileFields},
+    verification::{BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, VERIFYING_SOURCES},
 };

@@ -1,16 +1,17 @@
-//! What a person decided about the sources that a pattern of domains covers. Decided by rulings: the newest one in force
+//! What was decided about the sources that a pattern of domains covers. Decided by rulings: the newest one in force
 //! applies; a cleared rule leaves the default.
 //!
-//! The qualifier is the layer of the rule. Rules that people made by corrections or by hand are the layer `human`.
+//! The qualifier is the layer of the rule. Rules that people made by corrections or by hand are the layer `human`; the layers
+//! `file` and `verified` only the system writes.
 
 use super::{Field, Form, KindRules, Learned, Qualifier, Rule, RulingRules};
 use crate::{
-    evidence::{DomainPattern, Suffix, TrustLevel},
+    evidence::{DomainPattern, Layer, Suffix, TrustLevel},
     violation::Invalid,
 };
 
 /// The layer of what people decided.
-pub const HUMAN: &str = "human";
+pub const HUMAN: &str = Layer::Human.name();
 
 /// A decision about the sources that a pattern covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +20,70 @@ pub struct DomainRule {
     pub decision: DomainDecision,
     /// How far they are trusted: always given with `SetTrust`, perhaps with `Unblock`, never otherwise. Never `Blocked`.
     pub level: Option<TrustLevel>,
+}
+
+/// A decision, and why where the system made it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DomainRuleValue {
+    /// What was decided.
+    pub rule: DomainRule,
+    /// Why the system decided it; `None` where people or the trust file did.
+    pub cause: Option<RuleCause>,
+}
+
+impl From<DomainRule> for DomainRuleValue {
+    fn from(rule: DomainRule) -> Self {
+        Self { rule, cause: None }
+    }
+}
+
+/// Why the system decided about a domain.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RuleCause {
+    /// What it found.
+    pub found: Finding,
+    /// The claim it found it in, 1 to 512 characters; empty where no single claim is the cause.
+    pub claim_id: String,
+}
+
+impl RuleCause {
+    /// What was found, and in which claim.
+    pub fn parse(found: Finding, claim_id: &str) -> Result<Self, Invalid> {
+        let claim_id = match claim_id {
+            "" => String::new(),
+            id => Form::Exact.parse(id)?,
+        };
+        Ok(Self { found, claim_id })
+    }
+}
+
+/// What the system found about a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Finding {
+    /// A claim with a dangerous pattern.
+    DangerousPattern,
+    /// Too many of its claims are rejected.
+    RejectedShare,
+    /// A claim that independent sources support.
+    IndependentSupport,
+}
+
+impl Finding {
+    /// All findings, in the order of their numbers on the wire.
+    pub const ALL: [Self; 3] = [
+        Self::DangerousPattern,
+        Self::RejectedShare,
+        Self::IndependentSupport,
+    ];
+
+    /// The name that files and command lines use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DangerousPattern => "dangerous_pattern",
+            Self::RejectedShare => "rejected_share",
+            Self::IndependentSupport => "independent_support",
+        }
+    }
 }
 
 /// What is decided about sources.
@@ -90,7 +155,12 @@ impl DomainRule {
         Self::new(decision, level)
     }
 
-    /// How far a source that this rule decides about is trusted.
+    /// Whether it says that sources are shown, and not how far they are trusted.
+    pub fn leaves_level_open(self) -> bool {
+        self.decision == DomainDecision::Unblock && self.level.is_none()
+    }
+
+    /// How far a source that this rule decides about is trusted, if no other rule is known.
     pub fn trust(self) -> TrustLevel {
         match self.decision {
             DomainDecision::Block => TrustLevel::Blocked,
@@ -109,7 +179,7 @@ pub(super) const RULES: KindRules = KindRules {
     aliases: &["domain-rule", "domains"],
     key: Form::Domain,
     qualifier: Some(Qualifier {
-        form: Form::OneOf(&[HUMAN]),
+        form: Form::OneOf(&Layer::NAMES),
         meaning: "the layer of the rule",
         field: None,
     }),
@@ -119,22 +189,28 @@ pub(super) const RULES: KindRules = KindRules {
         is_high_risk,
         needs_target: false,
     }),
-    parse: |word| DomainRule::parse(&word).map(Learned::DomainRule),
+    parse: |word| DomainRule::parse(&word).map(|rule| Learned::DomainRule(rule.into())),
     allows,
     is_answer: false,
     arrow: '⊢',
 };
 
-pub(super) fn fields(rule: &DomainRule) -> Vec<Field<'_>> {
-    vec![
+pub(super) fn fields(value: &DomainRuleValue) -> Vec<Field<'_>> {
+    let DomainRuleValue { rule, cause } = value;
+    let mut fields = vec![
         Field::distinguishing("decision", rule.decision.name()),
         Field::distinguishing("level", rule.level.map_or("", TrustLevel::name)),
-    ]
+    ];
+    if let Some(RuleCause { found, claim_id }) = cause {
+        fields.push(Field::distinguishing("cause", found.name()));
+        fields.push(Field::distinguishing("cause_id", claim_id));
+    }
+    fields
 }
 
-pub(super) fn maps_to(rule: &DomainRule) -> &str {
+pub(super) fn maps_to(value: &DomainRuleValue) -> &str {
     use TrustLevel::{Academic, Blocked, Government, Low, Primary, Trusted, Unverified};
-    match (rule.decision, rule.level) {
+    match (value.rule.decision, value.rule.level) {
         (DomainDecision::Unblock, Some(level)) => match level {
             Primary => "unblock:primary",
             Government => "unblock:government",
@@ -149,12 +225,8 @@ pub(super) fn maps_to(rule: &DomainRule) -> &str {
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the same signature for all kinds"
-)]
-pub(super) fn describe(pattern: &str, rule: &DomainRule) -> String {
-    match (rule.decision, rule.level) {
+pub(super) fn describe(pattern: &str, value: &DomainRuleValue) -> String {
+    match (value.rule.decision, value.rule.level) {
         (DomainDecision::Block, _) => format!("“{pattern}” is blocked"),
         (DomainDecision::Unblock, None) => format!("“{pattern}” is not blocked"),
         (DomainDecision::Unblock, Some(level)) => format!("“{pattern}” is not blocked; its trust is {level}"),
@@ -167,32 +239,25 @@ pub(super) fn describe(pattern: &str, rule: &DomainRule) -> String {
 
 /// The newest decision. An UNBLOCK without a level has the one that was given before, unless the rule was cleared since.
 fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
-    let mut rules = newest_first.iter().filter_map(|learned| match learned {
-        Learned::DomainRule(rule) => Some(*rule),
+    let mut values = newest_first.iter().filter_map(|learned| match learned {
+        Learned::DomainRule(value) => Some(value),
         _ => None,
     });
-    let newest = rules.next()?;
-    match newest {
-        DomainRule {
-            decision: DomainDecision::Clear,
-            ..
-        } => None,
-        DomainRule {
-            decision: DomainDecision::Unblock,
-            level: None,
-        } => {
-            let mut before = rules.take_while(|rule| rule.decision != DomainDecision::Clear);
-            Some(Learned::DomainRule(DomainRule {
-                level: before.find_map(|rule| rule.level),
-                ..newest
-            }))
-        }
-        rule => Some(Learned::DomainRule(rule)),
+    let newest = values.next()?;
+    let rule = newest.rule;
+    if rule.decision == DomainDecision::Clear {
+        return None;
     }
+    let mut value = newest.clone();
+    if rule.leaves_level_open() {
+        let mut before = values.take_while(|value| value.rule.decision != DomainDecision::Clear);
+        value.rule.level = before.find_map(|value| value.rule.level);
+    }
+    Some(Learned::DomainRule(value))
 }
 
 fn nothing() -> Learned {
-    Learned::DomainRule(DomainRule::CLEAR)
+    Learned::DomainRule(DomainRule::CLEAR.into())
 }
 
 /// Who has a name below a private suffix is not who owns the suffix: a person decides about all of them.
@@ -200,24 +265,24 @@ fn is_high_risk(pattern: &str) -> bool {
     DomainPattern::parse(pattern).is_ok_and(|pattern| pattern.suffix() == Suffix::Private)
 }
 
-/// People decide about nothing at or above a public suffix.
-fn allows(pattern: &str, _layer: &str) -> Result<(), Invalid> {
+/// Nothing is decided at or above a public suffix but by the trust file, for levels: its own check says so of blocks.
+fn allows(pattern: &str, layer: &str) -> Result<(), Invalid> {
     match DomainPattern::parse(pattern)?.suffix() {
-        Suffix::Public => Err(Invalid::new(format!(
+        Suffix::Public if layer != Layer::File.name() => Err(Invalid::new(format!(
             "must name a domain below a public suffix, as example.org is below org: “{pattern}” is at or above one"
         ))),
-        Suffix::Private | Suffix::None => Ok(()),
+        Suffix::Public | Suffix::Private | Suffix::None => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Kind, *};
 
     fn applies(newest_first: &[&str]) -> Option<String> {
         let rulings: Vec<Learned> = newest_first
             .iter()
-            .map(|word| Learned::DomainRule(DomainRule::parse(word).unwrap()))
+            .map(|word| Learned::of(Kind::DomainRule, (*word).to_owned()).unwrap())
             .collect();
         let rulings: Vec<&Learned> = rulings.iter().collect();
         in_force(&rulings).map(|learned| learned.maps_to().to_owned())
@@ -245,7 +310,7 @@ mod tests {
         for decision in DomainDecision::ALL {
             for level in TrustLevel::ALL.into_iter().map(Some).chain([None]) {
                 if let Ok(rule) = DomainRule::new(decision, level) {
-                    assert_eq!(DomainRule::parse(maps_to(&rule)), Ok(rule));
+                    assert_eq!(DomainRule::parse(maps_to(&rule.into())), Ok(rule));
                 }
             }
         }
@@ -263,10 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn people_decide_below_public_suffixes_only() {
+    fn only_the_trust_file_names_public_suffixes() {
         assert!(allows("example.org", HUMAN).is_ok());
         assert!(allows("github.io", HUMAN).is_ok());
         let refused = allows("*.co.jp", HUMAN).unwrap_err();
         assert!(refused.0.contains("*.co.jp"), "{refused}");
+        assert!(allows("go.jp", Layer::File.name()).is_ok());
+        assert!(allows("go.jp", Layer::Verified.name()).is_err());
     }
 }

@@ -15,7 +15,7 @@ use std::{borrow::Cow, fmt};
 
 pub use self::{
     claim_state::{ClaimDecision, ClaimState},
-    domain_rule::{DomainDecision, DomainRule, HUMAN},
+    domain_rule::{DomainDecision, DomainRule, DomainRuleValue, Finding, HUMAN, RuleCause},
     edge_label::EdgeLabel,
     few_shot_set::{Example, FewShotSet},
     form::{Form, parse_choice},
@@ -261,10 +261,10 @@ kinds! {
     Synonym:
         /// What the term stands for.
         Synonym(Synonym) in synonym;
-    /// What a person decided about the sources that a pattern of domains covers.
+    /// What was decided about the sources that a pattern of domains covers.
     DomainRule:
         /// The decision.
-        DomainRule(DomainRule) in domain_rule;
+        DomainRule(DomainRuleValue) in domain_rule;
     /// The newest rated examples for a target.
     FewShotSet:
         /// The examples.

@@ -158,15 +158,22 @@ impl ::prost::Name for SynonymValue {
     }
 }
 /// What was decided about the sources that a pattern of domains covers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DomainRuleValue {
     /// The decision. Required. CLEAR is only proposed, never a resource.
     #[prost(enumeration = "DomainDecision", tag = "1")]
     pub decision: i32,
     /// How far the sources are trusted: required with SET_TRUST, optional with UNBLOCK, else empty; never BLOCKED. An UNBLOCK
-    /// without a level gets the one that was given to the pattern before, unless it was cleared since.
+    /// without a level gets the one that was given to the pattern before, unless it was cleared since; where there is none,
+    /// hosts have the level that the lower layers give when their blocks are ignored.
     #[prost(enumeration = "TrustLevel", tag = "2")]
     pub level: i32,
+    /// Why the system decided it: always given in the layer "verified", never in the others.
+    #[prost(enumeration = "DomainRuleCause", tag = "3")]
+    pub cause: i32,
+    /// The claim that is the cause, 1 to 512 characters; empty where no single claim is, and without a cause.
+    #[prost(string, tag = "4")]
+    pub cause_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for DomainRuleValue {
     const NAME: &'static str = "DomainRuleValue";
@@ -341,7 +348,10 @@ pub enum ResourceKind {
     /// stands for one representative is its set.
     Synonym = 4,
     /// What was decided about the sources that a pattern of domains covers. Key: the pattern, as a domain; qualifier: the
-    /// layer of the rule, "human". Decided by rulings: the newest of an entitled person or agent is in force.
+    /// layer of the rule. "human": what people decided, by rulings, of which the newest of an entitled person or agent is in
+    /// force. "file": the trust file. "verified": what the system found in the evidence. Only the system writes the latter
+    /// two. How far a host is trusted is decided by the first of these layers that has a rule for it; in it by the pattern
+    /// with the longest name, and of two with one name by the one for subdomains.
     DomainRule = 5,
     /// The newest rated examples for what an AI is asked. Key: the target, for example INTERPRET, compared byte for byte.
     /// Decided by a window of ratings: nobody puts, deletes, imports or reverts it (FAILED_PRECONDITION, reason WINDOW); to
@@ -421,6 +431,43 @@ impl SynonymRelation {
             "SYNONYM_RELATION_EQUIVALENT" => Some(Self::Equivalent),
             "SYNONYM_RELATION_ONE_WAY" => Some(Self::OneWay),
             "SYNONYM_RELATION_TYPO" => Some(Self::Typo),
+            _ => None,
+        }
+    }
+}
+/// What the system found about a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DomainRuleCause {
+    /// None: people or the trust file decided.
+    Unspecified = 0,
+    /// A claim from it has a dangerous pattern, and nobody restored the claim.
+    DangerousPattern = 1,
+    /// More of its claims are rejected than the namespace's policy allows.
+    RejectedShare = 2,
+    /// A claim that it supports is supported by independent sources.
+    IndependentSupport = 3,
+}
+impl DomainRuleCause {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DOMAIN_RULE_CAUSE_UNSPECIFIED",
+            Self::DangerousPattern => "DOMAIN_RULE_CAUSE_DANGEROUS_PATTERN",
+            Self::RejectedShare => "DOMAIN_RULE_CAUSE_REJECTED_SHARE",
+            Self::IndependentSupport => "DOMAIN_RULE_CAUSE_INDEPENDENT_SUPPORT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DOMAIN_RULE_CAUSE_UNSPECIFIED" => Some(Self::Unspecified),
+            "DOMAIN_RULE_CAUSE_DANGEROUS_PATTERN" => Some(Self::DangerousPattern),
+            "DOMAIN_RULE_CAUSE_REJECTED_SHARE" => Some(Self::RejectedShare),
+            "DOMAIN_RULE_CAUSE_INDEPENDENT_SUPPORT" => Some(Self::IndependentSupport),
             _ => None,
         }
     }

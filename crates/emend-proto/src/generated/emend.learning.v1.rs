@@ -1717,7 +1717,7 @@ impl ::prost::Name for ListClaimsRequest {
 /// A page of claims.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListClaimsResponse {
-    /// In the order in which they were first upserted.
+    /// The claims.
     #[prost(message, repeated, tag = "1")]
     pub claims: ::prost::alloc::vec::Vec<Claim>,
     /// Empty on the last page.
@@ -2941,7 +2941,7 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists claims with their confidence, in the order in which they were first upserted.
+        /// Lists claims with their confidence: those of a task or status in the order in which they were first upserted, otherwise by id.
         pub async fn list_claims(
             &mut self,
             request: impl tonic::IntoRequest<super::ListClaimsRequest>,
@@ -2968,8 +2968,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists edges. With levels and neither claim nor task they are grouped by the source's domain; otherwise they come in the order
-        /// in which they were first upserted.
+        /// Lists edges: those of a claim or task in the order in which they were first upserted, else those of levels by the source's
+        /// domain, else those that were reviewed by when that was, else by id.
         pub async fn list_edges(
             &mut self,
             request: impl tonic::IntoRequest<super::ListEdgesRequest>,
@@ -3265,7 +3265,7 @@ pub mod evidence_service_server {
             tonic::Response<super::GetClaimResponse>,
             tonic::Status,
         >;
-        /// Lists claims with their confidence, in the order in which they were first upserted.
+        /// Lists claims with their confidence: those of a task or status in the order in which they were first upserted, otherwise by id.
         async fn list_claims(
             &self,
             request: tonic::Request<super::ListClaimsRequest>,
@@ -3273,8 +3273,8 @@ pub mod evidence_service_server {
             tonic::Response<super::ListClaimsResponse>,
             tonic::Status,
         >;
-        /// Lists edges. With levels and neither claim nor task they are grouped by the source's domain; otherwise they come in the order
-        /// in which they were first upserted.
+        /// Lists edges: those of a claim or task in the order in which they were first upserted, else those of levels by the source's
+        /// domain, else those that were reviewed by when that was, else by id.
         async fn list_edges(
             &self,
             request: tonic::Request<super::ListEdgesRequest>,
@@ -6162,7 +6162,8 @@ pub mod resource_service_client {
         }
         /// Sets a value as a person's decision and pins its contest; where rulings decide it is a ruling of now and pins nothing, and
         /// the answer has the value that applies then. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
-        /// also where it is deleted, imported or reverted: retract or redact a rating instead.
+        /// also where it is deleted, imported or reverted: retract or redact a rating instead. INVALID_ARGUMENT, also where it is
+        /// deleted, for rules of domains in the layers "file" and "verified", which only the system writes.
         pub async fn put_resource(
             &mut self,
             request: impl tonic::IntoRequest<super::PutResourceRequest>,
@@ -6281,7 +6282,8 @@ pub mod resource_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Restores the state before a revision, as a new revision. FAILED_PRECONDITION lists every key that a newer revision
-        /// has changed.
+        /// has changed. FAILED_PRECONDITION, reason SYSTEM_LAYER, for a revision that changed rules of domains in the layers "file"
+        /// or "verified".
         pub async fn revert_revision(
             &mut self,
             request: impl tonic::IntoRequest<super::RevertRevisionRequest>,
@@ -6369,7 +6371,8 @@ pub mod resource_service_server {
         >;
         /// Sets a value as a person's decision and pins its contest; where rulings decide it is a ruling of now and pins nothing, and
         /// the answer has the value that applies then. FAILED_PRECONDITION, reason WINDOW, for what ratings decide,
-        /// also where it is deleted, imported or reverted: retract or redact a rating instead.
+        /// also where it is deleted, imported or reverted: retract or redact a rating instead. INVALID_ARGUMENT, also where it is
+        /// deleted, for rules of domains in the layers "file" and "verified", which only the system writes.
         async fn put_resource(
             &self,
             request: tonic::Request<super::PutResourceRequest>,
@@ -6404,7 +6407,8 @@ pub mod resource_service_server {
             tonic::Status,
         >;
         /// Restores the state before a revision, as a new revision. FAILED_PRECONDITION lists every key that a newer revision
-        /// has changed.
+        /// has changed. FAILED_PRECONDITION, reason SYSTEM_LAYER, for a revision that changed rules of domains in the layers "file"
+        /// or "verified".
         async fn revert_revision(
             &self,
             request: tonic::Request<super::RevertRevisionRequest>,

@@ -178,7 +178,10 @@ impl OpenContests {
 
     /// Finds out whether the targets are known that were not when the contests were last decided.
     async fn read_targets(&mut self, tx: &mut dyn UnitOfWork) -> Result<(), StoreError> {
-        let unknown = self.contests.values().filter(|working| !working.state.target_known);
+        let unknown = self
+            .contests
+            .values()
+            .filter(|working| !working.state.target_known);
         let unknown: Vec<&ResourceKey> = unknown.map(|working| &working.before.row.key).collect();
         let (Some(evidence), false) = (tx.evidence(), unknown.is_empty()) else {
             return Ok(());
@@ -422,7 +425,14 @@ impl OpenContests {
         let subject = decision.subject;
         if changes::is_evidence(decision.after.key.kind) {
             let before = before.as_ref().map(|resource| &resource.value);
-            let write = changes::event(event, &decision, before, attribution, revision.unwrap_or_default(), self.now);
+            let write = changes::event(
+                event,
+                &decision,
+                before,
+                attribution,
+                revision.unwrap_or_default(),
+                self.now,
+            );
             self.evidence_events.extend(write);
         }
         self.transitions.extend(working.take(

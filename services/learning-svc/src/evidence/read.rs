@@ -16,7 +16,11 @@ pub(crate) type Listed<P, T> = (Vec<(P, T)>, bool);
 
 impl App {
     /// One claim.
-    pub(crate) async fn claim(&self, namespace: &Namespace, claim: &EvidenceId) -> Result<ClaimRecord, Error> {
+    pub(crate) async fn claim(
+        &self,
+        namespace: &Namespace,
+        claim: &EvidenceId,
+    ) -> Result<ClaimRecord, Error> {
         let combining = self.combining(namespace).await?;
         let found = self.evidence()?.claim(namespace, claim, combining).await?;
         found.ok_or_else(|| Error::not_found("claim", claim.as_str()))
@@ -30,7 +34,10 @@ impl App {
         limit: u32,
     ) -> Result<Listed<i64, ClaimRecord>, Error> {
         let combining = self.combining(&filter.namespace).await?;
-        let found = self.evidence()?.claims(filter, combining, after, limit + 1).await?;
+        let found = self
+            .evidence()?
+            .claims(filter, combining, after, limit + 1)
+            .await?;
         Ok(up_to(found, limit))
     }
 
@@ -41,7 +48,10 @@ impl App {
         after: EdgePosition,
         limit: u32,
     ) -> Result<Listed<EdgePosition, EdgeRecord>, Error> {
-        Ok(up_to(self.evidence()?.edges(filter, after, limit + 1).await?, limit))
+        Ok(up_to(
+            self.evidence()?.edges(filter, after, limit + 1).await?,
+            limit,
+        ))
     }
 
     /// What counts in a namespace where several edges come from one source.

@@ -101,8 +101,13 @@ impl App {
             let waited = unit.found(contest).is_some_and(|found| !found.row.target_known);
             let is_known = unit.state(contest).is_some_and(|state| state.target_known);
             if waited && is_known {
-                unit.decide(contest, &Event::TargetArrived, &attribution, RevisionChoice::Shared)
-                    .map_err(|refusal| refused(&refusal, &subject(key)))?;
+                unit.decide(
+                    contest,
+                    &Event::TargetArrived,
+                    &attribution,
+                    RevisionChoice::Shared,
+                )
+                .map_err(|refusal| refused(&refusal, &subject(key)))?;
                 arrived += 1;
             }
         }

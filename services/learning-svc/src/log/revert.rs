@@ -1,7 +1,7 @@
 //! Reverts a revision: the state before it is restored, as a new revision.
 
 use emend_base::{Error, error::PreconditionViolation};
-use emend_core::{Event, Namespace, Refusal, Revision};
+use emend_core::{Event, Invalid, Namespace, Refusal, Revision};
 use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
 
@@ -60,6 +60,21 @@ impl App {
             .find(|change| !change.key.kind.rules().rule.keeps_history())
         {
             return Err(refused(&Refusal::Window, &subject(&shown.key)).into());
+        }
+        if let Some((change, Invalid(why))) = changes
+            .iter()
+            .find_map(|change| Some((change, change.key.check_by_hand().err()?)))
+        {
+            return Err(Error::FailedPrecondition {
+                reason: "SYSTEM_LAYER",
+                message: format!(
+                    "revision {} can't be reverted: the qualifier of {} {why}",
+                    revert.revision,
+                    subject(&change.key),
+                ),
+                violations: Vec::new(),
+            }
+            .into());
         }
         if changes.iter().any(|change| change.by_erasure) {
             return Err(Error::FailedPrecondition {

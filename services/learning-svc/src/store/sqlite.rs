@@ -31,20 +31,17 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/sql.rs"]
-mod evidence_sql;
-#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/reads_sql.rs"]
 mod evidence_reads_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/levels_sql.rs"]
-mod levels_sql;
-#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/upsert_sql.rs"]
-mod upsert_sql;
+#[path = "../evidence/store/sql.rs"]
+mod evidence_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/levels_sql.rs"]
+mod levels_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../log/store/sql.rs"]
 mod log_sql;
@@ -63,6 +60,9 @@ mod resources_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../log/store/lists_sql.rs"]
 mod revisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/upsert_sql.rs"]
+mod upsert_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "work_sql.rs"]
 mod work_sql;

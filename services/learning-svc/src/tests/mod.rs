@@ -4,6 +4,7 @@ mod concurrency;
 mod effects;
 mod erasure;
 mod events;
+mod evidence;
 mod hot;
 mod imports;
 mod people;

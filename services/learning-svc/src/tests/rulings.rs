@@ -1,11 +1,16 @@
 //! Decisions about domains: the newest effective ruling is in force, whatever arrived when.
 
-use emend_base::Entropy;
+use emend_base::{Entropy, Error};
 use emend_core::{
     AcceptOrder, CandidateId, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles, Status,
     contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
 };
-use emend_proto::common::v1::{Outcome, OutcomeState};
+use emend_proto::{
+    common::v1::{Outcome, OutcomeState},
+    learning::v1 as pb,
+};
+use emend_serve::auth::Access;
+use emend_wire::render;
 
 use crate::{
     app::App,
@@ -16,6 +21,7 @@ use crate::{
     ingest::apply::{FeedbackChange, IngestEvent},
     log::revert::Revert,
     resources::{
+        grpc,
         import::{ImportAs, Mode, Row},
         write::{Delete, Put},
     },
@@ -39,6 +45,7 @@ on_both_databases!(
     what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back,
     however_many_ask_an_entitled_decision_is_never_refused,
     every_order_of_arrival_gives_equal_resources_and_rulings,
+    people_do_not_write_to_the_layers_of_the_system,
 );
 
 const REVIEWER: &str = "reporter,reviewer";
@@ -499,5 +506,54 @@ async fn every_order_of_arrival_gives_equal_resources_and_rulings(world: &World)
             assert_eq!(at_once, late, "EMEND_TEST_SEED={seed}, story {number}: {story:?}");
         }
     }
+    assert_sound(&app).await;
+}
+
+async fn people_do_not_write_to_the_layers_of_the_system(world: &World) {
+    let app = world.instance().await;
+    let key = ResourceKey::parse("fund-admin", Some(Kind::DomainRule), "go.jp", "file", "").unwrap();
+    let value = ResourceValue::new(
+        "go.jp",
+        Learned::of(Kind::DomainRule, "government".to_owned()).unwrap(),
+    );
+    let by_hand = pb::PutResourceRequest {
+        key: Some(render::resource_key(&key)),
+        value: Some(render::resource_value(&value)),
+        ..pb::PutResourceRequest::default()
+    };
+    let delete = pb::DeleteResourceRequest {
+        key: by_hand.key.clone(),
+        ..pb::DeleteResourceRequest::default()
+    };
+    let caller = operator().caller;
+    let refused = [
+        grpc::put(&caller, &by_hand).unwrap_err(),
+        grpc::delete(&caller, &delete).unwrap_err(),
+    ];
+    for violations in refused {
+        assert_eq!(
+            violations.to_string(),
+            "key.qualifier: must be human: only the system writes the layer file"
+        );
+    }
+    let put = Put {
+        key: key.clone(),
+        value,
+        etag: None,
+        reason: None,
+        actor: operator(),
+    };
+    let revision = app.put(&put).await.unwrap().revision;
+    let revert = Revert {
+        namespace: namespace(),
+        revision,
+        reason: "a mistake".to_owned(),
+        actor: operator(),
+    };
+    let Error::FailedPrecondition { reason, .. } = app.revert(&revert, &Access::open()).await.unwrap_err()
+    else {
+        panic!("a failed precondition")
+    };
+    assert_eq!(reason, "SYSTEM_LAYER");
     assert_sound(&app).await;
 }

@@ -167,6 +167,15 @@ impl World {
         }
     }
 
+    /// A retraction by somebody who is entitled.
+    pub(crate) fn retraction_by_reviewer(&self, of: &IngestEvent) -> IngestEvent {
+        let mut event = self.retraction(of);
+        if let FeedbackChange::Retracted { sender, .. } = &mut event.what {
+            *sender = Roles::parse(["reporter", "reviewer"].into_iter()).expect("known roles");
+        }
+        event
+    }
+
     pub(crate) fn redaction(&self, of: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),

@@ -15,13 +15,13 @@ use crate::{app::App, grpc::parse::namespace, roles::open};
 
 /// Serves the evidence use cases of an `App`.
 #[derive(Debug, Clone)]
-pub struct EvidenceGraph {
+pub(crate) struct EvidenceGraph {
     app: App,
 }
 
 impl EvidenceGraph {
     /// Serves the use cases of `app`.
-    pub fn new(app: App) -> Self {
+    pub(crate) fn new(app: App) -> Self {
         Self { app }
     }
 }
@@ -78,7 +78,10 @@ impl EvidenceService for EvidenceGraph {
         let (filter, after, limit) = parse::list_claims(&message, query).map_err(Error::from)?;
         let (claims, more) = self.app.claims(&filter, after, limit).await?;
         let positions: Vec<i64> = claims.iter().map(|(position, _)| *position).collect();
-        let claims = claims.into_iter().map(|(_, claim)| render::claim(claim)).collect();
+        let claims = claims
+            .into_iter()
+            .map(|(_, claim)| render::claim(claim))
+            .collect();
         let (claims, next_page_token) =
             one_page(claims, &positions, more, |last| page::number_token(query, last));
         Ok(Response::new(pb::ListClaimsResponse {
@@ -178,7 +181,9 @@ fn one_page<M: prost::Message, P: Copy>(
 ) -> (Vec<M>, String) {
     let (items, was_cut) = page::cut(items);
     let last = items.len().checked_sub(1).and_then(|last| positions.get(last));
-    let next = last.filter(|_| more || was_cut).map_or_else(String::new, |last| token(*last));
+    let next = last
+        .filter(|_| more || was_cut)
+        .map_or_else(String::new, |last| token(*last));
     (items, next)
 }
 

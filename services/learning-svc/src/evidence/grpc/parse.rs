@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use emend_core::{
     Invalid, Violations,
-    evidence::{self, EdgeRelation, EvidenceId, NodeRef, NodeSort, TrustLevel, Weight, WorkId},
+    evidence::{self, ClaimStatus, EdgeRelation, EvidenceId, NodeRef, NodeSort, TrustLevel, Weight, WorkId},
     violation::{bounded_prose, bounded_text},
 };
 use emend_proto::learning::v1::{self as pb, node_ref::Node};
@@ -16,7 +16,7 @@ use emend_wire::{
 use crate::{
     evidence::{
         graph::{ClaimUpsert, EdgeUpsert, Fragment, MAX_UPSERT, Page, Upsert},
-        store::{ClaimFilter, ClaimStatus, EdgeFilter, EdgePosition},
+        store::{ClaimFilter, EdgeFilter, EdgePosition},
     },
     grpc::parse,
 };
@@ -60,7 +60,9 @@ pub(crate) fn upsert(request: &pb::UpsertEvidenceRequest) -> Result<Upsert, Viol
         fragment,
         |of| &of.id,
     );
-    let claims = each(&mut violations, ("claims", "claim_id"), claims, claim, |of| &of.id);
+    let claims = each(&mut violations, ("claims", "claim_id"), claims, claim, |of| {
+        &of.id
+    });
     let edges = each(&mut violations, ("edges", "edge_id"), edges, edge, |of| &of.id);
     let upsert = namespace.map(|namespace| Upsert {
         namespace,
@@ -107,12 +109,19 @@ fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
             of_url => of_url.flatten(),
         }
     } else {
-        violations.check("domain", evidence::host(&message.domain).map(|host| host.to_string()))
+        violations.check(
+            "domain",
+            evidence::host(&message.domain).map(|host| host.to_string()),
+        )
     };
     let title = violations.check("title", bounded_prose(&message.title, 0, MAX_TITLE_CHARS));
     let mut works = BTreeSet::new();
     for (field, raw, parse) in [
-        ("doi", &message.doi, WorkId::doi as fn(&str) -> Result<WorkId, Invalid>),
+        (
+            "doi",
+            &message.doi,
+            WorkId::doi as fn(&str) -> Result<WorkId, Invalid>,
+        ),
         ("pmid", &message.pmid, WorkId::pmid),
         ("arxiv_id", &message.arxiv_id, WorkId::arxiv),
     ] {
@@ -298,10 +307,14 @@ pub(crate) fn filter<T>(
 ) -> Vec<T> {
     if numbers.len() > MAX_FILTER {
         let count = numbers.len();
-        violations.add(field, format!("must have at most {MAX_FILTER} entries, has {count}"));
+        violations.add(
+            field,
+            format!("must have at most {MAX_FILTER} entries, has {count}"),
+        );
     }
     let numbers = numbers.iter().take(MAX_FILTER).enumerate();
-    let parsed = numbers.map(|(index, number)| violations.check(&format!("{field}[{index}]"), parse(*number)));
+    let parsed =
+        numbers.map(|(index, number)| violations.check(&format!("{field}[{index}]"), parse(*number)));
     parsed.flatten().collect()
 }
 

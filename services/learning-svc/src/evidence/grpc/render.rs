@@ -84,7 +84,10 @@ pub(crate) fn edge(edge: EdgeRecord) -> pb::Edge {
         corrected: is_corrected,
         reviewed_at: edge.reviewed_at.map(timestamp),
         review_reason: edge.review_reason,
-        feedback_id: edge.reviewed_by.map(|feedback| feedback.to_string()).unwrap_or_default(),
+        feedback_id: edge
+            .reviewed_by
+            .map(|feedback| feedback.to_string())
+            .unwrap_or_default(),
     }
 }
 

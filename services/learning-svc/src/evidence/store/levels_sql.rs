@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use emend_core::{
-    DomainRule, Kind, Learned, Namespace,
-    evidence::{Covering, Layer, Layers, RulesOfName, deciding, suffixes},
+    Kind, Namespace,
+    evidence::{Covering, Layers, RulesOfName, deciding, suffixes},
 };
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
@@ -36,7 +36,10 @@ pub(super) async fn levels(
             layer: all.map(|of| of.layer),
         }
     };
-    Ok(hosts.iter().map(|host| ((*host).to_owned(), level(host))).collect())
+    Ok(hosts
+        .iter()
+        .map(|host| ((*host).to_owned(), level(host)))
+        .collect())
 }
 
 /// The rules in force of all names above these hosts, by name.

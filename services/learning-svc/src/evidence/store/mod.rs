@@ -7,7 +7,10 @@ pub(crate) mod rows;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, Kind, Namespace, ResourceKey, Violations, evidence::{Combining, EvidenceId}};
+use emend_core::{
+    ContestId, Kind, Namespace, ResourceKey, Violations,
+    evidence::{Combining, EvidenceId},
+};
 use emend_store::StoreError;
 
 pub use self::records::*;

@@ -13,7 +13,6 @@ use sqlx::QueryBuilder;
 use super::{
     Backend, Db,
     contests_sql::key_hash,
-    upsert_sql::push_names,
     work_sql::{bytes, push_keys},
 };
 use crate::{
@@ -27,7 +26,8 @@ use crate::{
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// A contest's key.
-const CONTEST: &str = "SELECT contest_id, namespace, kind, key, qualifier, user_id FROM contests WHERE target_known = 0";
+const CONTEST: &str =
+    "SELECT contest_id, namespace, kind, key, qualifier, user_id FROM contests WHERE target_known = 0";
 
 #[async_trait]
 impl EvidenceStore for Backend {
@@ -85,7 +85,11 @@ impl EvidenceStore for Backend {
         let mut query = QueryBuilder::new(CLAIMS);
         query.push_bind(space);
         query.push(" AND c.claim_id = ").push_bind(claim.as_str());
-        Ok(self.claim_records(query, combining).await?.pop().map(|(_, record)| record))
+        Ok(self
+            .claim_records(query, combining)
+            .await?
+            .pop()
+            .map(|(_, record)| record))
     }
 
     async fn claims(
@@ -272,8 +276,10 @@ const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p
 
 /// How many edges of each relation claims have, and what they weigh.
 fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT claim, relation, CAST(SUM(edges) AS BIGINT) AS edges, \
-         CAST(SUM(weight) AS BIGINT) AS weight FROM (");
+    let mut query = QueryBuilder::new(
+        "SELECT claim, relation, CAST(SUM(edges) AS BIGINT) AS edges, \
+         CAST(SUM(weight) AS BIGINT) AS weight FROM (",
+    );
     match combining {
         Combining::CountAll => {
             query.push(
@@ -297,7 +303,9 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
 /// How many independent sources support claims. A claim is no source.
 fn independent(claims: &[i64]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
-    query.push(format_args!("SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"));
+    query.push(format_args!(
+        "SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"
+    ));
     push_keys(&mut query, claims);
     query.push(" AND e.relation = 1 AND e.page <> 0 GROUP BY e.target");
     query
@@ -323,7 +331,8 @@ pub(super) fn listed_edges(
             push_keys(query, &relations);
         }
         if !filter.levels.is_empty() && filter.order() != EdgeOrder::Host {
-            query.push(" AND EXISTS (SELECT 1 FROM evidence_hosts AS l WHERE l.host = e.host AND l.level IN ");
+            query
+                .push(" AND EXISTS (SELECT 1 FROM evidence_hosts AS l WHERE l.host = e.host AND l.level IN ");
             push_levels(query, filter);
             query.push(")");
         }
@@ -339,10 +348,14 @@ pub(super) fn listed_edges(
         match filter.corrected {
             None => {}
             Some(true) => {
-                query.push(" AND e.ruled <> 0 AND e.ruled <> (CASE WHEN e.label = 0 THEN e.given ELSE e.label END)");
+                query.push(
+                    " AND e.ruled <> 0 AND e.ruled <> (CASE WHEN e.label = 0 THEN e.given ELSE e.label END)",
+                );
             }
             Some(false) => {
-                query.push(" AND (e.ruled = 0 OR e.ruled = (CASE WHEN e.label = 0 THEN e.given ELSE e.label END))");
+                query.push(
+                    " AND (e.ruled = 0 OR e.ruled = (CASE WHEN e.label = 0 THEN e.given ELSE e.label END))",
+                );
             }
         }
     };
@@ -365,7 +378,9 @@ pub(super) fn listed_edges(
         EdgeOrder::Review => {
             query.push("SELECT e.ruled_at AS first, e.edge FROM evidence_edges AS e WHERE e.space = ");
             query.push_bind(space);
-            query.push(" AND e.ruled <> 0 AND (e.ruled_at, e.edge) > (").push_bind(after.first);
+            query
+                .push(" AND e.ruled <> 0 AND (e.ruled_at, e.edge) > (")
+                .push_bind(after.first);
             query.push(", ").push_bind(after.edge).push(")");
             conditions(&mut query);
             query.push(" ORDER BY e.ruled_at, e.edge LIMIT ").push_bind(limit);
@@ -380,7 +395,11 @@ pub(super) fn listed_edges(
         }
         // Those that lead to a claim and those that lead from it: each is found by an index of its own.
         EdgeOrder::Upserted => {
-            let ends: &[&str] = if claim.is_some() { &["target", "source"] } else { &["task"] };
+            let ends: &[&str] = if claim.is_some() {
+                &["target", "source"]
+            } else {
+                &["task"]
+            };
             query.push("SELECT CAST(0 AS BIGINT) AS first, edge FROM (");
             for (index, end) in ends.iter().enumerate() {
                 query.push(if index > 0 { " UNION " } else { "" });
@@ -401,6 +420,10 @@ pub(super) fn listed_edges(
 }
 
 fn push_levels(query: &mut QueryBuilder<Db>, filter: &EdgeFilter) {
-    let levels: Vec<i64> = filter.levels.iter().map(|level| i64::from(level.number())).collect();
+    let levels: Vec<i64> = filter
+        .levels
+        .iter()
+        .map(|level| i64::from(level.number()))
+        .collect();
     push_keys(query, &levels);
 }

@@ -2,7 +2,7 @@
 
 use emend_core::{
     AcceptOrder, CandidateId, FeedbackId, Namespace, ResourceKey, Revision,
-    evidence::{EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel},
+    evidence::{ClaimStatus, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel},
 };
 use jiff::Timestamp;
 
@@ -98,36 +98,6 @@ pub struct EventWrite {
     pub revision: Revision,
     /// When, by the service's clock.
     pub at: Timestamp,
-}
-
-/// Where a claim stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimStatus {
-    /// Fewer than two independent sources support it.
-    Pending,
-    /// At least two do.
-    Verified,
-    /// It was rejected, or has a dangerous pattern and was not restored.
-    Rejected,
-}
-
-impl ClaimStatus {
-    /// All.
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Verified, Self::Rejected];
-
-    /// The number on the wire and in databases.
-    pub const fn number(self) -> i32 {
-        match self {
-            Self::Pending => 1,
-            Self::Verified => 2,
-            Self::Rejected => 3,
-        }
-    }
-
-    /// The status with this number.
-    pub fn from_number(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.number() == number)
-    }
 }
 
 /// Which claims to list.

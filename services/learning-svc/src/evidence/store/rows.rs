@@ -2,12 +2,12 @@
 
 use emend_core::{
     DomainRule, FeedbackId, Learned,
-    evidence::{EdgeRelation, Evidence, EvidenceId, Layer, NodeRef, NodeSort, TrustLevel},
+    evidence::{ClaimStatus, EdgeRelation, Evidence, EvidenceId, Layer, NodeRef, NodeSort, TrustLevel},
 };
 use emend_store::StoreError;
 use sqlx::FromRow;
 
-use super::{ClaimRecord, ClaimStatus, EdgeRecord, HostRecord};
+use super::{ClaimRecord, EdgeRecord, HostRecord};
 use crate::store::rows::At;
 
 /// A host's name with its labels in reverse, so that all names below one are together; and back again.
@@ -118,7 +118,7 @@ impl DomainRuleRow {
         };
         let layer = at.parse("qualifier", Layer::parse(&self.qualifier))?;
         match at.value("value", &self.value)?.learned {
-            Learned::DomainRule(rule) => Ok((self.key, layer, rule)),
+            Learned::DomainRule(value) => Ok((self.key, layer, value.rule)),
             other => Err(at.corrupt("value", format_args!("is no domain rule: {}", other.kind()))),
         }
     }
@@ -140,7 +140,11 @@ impl SumRow {
             id: &self.claim,
         };
         let (edges, weight) = (at.number("edges", self.edges)?, at.number("weight", self.weight)?);
-        match at.known("relation", self.relation, EdgeRelation::from_number(self.relation))? {
+        match at.known(
+            "relation",
+            self.relation,
+            EdgeRelation::from_number(self.relation),
+        )? {
             EdgeRelation::Supports => {
                 evidence.supporting_count = edges;
                 evidence.supports = weight;
@@ -190,7 +194,11 @@ pub(crate) struct ClaimRow {
 }
 
 impl ClaimRow {
-    pub(crate) fn parse(self, evidence: Evidence, independent_sources: i64) -> Result<ClaimRecord, StoreError> {
+    pub(crate) fn parse(
+        self,
+        evidence: Evidence,
+        independent_sources: i64,
+    ) -> Result<ClaimRecord, StoreError> {
         let at = At {
             table: "evidence_claims",
             id: &self.claim_id,
@@ -242,8 +250,7 @@ impl EdgeRow {
             table: "evidence_edges",
             id: &self.edge_id,
         };
-        let relation =
-            |column, number| at.known(column, number, EdgeRelation::from_number(number));
+        let relation = |column, number| at.known(column, number, EdgeRelation::from_number(number));
         let said = |column, number| match number {
             0 => Ok(None),
             number => relation(column, number).map(Some),

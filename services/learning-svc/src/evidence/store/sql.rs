@@ -43,7 +43,8 @@ impl EvidenceRepository for Work {
                     .iter()
                     .map(|(namespace, target)| (namespace.as_str(), target.as_str()))
                     .collect();
-                let is_known = |key: &&&ResourceKey| found.contains(&(key.namespace.as_str(), key.key.as_str()));
+                let is_known =
+                    |key: &&&ResourceKey| found.contains(&(key.namespace.as_str(), key.key.as_str()));
                 known.extend(of_kind.iter().filter(is_known).map(|key| key.contest_id()));
             }
         }
@@ -51,7 +52,8 @@ impl EvidenceRepository for Work {
     }
 
     async fn save_rulings(&mut self, rulings: &[RulingWrite]) -> Result<()> {
-        let of = |kind| -> Vec<&RulingWrite> { rulings.iter().filter(|ruling| ruling.key.kind == kind).collect() };
+        let of =
+            |kind| -> Vec<&RulingWrite> { rulings.iter().filter(|ruling| ruling.key.kind == kind).collect() };
         for rulings in batches(&of(Kind::ClaimState)) {
             self.rule(CLAIMS_RULED, rulings, CLAIMS_RULED_AFTER).await?;
         }
@@ -65,8 +67,12 @@ impl EvidenceRepository for Work {
 
     async fn note_rules(&mut self, changed: &[(Namespace, String)]) -> Result<()> {
         for changed in batches(changed) {
-            let mut query = QueryBuilder::new("UPDATE evidence_spaces SET rules = rules + 1 WHERE namespace IN ");
-            push_names(&mut query, changed.iter().map(|(namespace, _)| namespace.as_str()));
+            let mut query =
+                QueryBuilder::new("UPDATE evidence_spaces SET rules = rules + 1 WHERE namespace IN ");
+            push_names(
+                &mut query,
+                changed.iter().map(|(namespace, _)| namespace.as_str()),
+            );
             if self.run(query).await? == 0 {
                 continue;
             }
@@ -129,8 +135,7 @@ const CLAIMS_RULED: &str = "UPDATE evidence_claims SET ruled = written.column3, 
 const CLAIMS_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
      WHERE evidence_claims.space = s.space AND evidence_claims.claim_id = written.column2";
 
-const CLAIMS_OF_EDGES: &str =
-    "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM (";
+const CLAIMS_OF_EDGES: &str = "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM (";
 const CLAIMS_OF_EDGES_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
      JOIN evidence_edges AS e ON e.space = s.space AND e.edge_id = written.column2 WHERE e.target_sort = 3)";
 
@@ -144,7 +149,12 @@ const EDGES_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.nam
 
 impl Work {
     /// Runs a statement over rows of namespace, target, what is ruled, when, in which contest and by which candidate.
-    async fn rule(&mut self, before: &'static str, rulings: &[&RulingWrite], after: &'static str) -> Result<()> {
+    async fn rule(
+        &mut self,
+        before: &'static str,
+        rulings: &[&RulingWrite],
+        after: &'static str,
+    ) -> Result<()> {
         let mut rows = Vec::with_capacity(rulings.len());
         for ruling in rulings {
             rows.push((self.keys.contest(ruling.key.contest_id())?, *ruling));

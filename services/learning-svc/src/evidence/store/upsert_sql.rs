@@ -339,7 +339,10 @@ impl Upserting<'_> {
                  created_at, updated_at) ",
             );
             query.push_values(claims, |mut row, claim| {
-                let page = claim.page.as_ref().and_then(|page| self.nodes.get(&node(NodeSort::Page, page)));
+                let page = claim
+                    .page
+                    .as_ref()
+                    .and_then(|page| self.nodes.get(&node(NodeSort::Page, page)));
                 let patterns = serde_json::to_string(&claim.patterns)
                     .expect("invariant: a list of strings is always a JSON array");
                 let adoption = match claim.adopted {
@@ -390,17 +393,15 @@ impl Upserting<'_> {
             let mut query = QueryBuilder::new("UPDATE evidence_edges SET page = ");
             query.push_bind(known.page);
             query.push(", host = ").push_bind(known.host);
-            query.push(" WHERE source_sort = 3 AND source = ").push_bind(known.key);
+            query
+                .push(" WHERE source_sort = 3 AND source = ")
+                .push_bind(known.key);
             work.run(query).await?;
         }
         Ok(())
     }
 
-    async fn save_edges(
-        &mut self,
-        work: &mut Work,
-        known: &HashMap<EvidenceId, KnownEdgeRow>,
-    ) -> Result<()> {
+    async fn save_edges(&mut self, work: &mut Work, known: &HashMap<EvidenceId, KnownEdgeRow>) -> Result<()> {
         let mut edges: Vec<&EdgeUpsert> = self.upsert.edges.iter().collect();
         edges.sort_unstable_by_key(|edge| &edge.id);
         let targets: BTreeSet<i64> = edges
@@ -410,7 +411,8 @@ impl Upserting<'_> {
             .collect();
         let targets: Vec<i64> = targets.into_iter().collect();
         for targets in batches(&targets) {
-            let mut query = QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE stale = 0 AND claim IN ");
+            let mut query =
+                QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE stale = 0 AND claim IN ");
             push_keys(&mut query, targets);
             work.run(query).await?;
         }
@@ -462,8 +464,8 @@ impl Upserting<'_> {
                     continue;
                 }
                 self.added += 1;
-                let ends = [&edge.source, &edge.target]
-                    .map(|of| Some((of.sort.number(), self.nodes.get(of)?.key)));
+                let ends =
+                    [&edge.source, &edge.target].map(|of| Some((of.sort.number(), self.nodes.get(of)?.key)));
                 let written = stored
                     .get(&edge.id)
                     .map(|row| [(row.source_sort, row.source), (row.target_sort, row.target)]);
@@ -486,7 +488,9 @@ impl Upserting<'_> {
     }
 
     fn task(&self, task: Option<&EvidenceId>) -> i64 {
-        task.and_then(|task| self.tasks.get(task.as_str())).copied().unwrap_or(0)
+        task.and_then(|task| self.tasks.get(task.as_str()))
+            .copied()
+            .unwrap_or(0)
     }
 }
 
@@ -572,7 +576,11 @@ async fn named_rows(
     names: &BTreeSet<&str>,
 ) -> Result<HashMap<String, i64>> {
     let mut known = known_rows(work, of, space, names).await?;
-    let new: BTreeSet<&str> = names.iter().copied().filter(|name| !known.contains_key(*name)).collect();
+    let new: BTreeSet<&str> = names
+        .iter()
+        .copied()
+        .filter(|name| !known.contains_key(*name))
+        .collect();
     let added: Vec<&str> = new.iter().copied().collect();
     for added in batches(&added) {
         let Names { table, name, new, .. } = of;

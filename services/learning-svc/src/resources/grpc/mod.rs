@@ -1,7 +1,10 @@
 //! The resource service: the read model answers reads, use cases handle writes.
 
 use emend_base::Error;
-use emend_core::{Caller, Key, Kind, OperationId, ResourceKey, Revision, Violations, digest::value_checksum};
+use emend_core::{
+    Caller, DomainRuleValue, Key, Kind, Learned, OperationId, ResourceKey, Revision, Violations,
+    digest::value_checksum,
+};
 use emend_proto::{
     common::v1 as common,
     learning::v1::{self as pb, resource_service_server::ResourceService},
@@ -162,6 +165,15 @@ pub(crate) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<P
     let key = violations.part("key", key);
     if let Some(key) = &key {
         violations.check("key.key", key.check_new());
+        violations.check("key.qualifier", key.check_by_hand());
+    }
+    if let Some(Learned::DomainRule(DomainRuleValue { cause: Some(_), .. })) =
+        value.as_ref().map(|value| &value.learned)
+    {
+        violations.add(
+            "value.domain_rule.cause",
+            "must be empty: only the system gives causes",
+        );
     }
     let etag = parse::etag(&mut violations, "etag", &request.etag);
     let reason = parse::reason(&mut violations, &request.reason);
@@ -181,6 +193,9 @@ pub(crate) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<P
 pub(crate) fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete, Violations> {
     let mut violations = Violations::new();
     let key = violations.part("key", wire::resource_key(request.key.as_ref()));
+    if let Some(key) = &key {
+        violations.check("key.qualifier", key.check_by_hand());
+    }
     let etag = parse::etag(&mut violations, "etag", &request.etag);
     let reason = parse::reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);

@@ -20,8 +20,8 @@ use crate::{
     contests::store::{
         CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, TransitionWrite,
     },
-    evidence::store::EvidenceStore,
     erasure::store::ErasedLog,
+    evidence::store::EvidenceStore,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
     store::{

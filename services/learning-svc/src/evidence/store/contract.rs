@@ -1,0 +1,1 @@
+//! The contract of the stored evidence graph. Compiled for each database.
