@@ -4,8 +4,11 @@
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;
+mod events;
+pub(crate) mod exports;
 pub mod graph;
 pub(crate) mod grpc;
 mod read;
+pub(crate) mod stats;
 pub mod store;
 pub mod upsert;

@@ -34,6 +34,12 @@ mod erasures_sql;
 #[path = "../evidence/store/reads_sql.rs"]
 mod evidence_reads_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/events_sql.rs"]
+mod events_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/exports_sql.rs"]
+mod exports_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/sql.rs"]
 mod evidence_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
