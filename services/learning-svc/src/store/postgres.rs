@@ -16,6 +16,9 @@ use sqlx::migrate::Migrator;
 use crate::audit::store::AuditRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../audit/store/evidence_sql.rs"]
+mod audit_evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/sql.rs"]
 mod audit_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
