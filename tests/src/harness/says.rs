@@ -171,7 +171,9 @@ pub fn domain_key(pattern: &str) -> ResourceKey {
 /// If it is no decision.
 pub fn domain_value(decision: &str) -> ResourceValue {
     let rule = DomainRule::parse(decision).expect("a decision");
-    value(emend_wire::kinds::value(&emend_core::Learned::DomainRule(rule)))
+    value(emend_wire::kinds::value(&emend_core::Learned::DomainRule(
+        rule.into(),
+    )))
 }
 
 fn value(value: Value) -> ResourceValue {
