@@ -1942,8 +1942,8 @@ pub struct Policy {
     /// awaits review; a first set of examples waits for the next rating or policy.
     #[prost(int64, tag = "8")]
     pub max_resources: i64,
-    /// Maximum encoded size of one value in bytes, 1 to 524,288. Default 524,288. A set of examples that would be larger goes
-    /// without its oldest ones.
+    /// Maximum encoded size of one value in bytes, 1 to 524,288. Default 524,288. A set of examples
+    /// holds the newest that fit.
     #[prost(int32, tag = "9")]
     pub max_value_bytes: i32,
     /// How many of a contest's newest corrections are counted, 100 to 100,000. Default 10,000.
