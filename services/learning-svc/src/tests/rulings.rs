@@ -14,7 +14,7 @@ use crate::{
         store::{CandidateFilter, CandidateRecord},
     },
     ingest::apply::{FeedbackChange, IngestEvent},
-    log::revert::Revert,
+    log::{revert::Revert, store::RevisionFilter},
     resources::{
         import::{ImportAs, Mode, Row},
         write::{Delete, Put},
@@ -39,6 +39,7 @@ on_both_databases!(
     reverting_another_revision_rules_anew,
     what_waited_while_frozen_is_decided_once_released,
     a_redelivered_ruling_is_one_ruling,
+    the_log_says_why_a_ruling_was_made_until_that_is_erased,
     what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back,
     however_many_ask_an_entitled_decision_is_never_refused,
     every_order_of_arrival_gives_equal_resources_and_rulings,
@@ -359,6 +360,29 @@ async fn a_redelivered_ruling_is_one_ruling(world: &World) {
         (rulings(&app, "example.org").await.len(), head(&app).await),
         (1, 1)
     );
+}
+
+async fn the_log_says_why_a_ruling_was_made_until_that_is_erased(world: &World) {
+    let app = world.instance().await;
+    let event = decision(world, "example.org", "block", REVIEWER);
+    one(&app, &event).await;
+    app.put(&put("example.org", "low")).await.unwrap();
+    let filter = RevisionFilter {
+        namespace: namespace(),
+        kind: None,
+        keys: Vec::new(),
+        operation: None,
+    };
+    let reasons = async || {
+        let (revisions, _) = app.store.list_revisions(&filter, None, 10).await.unwrap();
+        revisions
+            .into_iter()
+            .map(|revision| revision.reason)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(reasons().await, ["", "because"]);
+    one(&app, &world.redaction(&event)).await;
+    assert_eq!(reasons().await, ["", ""]);
 }
 
 async fn what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back(world: &World) {
