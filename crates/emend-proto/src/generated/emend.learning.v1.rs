@@ -2625,7 +2625,8 @@ pub struct ListResourcesRequest {
     /// Only these kinds. Default: all.
     #[prost(enumeration = "super::super::common::v1::ResourceKind", repeated, tag = "2")]
     pub kinds: ::prost::alloc::vec::Vec<i32>,
-    /// Only keys with this prefix, which the server normalises. At most 512 characters. Default: any.
+    /// Only keys with this prefix, which the server brings into the form of the kinds' keys, into that of phrases where `kinds`
+    /// is empty or their forms differ. At most 512 characters. Default: any.
     #[prost(string, tag = "3")]
     pub key_prefix: ::prost::alloc::string::String,
     /// Only this user's own resources. Default: only GLOBAL resources.
