@@ -16,6 +16,10 @@ use crate::evidence::store::{
     listing_rows::{EventRow, ReviewRow},
 };
 
+#[cfg(test)]
+#[path = "listing_contract.rs"]
+mod contract;
+
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
