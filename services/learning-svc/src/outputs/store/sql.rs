@@ -165,8 +165,7 @@ fn begin(query: &mut QueryBuilder<Db>, index: usize, max_text_chars: u32) {
 }
 
 fn end(query: &mut QueryBuilder<Db>, index: usize, limit: u32) {
-    query
-        .push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ");
+    query.push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ");
     push_limit(query, limit);
     query.push(format_args!(") AS wanted_{index}"));
 }
