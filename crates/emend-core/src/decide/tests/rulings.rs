@@ -516,6 +516,50 @@ proptest! {
     }
 }
 
+#[test]
+fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
+    for (kind, word, says) in [
+        (
+            Kind::ClaimState,
+            "rejected",
+            "Noted: claim “c1” is rejected. It takes effect when the claim is upserted: it is not known yet.",
+        ),
+        (
+            Kind::EdgeLabel,
+            "refutes",
+            "Noted: the label of edge “c1” is refutes. It takes effect when the edge is upserted: it is not known yet.",
+        ),
+    ] {
+        let mut state = ContestState::new(ResourceKey::parse("research", Some(kind), "c1", "", "").unwrap());
+        state.target_known = false;
+        let mut rulings = Rulings {
+            state,
+            policy: Policy::default_for(kind),
+            rule: kind.rules().rule,
+            ..Rulings::new()
+        };
+        let recorded = Event::Recorded {
+            ballot: rulings.ballot(1),
+            value: ResourceValue::new("c1", Learned::of(kind, word.to_owned()).unwrap()),
+            origin: Origin::Votes,
+            personal_data: false,
+            sender: roles(REVIEWER),
+            retracted_by: None,
+        };
+        let outcome = rulings.happens_at(&recorded).unwrap().outcome.unwrap();
+        assert_eq!(
+            (outcome.reason, &*outcome.message),
+            (Some(Reason::TargetNotFound), says)
+        );
+        rulings.happens_at(&Event::TargetArrived).unwrap();
+        let applied = rulings.state.resource.as_ref().unwrap();
+        assert_eq!(applied.value.learned.maps_to(), word);
+        // What an operator deletes is decided by nobody.
+        rulings.happens(&Event::Delete { reason: None }).unwrap();
+        assert_eq!(rulings.state.resource, None);
+    }
+}
+
 /// What happens to one feedback: recorded, and perhaps retracted.
 #[derive(Debug, Clone)]
 struct Said {
