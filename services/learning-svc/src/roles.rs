@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 21] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -38,6 +38,11 @@ pub const RULES: [Rule; 20] = [
     rule(
         "/emend.learning.v1.CandidateService/RejectCandidate",
         Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.IngestService/GetStandings",
+        Role::Ingester,
         Reaches::One,
     ),
     rule(
@@ -118,6 +123,7 @@ pub(crate) struct Messages;
 emend_serve::addresses! {
     Messages;
     pb::Event => |it| Named::One(&it.namespace);
+    pb::GetStandingsRequest => |it| Named::One(&it.namespace);
     pb::ListCandidatesRequest => |it| Named::One(&it.namespace);
     pb::GetCandidateRequest => |it| Named::One(&it.namespace);
     pb::ApproveCandidateRequest => |it| Named::One(&it.namespace),

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status, digest::value_checksum,
+    Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status, digest::value_checksum,
 };
 use emend_store::Connections;
 
@@ -23,6 +23,7 @@ use crate::{
     erasure::store::ErasedLog,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
+    standings::store::{StandingStore, Supported},
     store::{
         Store, UnitOfWork, codes,
         contents::{Contents, ContentsBallot},
@@ -200,6 +201,14 @@ impl ErasedLog for MemoryStore {
 
     async fn clean_files(&self) -> Result<bool> {
         Ok(true)
+    }
+}
+
+/// This store is asked for no standings.
+#[async_trait]
+impl StandingStore for MemoryStore {
+    async fn supported(&self, _namespace: &Namespace, _feedback: &[FeedbackId]) -> Result<Supported> {
+        Ok(Supported::default())
     }
 }
 
