@@ -294,7 +294,12 @@ pub async fn start(
 
     let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy)
         .add_service(
-            IngestServiceServer::new(Ingest::new(app.clone(), queue, installation, lifecycle.soft().clone())),
+            IngestServiceServer::new(Ingest::new(
+                app.clone(),
+                queue,
+                installation,
+                lifecycle.soft().clone(),
+            )),
             READINESS_CHECKS,
         )
         .add_service(SubscriptionServer::new(stream.clone()), READINESS_CHECKS)

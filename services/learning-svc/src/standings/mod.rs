@@ -66,12 +66,8 @@ impl App {
                 policies.insert(kind, stored.policy);
             }
             let resource = resources.get(&known.key.contest_id());
-            let standing =
-                Standing::of_rating(kind, rules, &known.rated, place, resource, &policies[&kind]);
-            standings
-                .entry(known.rated.feedback)
-                .or_default()
-                .push(standing);
+            let standing = Standing::of_rating(kind, rules, &known.rated, place, resource, &policies[&kind]);
+            standings.entry(known.rated.feedback).or_default().push(standing);
         }
         Ok(feedback
             .iter()

@@ -75,7 +75,7 @@ pub trait UnitOfWork: Send {
 #[async_trait]
 pub trait Store:
     ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + StandingStore + 'static
- {
+{
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
 

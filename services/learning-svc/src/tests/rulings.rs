@@ -41,7 +41,7 @@ on_both_databases!(
     every_order_of_arrival_gives_equal_resources_and_rulings,
 );
 
-const REVIEWER: &str = "reporter,reviewer";
+pub(super) const REVIEWER: &str = "reporter,reviewer";
 const REPORTER: &str = "reporter";
 
 fn roles(names: &str) -> Roles {
@@ -58,7 +58,7 @@ fn form_of(what: &str) -> Form {
 }
 
 /// A decision in one what, by a sender with these roles.
-fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
+pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
     let level = DomainRule::parse(what).unwrap().level;
     let correction = emend_core::Correction::parse_domain(form_of(what), pattern, level).unwrap();
     let mut event = world.phrase("ann", "replaced below", "x");
@@ -70,7 +70,7 @@ fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEve
     event
 }
 
-fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
+pub(super) fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
     let mut event = world.retraction(of);
     let FeedbackChange::Retracted { sender, .. } = &mut event.what else {
         unreachable!("it was retracted")

@@ -49,8 +49,9 @@ impl StandingStore for Backend {
         }
         let keys: Vec<i64> = windows.keys().copied().collect();
         for keys in batches(&keys) {
-            let mut query =
-                QueryBuilder::new("SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ");
+            let mut query = QueryBuilder::new(
+                "SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ",
+            );
             push_keys(&mut query, keys);
             for row in rows::<ResourceRow>(&mut transaction, query).await? {
                 if let Some(contest) = windows.get(&row.contest) {
@@ -90,7 +91,9 @@ pub(super) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> Quer
          WHERE k.candidate_id IN (SELECT b.candidate_id FROM ballots AS b WHERE b.feedback_id IN ",
     );
     push_list(&mut query, feedback.iter().map(|id| id.0));
-    query.push(") AND c.namespace = ").push_bind(namespace.as_str().to_owned());
+    query
+        .push(") AND c.namespace = ")
+        .push_bind(namespace.as_str().to_owned());
     query
 }
 

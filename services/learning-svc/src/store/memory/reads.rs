@@ -7,7 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status, digest::value_checksum,
+    Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status,
+    digest::value_checksum,
 };
 use emend_store::Connections;
 
