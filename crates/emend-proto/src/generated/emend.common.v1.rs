@@ -1068,7 +1068,7 @@ pub struct Standing {
     /// nothing applies which never changed anything.
     #[prost(int64, tag = "7")]
     pub revision: i64,
-    /// The state in a sentence or two. It names no value: the correction does.
+    /// The state in a sentence or two. It says nothing that others wrote.
     #[prost(string, tag = "8")]
     pub message: ::prost::alloc::string::String,
     /// One per effect, in the correction's order where that is known, if it has several; empty for all others. The state of the
