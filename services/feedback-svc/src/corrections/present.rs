@@ -173,3 +173,108 @@ fn of_effects(mut effects: Vec<pb::Standing>) -> Option<pb::Standing> {
     standing.effects = effects;
     Some(standing)
 }
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{AcceptOrder, contest::VoterKey};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::{corrections::feedback::Accepted, erasure::Redaction, outbox::entry::DeliveryState, testing};
+
+    fn stored() -> Feedback {
+        let new = testing::feedback("a");
+        Feedback {
+            id: new.id,
+            submission: new.submission,
+            caller: new.caller,
+            accepted: Accepted {
+                order: AcceptOrder(1),
+                at: Timestamp::UNIX_EPOCH,
+            },
+            retraction: None,
+            outcome: None,
+            delivery: DeliveryState::Delivered,
+            redaction: None,
+        }
+    }
+
+    fn told(candidate: &str, state: pb::OutcomeState) -> pb::Outcome {
+        pb::Outcome {
+            candidate_id: candidate.to_owned(),
+            state: state.into(),
+            kind: Kind::InvocationPhrase.number(),
+            message: format!("{candidate} as it was."),
+            ..pb::Outcome::default()
+        }
+    }
+
+    fn now(candidate: &str, state: pb::OutcomeState, revision: i64) -> pb::Standing {
+        pb::Standing {
+            candidate_id: candidate.to_owned(),
+            state: state.into(),
+            revision,
+            message: format!("{candidate} as it is."),
+            ..pb::Standing::default()
+        }
+    }
+
+    /// What is said of a feedback with this outcome once learning-svc has answered this.
+    fn said(feedback: &Feedback, outcome: &pb::Outcome, now: &[pb::Standing]) -> Option<pb::Standing> {
+        Standings([(feedback.id, now.to_vec())].into()).of(feedback, outcome)
+    }
+
+    use pb::OutcomeState::{Applied, Pending, Refused};
+
+    #[test]
+    fn nothing_is_said_unless_learning_svc_has_answered_and_knows_it() {
+        let (feedback, outcome) = (stored(), told("a", Applied));
+        assert_eq!(Standings::default().of(&feedback, &outcome), None);
+        assert_eq!(said(&feedback, &outcome, &[]), None);
+        let standing = now("a", Pending, 0);
+        assert_eq!(
+            said(&feedback, &outcome, std::slice::from_ref(&standing)),
+            Some(standing)
+        );
+    }
+
+    #[test]
+    fn the_least_advanced_effect_decides_and_what_was_refused_stays_refused() {
+        let outcome = pb::Outcome {
+            effects: vec![told("a", Pending), told("b", Refused), told("c", Applied)],
+            ..told("a", Refused)
+        };
+        let effects = [now("c", Pending, 0), now("a", Applied, 7)];
+        let standing = said(&stored(), &outcome, &effects).unwrap();
+        assert_eq!((standing.state(), standing.revision), (Refused, 7));
+        assert_eq!(standing.message, "1 of 3 apply. b as it was.");
+        let of: Vec<_> = standing
+            .effects
+            .iter()
+            .map(|of| (&*of.candidate_id, of.state()))
+            .collect();
+        assert_eq!(of, [("a", Applied), ("b", Refused), ("c", Pending)]);
+        // The outcome of a retraction need not name every effect.
+        let effects = [now("a", Applied, 7), now("c", Pending, 0)];
+        let standing = said(&stored(), &told("", Pending), &effects).unwrap();
+        assert_eq!((standing.state(), standing.effects.len()), (Pending, 2));
+    }
+
+    #[test]
+    fn of_what_was_a_users_own_nothing_is_left_once_the_user_has_been_erased() {
+        let mut feedback = stored();
+        feedback.submission.scope = Scope::User;
+        assert_eq!(said(&feedback, &told("a", Applied), &[]), None);
+        feedback.redaction = Some(Redaction {
+            at: Timestamp::UNIX_EPOCH,
+            voter: VoterKey(uuid::Uuid::nil()),
+            identified: true,
+        });
+        let standing = said(&feedback, &told("a", Applied), &[]).unwrap();
+        assert_eq!(
+            (standing.state(), &*standing.reason),
+            (pb::OutcomeState::NoEffect, "ERASED")
+        );
+        assert_eq!(standing.message, "Without effect: its reporter has been erased.");
+    }
+}
