@@ -131,7 +131,7 @@ pub fn outcome(outcome: Option<&Outcome>) -> Value {
 }
 
 /// What has become of a correction.
-pub fn standing(standing: Option<&Standing>) -> Value {
+pub(super) fn standing(standing: Option<&Standing>) -> Value {
     let Some(standing) = standing else {
         return Value::Null;
     };
