@@ -18,7 +18,10 @@ use emend_store::{
 use sqlx::{Postgres as Db, migrate::Migrator};
 
 use super::{Connections, Inserted, StoreError, audit::AuditRead, rows};
-use crate::outbox::entry::{DeliveryState, Lease};
+use crate::outbox::{
+    entry::{DeliveryState, Lease},
+    store::claim::POSTGRES as CLAIM,
+};
 use feedback_sql::Columns;
 
 #[path = "audit_sql.rs"]
@@ -124,17 +127,6 @@ WITH drawn AS MATERIALIZED (
     FROM stored
 )
 SELECT place, accept_order, now FROM stored";
-
-const CLAIM: &str = "
-WITH due AS MATERIALIZED (
-    SELECT event_id FROM outbox
-    WHERE state = 1 AND (due_at <= (SELECT now FROM database_clock)
-                         OR due_at > $4 + (SELECT now FROM database_clock))
-    ORDER BY accept_order, event_number LIMIT $1 FOR UPDATE SKIP LOCKED
-)
-UPDATE outbox AS o SET lease_token = $3, due_at = $2 + (SELECT now FROM database_clock)
-FROM due WHERE o.event_id = due.event_id
-RETURNING o.event_id, o.accept_order, o.event_number, o.occurred_at, o.attempts, o.payload";
 
 /// Feedback in one schema of a PostgreSQL database.
 #[derive(Debug)]

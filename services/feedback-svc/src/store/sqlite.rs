@@ -16,7 +16,10 @@ use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Conn
 use super::{Connections, Inserted, StoreError, audit::AuditRead, chunks::chunks, rows};
 use crate::{
     fail_points,
-    outbox::entry::{DeliveryState, Lease},
+    outbox::{
+        entry::{DeliveryState, Lease},
+        store::claim::SQLITE as CLAIM,
+    },
 };
 use feedback_sql::Columns;
 
@@ -81,13 +84,6 @@ const NEXT_ACCEPT_ORDER: &str =
 
 /// The number of readers. They do not wait for the writer, nor for each other up to this many.
 const READERS: u32 = 4;
-
-const CLAIM: &str = "UPDATE outbox SET lease_token = $3, due_at = $2 + (SELECT now FROM database_clock)
-     WHERE event_id IN (SELECT event_id FROM outbox
-                        WHERE state = 1 AND (due_at <= (SELECT now FROM database_clock)
-                                             OR due_at > $4 + (SELECT now FROM database_clock))
-                        ORDER BY accept_order, event_number LIMIT $1)
-     RETURNING event_id, accept_order, event_number, occurred_at, attempts, payload";
 
 /// Feedback in one SQLite file.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! A unit of work: contests that are locked, decided in memory one event after another, and written in one go.
 //!
-//! Revisions get their numbers last, under the head's lock, which is held only while they are written. Until then they
-//! carry provisional numbers, which sort after all others; [`Written::settle`] turns them into the final ones.
+//! Revisions get their numbers last, under the head's lock ([`log::numbering`](crate::log::numbering)).
 
 mod working;
 
@@ -31,15 +30,15 @@ use crate::{
     },
     fail_points,
     ingest::store::{InboxWrite, Marks},
-    log::store::{ChangeWrite, LogWrites, RevisionWrite, Trigger},
+    log::{
+        numbering::{NewRevisions, Numbers, RevisionChoice},
+        store::{ChangeWrite, LogWrites, Trigger},
+    },
     outputs::store::{OfClass, OfVoter, RatingWrites},
     policies::store::PolicyKey,
     resources::store::{ResourceWrite, ResourceWrites},
     store::{UnitOfWork, conflict},
 };
-
-/// Provisional revisions lie above this number, which no log ever reaches.
-const PROVISIONAL: i64 = i64::MAX / 2;
 
 /// Ballots read per contest beyond those that count, so that some can be retracted before more must be read.
 const SPARE: u32 = 1_000;
@@ -57,15 +56,6 @@ pub struct Attribution {
     pub trigger: Option<Trigger>,
 }
 
-/// Which revision a change goes into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RevisionChoice {
-    /// One of its own.
-    Own,
-    /// The one shared by all `Shared` changes since [`OpenContests::end_shared_revision`]; at most 1,000 of them.
-    Shared,
-}
-
 /// The result of deciding one event.
 #[derive(Debug)]
 pub struct Decided {
@@ -80,45 +70,12 @@ pub struct Decided {
 /// What was written.
 #[derive(Debug)]
 pub struct Written {
-    /// The revision before the first one written.
-    base: i64,
-    /// How many revisions were written.
-    count: i64,
+    /// The numbers of the revisions written.
+    pub revisions: Numbers,
     /// The outcome of each answered event, in the order of [`OpenContests::answer`].
     pub outcomes: Vec<pb::Outcome>,
     /// What was applied, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
-    /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
-    pub committed_at: i64,
-}
-
-impl Written {
-    /// The final number of a revision.
-    pub fn settle(&self, revision: Revision) -> Revision {
-        if revision.0 > PROVISIONAL {
-            Revision(self.base + (revision.0 - PROVISIONAL))
-        } else {
-            revision
-        }
-    }
-
-    /// The first revision written; 0 where none was.
-    pub fn first(&self) -> Revision {
-        if self.count > 0 {
-            Revision(self.base + 1)
-        } else {
-            Revision::default()
-        }
-    }
-
-    /// The last revision written; 0 where none was.
-    pub fn last(&self) -> Revision {
-        if self.count > 0 {
-            Revision(self.base + self.count)
-        } else {
-            Revision::default()
-        }
-    }
 }
 
 /// What is written under the head's lock.
@@ -145,9 +102,7 @@ pub struct OpenContests {
     pub votes: VoteWrites,
     /// Marks that go with them.
     pub marks: Marks,
-    revisions: Vec<RevisionWrite>,
-    shared: Option<Revision>,
-    changes: Vec<ChangeWrite>,
+    revisions: NewRevisions,
     transitions: Vec<TransitionWrite>,
     answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
     promoted: Vec<(Kind, Cause)>,
@@ -204,9 +159,7 @@ impl OpenContests {
             scopes,
             votes: VoteWrites::default(),
             marks: Marks::default(),
-            revisions: Vec::new(),
-            shared: None,
-            changes: Vec::new(),
+            revisions: NewRevisions::default(),
             transitions: Vec::new(),
             answers: Vec::new(),
             promoted: Vec::new(),
@@ -374,7 +327,7 @@ impl OpenContests {
         contest: ContestId,
         event: &Event,
         attribution: &Attribution,
-        place: RevisionChoice,
+        choice: RevisionChoice,
     ) -> Result<Decided, Refusal> {
         let person = is_persons(event);
         let order = self.next_accept_order(contest);
@@ -401,34 +354,14 @@ impl OpenContests {
             working.voted_for.insert(ballot.candidate);
         }
         let before = decision.after.resource.clone();
-        let revision = match (&decision.resource, place, self.shared) {
-            (None, _, _) => None,
-            (Some(_), RevisionChoice::Shared, Some(shared)) => Some(shared),
-            (Some(_), _, _) => {
-                let revision = Revision(PROVISIONAL + 1 + signed(self.revisions.len()));
-                self.revisions.push(RevisionWrite {
-                    revision,
-                    operation: attribution.operation,
-                    cause: decision.cause,
-                    actor: attribution.actor.clone(),
-                    reason: attribution.reason.clone(),
-                });
-                if place == RevisionChoice::Shared {
-                    self.shared = Some(revision);
-                }
-                Some(revision)
-            }
-        };
+        let revision = decision
+            .resource
+            .is_some()
+            .then(|| self.revisions.choose(choice, decision.cause, attribution));
         if let (Some(change), Some(revision)) = (&decision.resource, revision) {
-            let ordinal = self
-                .changes
-                .iter()
-                .rev()
-                .take_while(|other| other.revision == revision)
-                .count();
-            self.changes.push(ChangeWrite {
+            self.revisions.add(ChangeWrite {
                 revision,
-                ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
+                ordinal: 0,
                 key: decision.after.key.clone(),
                 value: match change {
                     ResourceChange::Put { value, .. } => Some(value::encode(value)),
@@ -484,7 +417,7 @@ impl OpenContests {
 
     /// Lets the next `Shared` change begin another revision.
     pub fn end_shared_revision(&mut self) {
-        self.shared = None;
+        self.revisions.end_shared();
     }
 
     /// Records the outcome of an event, to be stored with it. Returns its index in [`Written::outcomes`].
@@ -505,16 +438,14 @@ impl OpenContests {
         fail_points::VOTES_WRITTEN.pass();
 
         let mut written = Written {
-            base: 0,
-            count: signed(self.revisions.len()),
+            revisions: Numbers::default(),
             outcomes: Vec::with_capacity(self.answers.len()),
             promoted: std::mem::take(&mut self.promoted),
-            committed_at: 0,
         };
-        if !self.revisions.is_empty() {
-            let head = tx.log().advance_head(self.revisions.len()).await?;
-            written.base = head.revision.0 - written.count;
-            written.committed_at = head.now;
+        let count = self.revisions.count();
+        if count > 0 {
+            let head = tx.log().advance_head(count).await?;
+            written.revisions = Numbers::newest(count, head);
             fail_points::HEAD_LOCKED.pass();
         }
         let Decisions {
@@ -528,7 +459,7 @@ impl OpenContests {
         tx.log().append(&log).await?;
         let counts = tx.resources().save(&resources).await?;
         tx.inbox().save(&applied).await?;
-        if written.count > 0 {
+        if count > 0 {
             fail_points::REVISIONS_WRITTEN.pass();
         }
         for (scope, count) in counts {
@@ -554,27 +485,18 @@ impl OpenContests {
 
     /// What is written under the head's lock.
     fn decisions(&mut self, written: &mut Written) -> Decisions {
+        let numbers = written.revisions;
         let mut writes = Decisions {
             transitions: std::mem::take(&mut self.transitions),
-            log: LogWrites {
-                revisions: std::mem::take(&mut self.revisions),
-                changes: std::mem::take(&mut self.changes),
-                committed_at: written.committed_at,
-            },
+            log: self.revisions.take(&numbers),
             ..Decisions::default()
         };
         for transition in &mut writes.transitions {
-            transition.revision = written.settle(transition.revision);
+            transition.revision = numbers.of(transition.revision);
         }
-        for revision in &mut writes.log.revisions {
-            revision.revision = written.settle(revision.revision);
-        }
-        for change in &mut writes.log.changes {
-            change.revision = written.settle(change.revision);
-        }
-        writes.resources.committed_at = written.committed_at;
+        writes.resources.committed_at = numbers.committed_at;
         for working in self.contests.values_mut().filter(|working| working.decided) {
-            working.settle(written);
+            working.number(&numbers);
             writes.candidates.extend(working.changed_candidates(self.now));
             if working.resource_changed {
                 let key = &working.state.key;
@@ -591,7 +513,7 @@ impl OpenContests {
         for (event, feedback, mut outcome) in self.answers.drain(..) {
             let effects = outcome.effects.iter_mut().map(|effect| &mut effect.revision);
             for revision in effects.chain([&mut outcome.revision]) {
-                *revision = written.settle(Revision(*revision)).0;
+                *revision = numbers.of(Revision(*revision)).0;
             }
             writes.applied.push(InboxWrite {
                 event,
@@ -661,8 +583,4 @@ fn is_persons(event: &Event) -> bool {
         | Event::MakeCurrent { .. }
         | Event::Revert { .. } => true,
     }
-}
-
-fn signed(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

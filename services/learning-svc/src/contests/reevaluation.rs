@@ -15,9 +15,10 @@ use tokio::time::timeout;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests, RevisionChoice},
+    contests::open::{Attribution, OpenContests},
     fail_points,
     failure::{Failure, refused},
+    log::numbering::RevisionChoice,
     resources::write::subject,
 };
 
@@ -125,7 +126,7 @@ impl App {
             }
         }
         let written = self.commit(tx, &mut unit).await?;
-        Ok(written.last())
+        Ok(written.revisions.last())
     }
 
     /// Works until the lifecycle ends; `alive` is told whether the last step succeeded.

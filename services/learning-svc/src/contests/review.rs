@@ -9,11 +9,12 @@ use crate::{
     actor::Actor,
     app::App,
     contests::{
-        open::{Attribution, OpenContests, RevisionChoice},
+        open::{Attribution, OpenContests},
         store::CandidateRecord,
     },
     etag,
     failure::{Failure, refused, value_too_large},
+    log::numbering::RevisionChoice,
 };
 
 /// Which candidate a person decides on, and who that person is.
@@ -128,7 +129,7 @@ impl App {
         })?;
         Ok(Reviewed {
             candidate,
-            revision: written.settle(made.revision),
+            revision: written.revisions.of(made.revision),
         })
     }
 }

@@ -11,9 +11,10 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests, RevisionChoice},
+    contests::open::{Attribution, OpenContests},
     failure::{Failure, refused},
     ingest::apply::{no_effect, told_before},
+    log::numbering::RevisionChoice,
     resources::write::subject,
 };
 
@@ -105,7 +106,7 @@ impl App {
         tx.commit().await?;
         Ok(Page {
             outcome: written.outcomes.pop(),
-            revision: written.last(),
+            revision: written.revisions.last(),
         })
     }
 }

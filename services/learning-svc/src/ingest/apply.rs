@@ -23,13 +23,14 @@ use crate::{
     actor::Actor,
     app::App,
     contests::{
-        open::{Attribution, Decided, OpenContests, RevisionChoice},
+        open::{Attribution, Decided, OpenContests},
         store::{BallotDetails, KnownBallot, NewBallot},
     },
     erasure::erase::ErasedReporter,
     fail_points,
     failure::{Failure, refused},
     ingest::store::{Mark, Seen},
+    log::numbering::RevisionChoice,
     log::store::Trigger,
     outputs::store::KnownRating,
     store::UnitOfWork,
@@ -260,7 +261,7 @@ impl App {
             Answer::Before(outcome) => Ok(*outcome),
             Answer::Refused(error) => Err(error),
         });
-        Ok((results.collect(), written.last().0 > 0))
+        Ok((results.collect(), written.revisions.last().0 > 0))
     }
 }
 

@@ -8,8 +8,9 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests, RevisionChoice},
+    contests::open::{Attribution, OpenContests},
     failure::{Failure, refused},
+    log::numbering::RevisionChoice,
     log::store::WrittenChange,
     resources::write::subject,
 };
@@ -103,7 +104,7 @@ impl App {
             .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
         }
         let written = self.commit(tx, &mut unit).await?;
-        Ok(written.last())
+        Ok(written.revisions.last())
     }
 }
 

@@ -26,11 +26,12 @@ use crate::{
     actor::Actor,
     app::App,
     contests::{
-        open::{Attribution, OpenContests, RevisionChoice, Written},
+        open::{Attribution, OpenContests, Written},
         store::{BallotDetails, NewBallot},
     },
     fail_points,
     failure::{Failure, resource_limit},
+    log::numbering::RevisionChoice,
     log::store::Trigger,
     store::UnitOfWork,
 };
@@ -270,8 +271,8 @@ impl App {
             }
         }
         let written: Written = unit.finish(tx).await?;
-        imported.first = written.first();
-        imported.last = written.last();
+        imported.first = written.revisions.first();
+        imported.last = written.revisions.last();
         promoted.extend(written.promoted);
         Ok(imported)
     }

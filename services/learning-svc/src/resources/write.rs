@@ -7,9 +7,10 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests, RevisionChoice},
+    contests::open::{Attribution, OpenContests},
     etag,
     failure::{Failure, refused, value_too_large},
+    log::numbering::RevisionChoice,
 };
 
 /// A value a person sets.
@@ -78,14 +79,14 @@ impl App {
             .decide(contest, &event, &attribution, RevisionChoice::Own)
             .map_err(|refusal| refused(&refusal, &subject(&put.key)))?;
         let written = self.commit(tx, &mut unit).await?;
-        let revision = written.settle(made.revision);
+        let revision = written.revisions.of(made.revision);
         let before = unit.found(contest).map_or(0, |found| found.committed_at);
         let resource = unit.state(contest).and_then(|state| state.resource.as_ref());
         Ok(PutResource {
             resource_revision: resource.map_or(revision, |resource| resource.revision),
             value: resource.map_or_else(|| put.value.clone(), |resource| resource.value.clone()),
             committed_at: if revision.0 > 0 {
-                written.committed_at
+                written.revisions.committed_at
             } else {
                 before
             },
@@ -116,7 +117,7 @@ impl App {
             .decide(contest, &event, &attribution, RevisionChoice::Own)
             .map_err(|refusal| refused(&refusal, &subject(&delete.key)))?;
         let written = self.commit(tx, &mut unit).await?;
-        Ok(written.settle(made.revision))
+        Ok(written.revisions.of(made.revision))
     }
 }
 

@@ -194,6 +194,11 @@ pub(super) fn push_keys(query: &mut QueryBuilder<Db>, keys: &[i64]) {
     query.push(")");
 }
 
+/// Appends the number of a LIMIT. SQLite plans a statement anew each time a parameter is bound that alone is its LIMIT.
+pub(super) fn push_limit(query: &mut QueryBuilder<Db>, limit: u32) {
+    query.push("CAST(").push_bind(i64::from(limit)).push(" AS BIGINT)");
+}
+
 /// An id as it is stored.
 pub(super) fn bytes(id: Uuid) -> Vec<u8> {
     id.as_bytes().to_vec()

@@ -1,5 +1,7 @@
 //! The port of the outbox: claims, results of deliveries, dead letters.
 
+pub(crate) mod claim;
+
 use std::time::Duration;
 
 use async_trait::async_trait;

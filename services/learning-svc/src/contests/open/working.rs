@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use crate::{
     contests::{
         ballot_cache::Fingerprint,
-        open::{Attribution, Written},
+        open::Attribution,
         store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
     },
+    log::numbering::Numbers,
     outputs::store::{NewRating, RatingChange, RatingWrites},
 };
 
@@ -156,12 +157,13 @@ impl Working {
         })
     }
 
-    pub(super) fn settle(&mut self, written: &Written) {
+    /// Gives the revisions in it their final numbers.
+    pub(super) fn number(&mut self, numbers: &Numbers) {
         if let Some(resource) = &mut self.state.resource {
-            resource.revision = written.settle(resource.revision);
+            resource.revision = numbers.of(resource.revision);
         }
         for candidate in &mut self.state.candidates {
-            candidate.applied_revision = written.settle(candidate.applied_revision);
+            candidate.applied_revision = numbers.of(candidate.applied_revision);
         }
     }
 

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     Db, FOR_UPDATE,
-    work_sql::{Work, bytes, push_keys, push_list},
+    work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
     contests::store::{
@@ -232,7 +232,7 @@ pub(super) fn newest_ballots(contests: &[i64], limit: u32) -> QueryBuilder<Db> {
         );
         query.push_bind(*contest);
         query.push(" AND retracted = 0 ORDER BY accept_order DESC, feedback_id LIMIT ");
-        query.push_bind(i64::from(limit));
+        push_limit(&mut query, limit);
         query.push(format_args!(") AS contest_{index}"));
     }
     query

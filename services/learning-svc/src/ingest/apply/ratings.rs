@@ -12,8 +12,9 @@ use jiff::Timestamp;
 
 use super::{FeedbackChange, Group, IngestEvent, Recorded, attribution, no_effect, of_effects, outcome_of};
 use crate::{
-    contests::open::{OpenContests, RevisionChoice},
+    contests::open::OpenContests,
     failure::Failure,
+    log::numbering::RevisionChoice,
     outputs::store::{KnownRating, OfVoter},
     store::UnitOfWork,
 };

@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     Db,
-    work_sql::{Work, bytes, push_list},
+    work_sql::{Work, bytes, push_limit, push_list},
 };
 use crate::{
     outputs::store::{
@@ -166,8 +166,8 @@ fn begin(query: &mut QueryBuilder<Db>, index: usize, max_text_chars: u32) {
 
 fn end(query: &mut QueryBuilder<Db>, index: usize, limit: u32) {
     query
-        .push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ")
-        .push_bind(i64::from(limit));
+        .push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ");
+    push_limit(query, limit);
     query.push(format_args!(") AS wanted_{index}"));
 }
 
