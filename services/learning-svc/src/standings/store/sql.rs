@@ -107,7 +107,7 @@ pub(super) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBu
          (SELECT count(*) FROM (SELECT 1 FROM ratings AS n WHERE n.live = 1 AND n.contest = r.contest \
          AND n.class = r.class AND (n.accept_order, n.feedback_id) > (r.accept_order, r.feedback_id) LIMIT ",
     );
-    query.push_bind(i64::from(MAX_WINDOW)).push(
+    query.push(MAX_WINDOW).push(
         ") AS found) AS newer FROM ratings AS r JOIN contests AS c ON c.contest = r.contest \
          LEFT JOIN retraction_marks AS m ON m.feedback_id = r.feedback_id WHERE r.feedback_id IN ",
     );
