@@ -203,10 +203,10 @@ fn details(feedback: &Feedback) -> String {
             );
         }
     }
-    if let Some(outcome) = &feedback.outcome {
-        if !outcome.candidate_id.is_empty() {
-            let _ = writeln!(text, "candidate {}", outcome.candidate_id);
-        }
+    if let Some(outcome) = &feedback.outcome
+        && !outcome.candidate_id.is_empty()
+    {
+        let _ = writeln!(text, "candidate {}", outcome.candidate_id);
     }
     text
 }

@@ -1,7 +1,10 @@
 //! What has become of feedback: who is told, and that nobody waits for it in vain.
 
 use emend_core::InstallationId;
-use emend_proto::{common::v1::OutcomeState, feedback::v1 as pb};
+use emend_proto::{
+    common::v1::{OutcomeState, Standing},
+    feedback::v1 as pb,
+};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -22,7 +25,7 @@ fn id(number: u128) -> InstallationId {
 }
 
 fn present(feedback: &pb::Feedback) -> Option<OutcomeState> {
-    feedback.present.as_ref().map(|present| present.state())
+    feedback.present.as_ref().map(Standing::state)
 }
 
 async fn reads_and_repeated_requests_say_what_has_become_of_feedback_and_nothing_else_asks(

@@ -6,7 +6,7 @@
 pub mod grpc;
 pub mod store;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use emend_base::Error;
 use emend_core::{FeedbackId, Kind, Namespace, Policy, Reason, Rule, Standing};
@@ -61,12 +61,14 @@ impl App {
                     known.rated.feedback
                 )));
             };
-            if !policies.contains_key(&kind) {
-                let stored = self.store.policy(&PolicyKey::of(&known.key)).await?;
-                policies.insert(kind, stored.policy);
-            }
+            let policy = match policies.entry(kind) {
+                Entry::Occupied(read) => read.into_mut(),
+                Entry::Vacant(place) => {
+                    place.insert(self.store.policy(&PolicyKey::of(&known.key)).await?.policy)
+                }
+            };
             let resource = resources.get(&known.key.contest_id());
-            let standing = Standing::of_rating(kind, rules, &known.rated, place, resource, &policies[&kind]);
+            let standing = Standing::of_rating(kind, rules, &known.rated, place, resource, policy);
             standings.entry(known.rated.feedback).or_default().push(standing);
         }
         Ok(feedback
