@@ -458,6 +458,14 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                 candidate_id: ID.into(),
             },
         ),
+        of(
+            19,
+            &learning::GetStandingsRequest {
+                namespace: namespace(),
+                feedback_ids: vec![ID.into(), ID.into()],
+                installation_id: ID.into(),
+            },
+        ),
     ]
 }
 

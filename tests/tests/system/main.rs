@@ -36,6 +36,7 @@ mod replicas;
 mod review;
 mod security;
 mod shutdown;
+mod standings;
 mod start;
 mod story;
 mod stream;

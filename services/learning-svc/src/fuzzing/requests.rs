@@ -14,6 +14,7 @@ use crate::{
     ingest::grpc as ingest,
     policies::grpc as policies,
     resources::grpc::{self as resources, read as reads},
+    standings::grpc as standings,
     stream::grpc as subscriptions,
 };
 
@@ -25,7 +26,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 19 {
+    match which % 20 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -54,11 +55,21 @@ pub fn request(bytes: &[u8]) {
         17 => read(message, |request: pb::BatchRejectCandidatesRequest| {
             request.requests.iter().for_each(reject);
         }),
-        _ => read(message, |request: pb::GetCandidateRequest| {
+        18 => read(message, |request: pb::GetCandidateRequest| {
             let mut violations = Violations::new();
             let id = parse::candidate_id(&mut violations, &request.candidate_id);
             let shown = id.map(|id| id.to_string());
             assert!(shown.is_none_or(|shown| shown.eq_ignore_ascii_case(&request.candidate_id)));
+        }),
+        _ => read(message, |request: pb::GetStandingsRequest| {
+            if let Ok((namespace, feedback)) = standings::asked(&request) {
+                let again = pb::GetStandingsRequest {
+                    namespace: namespace.to_string(),
+                    feedback_ids: feedback.iter().map(ToString::to_string).collect(),
+                    ..request
+                };
+                same(standings::asked(&again), &(namespace, feedback));
+            }
         }),
     }
 }
