@@ -458,6 +458,14 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                 candidate_id: ID.into(),
             },
         ),
+        of(
+            19,
+            &learning::GetStandingsRequest {
+                namespace: namespace(),
+                feedback_ids: vec![ID.into(), ID.into()],
+                installation_id: ID.into(),
+            },
+        ),
     ]
     .into_iter()
     .chain(evidence())
@@ -470,7 +478,7 @@ fn evidence() -> Vec<Vec<u8>> {
     let node = |node| Some(learning::NodeRef { node: Some(node) });
     vec![
         of(
-            19,
+            20,
             &learning::UpsertEvidenceRequest {
                 namespace: namespace(),
                 pages: vec![learning::EvidencePage {
@@ -506,7 +514,7 @@ fn evidence() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            20,
+            21,
             &learning::ListClaimsRequest {
                 namespace: namespace(),
                 task_id: task(),
@@ -517,7 +525,7 @@ fn evidence() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            21,
+            22,
             &learning::ListEdgesRequest {
                 namespace: namespace(),
                 claim_id: "c1".into(),
@@ -531,7 +539,7 @@ fn evidence() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            22,
+            23,
             &learning::ListEvidenceEventsRequest {
                 namespace: namespace(),
                 target: "*.Spam.Example.".into(),
@@ -545,7 +553,7 @@ fn evidence() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            23,
+            24,
             &learning::GetReviewStatsRequest {
                 namespace: namespace(),
                 task_id: task(),
@@ -555,7 +563,7 @@ fn evidence() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            24,
+            25,
             &learning::ExportCorrectionsRequest {
                 namespace: namespace(),
                 task_id: task(),
@@ -566,14 +574,14 @@ fn evidence() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            25,
+            26,
             &learning::GetClaimRequest {
                 namespace: namespace(),
                 claim_id: "c1".into(),
             },
         ),
         of(
-            26,
+            27,
             &learning::ExportMaterialsRequest {
                 namespace: namespace(),
                 task_id: task(),

@@ -3,13 +3,15 @@
 use emend_core::{ClaimState, DomainRule, EdgeLabel, Kind, Learned};
 use emend_proto::{
     common::v1::{
-        Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
-        ProhibitionValue, Rating, Reporter, ResourceKey, ResourceKind, ResourceValue, SynonymRelation,
-        TermCorrection, VerbCorrection, correction::Correction as Form, resource_value::Value,
+        Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping,
+        Prohibition, ProhibitionValue, Rating, Reporter, ResourceKey, ResourceKind, ResourceValue,
+        SynonymRelation, TermCorrection, VerbCorrection, correction::Correction as Form,
+        resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
     learning::v1::{
-        EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, NodeRef, UpsertEvidenceRequest, node_ref::Node,
+        EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, NodeRef, UpsertEvidenceRequest,
+        node_ref::Node,
     },
 };
 

@@ -47,7 +47,13 @@ async fn events(learning: &Learning, mut request: ListEvidenceEventsRequest) -> 
     request.page_size = 2;
     let mut events = Vec::new();
     loop {
-        let page = answered(learning.evidence.clone().list_evidence_events(request.clone()).await);
+        let page = answered(
+            learning
+                .evidence
+                .clone()
+                .list_evidence_events(request.clone())
+                .await,
+        );
         events.extend(page.events);
         if page.next_page_token.is_empty() {
             return events;
@@ -72,15 +78,22 @@ async fn recount(feedback: &Feedback) -> (i64, i64) {
     let mut newest: BTreeMap<String, &str> = BTreeMap::new();
     for stored in &all {
         let outcome = stored.outcome.as_ref().unwrap();
-        let Some(Form::EdgeCorrect(of)) = stored.correction.as_ref().and_then(|of| of.correction.as_ref()) else {
+        let Some(Form::EdgeCorrect(of)) = stored.correction.as_ref().and_then(|of| of.correction.as_ref())
+        else {
             continue;
         };
         if outcome.state() != OutcomeState::Withdrawn {
             newest.insert(of.edge_id.clone(), of.correct_relation().as_str_name());
         }
     }
-    let corrected = newest.values().filter(|label| !label.ends_with("SUPPORTS")).count();
-    (i64::try_from(newest.len()).unwrap(), i64::try_from(corrected).unwrap())
+    let corrected = newest
+        .values()
+        .filter(|label| !label.ends_with("SUPPORTS"))
+        .count();
+    (
+        i64::try_from(newest.len()).unwrap(),
+        i64::try_from(corrected).unwrap(),
+    )
 }
 
 both_databases! {

@@ -37,6 +37,7 @@ mod replicas;
 mod review;
 mod security;
 mod shutdown;
+mod standings;
 mod start;
 mod story;
 mod stream;

@@ -213,15 +213,18 @@ fn check_edge(edge: &AuditedEdge, rulings: &Rulings, findings: &mut Findings) ->
             ),
         );
     }
-    let weight = |weight: Option<Weight>| {
-        i64::from(weight.map_or(0, Weight::millionths))
-    };
+    let weight = |weight: Option<Weight>| i64::from(weight.map_or(0, Weight::millionths));
     let derived = (
         weight(labels.confidence),
         labels.effective_relation().number(),
         weight(labels.effective_confidence()),
     );
-    if (i64::from(edge.model_weight), edge.relation, i64::from(edge.weight)) != derived {
+    if (
+        i64::from(edge.model_weight),
+        edge.relation,
+        i64::from(edge.weight),
+    ) != derived
+    {
         findings.add(
             EVIDENCE_DERIVED,
             &id,

@@ -88,10 +88,7 @@ impl Materials {
             }
             let page: Vec<i64> = self.keys.drain(..self.keys.len().min(PAGE)).collect();
             if !page.is_empty() {
-                let lines = self
-                    .reading
-                    .lines(part, self.task, &page, self.combining)
-                    .await?;
+                let lines = self.reading.lines(part, self.task, &page, self.combining).await?;
                 return Ok(Some(lines));
             }
             self.part = self.parts.next().copied();

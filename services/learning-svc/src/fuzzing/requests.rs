@@ -3,15 +3,9 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
-use emend_core::{
-    Caller, Kind, Policy, Violations,
-    evidence::{EvidenceId, Weight},
-};
+use emend_core::{Caller, Kind, Policy, Violations};
 use emend_proto::{codec, learning::v1 as pb};
-use emend_wire::{
-    page::{self, QueryHash},
-    parse as wire, render,
-};
+use emend_wire::{page, parse as wire, render};
 use prost::{Message, Name};
 
 use crate::{
@@ -21,6 +15,7 @@ use crate::{
     ingest::grpc as ingest,
     policies::grpc as policies,
     resources::grpc::{self as resources, read as reads},
+    standings::grpc as standings,
     stream::grpc as subscriptions,
 };
 
@@ -32,7 +27,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 27 {
+    match which % 28 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -67,76 +62,17 @@ pub fn request(bytes: &[u8]) {
             let shown = id.map(|id| id.to_string());
             assert!(shown.is_none_or(|shown| shown.eq_ignore_ascii_case(&request.candidate_id)));
         }),
-        19 => read(message, |request| upsert(&request)),
-        20 => read(message, |request| list_claims(&request)),
-        21 => read(message, |request| list_edges(&request)),
-        22 => read(message, |request| list_events(&request)),
-        23 => read(message, |request: pb::GetReviewStatsRequest| {
-            let _ = evidence::reads::review_stats(&request);
-        }),
-        24 => read(message, |request: pb::ExportCorrectionsRequest| {
-            if let Ok((_, percent)) = evidence::reads::export_corrections(&request) {
-                assert!(percent < 100);
+        19 => read(message, |request: pb::GetStandingsRequest| {
+            if let Ok((namespace, feedback)) = standings::asked(&request) {
+                let again = pb::GetStandingsRequest {
+                    namespace: namespace.to_string(),
+                    feedback_ids: feedback.iter().map(ToString::to_string).collect(),
+                    ..request
+                };
+                same(standings::asked(&again), &(namespace, feedback));
             }
         }),
-        25 => read(message, |request: pb::GetClaimRequest| {
-            if let Ok(id) = EvidenceId::parse(&request.claim_id) {
-                same(EvidenceId::parse(id.as_str()), &id);
-            }
-        }),
-        _ => read(message, |request: pb::ExportMaterialsRequest| {
-            let _ = evidence::reads::export_materials(&request);
-        }),
-    }
-}
-
-/// What is upserted is read back under the same ids.
-fn upsert(request: &pb::UpsertEvidenceRequest) {
-    let Ok(upsert) = evidence::parse::upsert(request) else {
-        return;
-    };
-    for edge in &upsert.edges {
-        same(EvidenceId::parse(edge.id.as_str()), &edge.id);
-        let weight = edge.confidence.map(|(confidence, _)| Weight::parse(confidence));
-        assert_eq!(weight, edge.confidence.map(|(_, weight)| Ok(weight)));
-    }
-    for page in &upsert.pages {
-        assert_eq!(emend_core::evidence::host(&page.host).as_deref(), Ok(page.host.as_str()));
-    }
-}
-
-fn list_claims(request: &pb::ListClaimsRequest) {
-    let query = QueryHash::of("ListClaims", &());
-    if let Ok((_, after, _)) = evidence::parse::list_claims(request, query) {
-        let token = page::number_token(query, after);
-        assert_eq!(page::number_position(query, &token), Ok(Some(after)));
-    }
-}
-
-fn list_edges(request: &pb::ListEdgesRequest) {
-    let query = QueryHash::of("ListEdges", &());
-    if let Ok((_, after, _)) = evidence::parse::list_edges(request, query) {
-        let token = evidence::parse::edge_token(query, after);
-        let position = evidence::parse::pair_position(query, &token);
-        assert_eq!(position, Ok(Some((after.first, after.edge))));
-    }
-}
-
-fn list_events(request: &pb::ListEvidenceEventsRequest) {
-    let query = evidence::reads::events_query(request);
-    if let Ok((filter, before, limit)) = evidence::reads::list_events(request, query) {
-        let again = pb::ListEvidenceEventsRequest {
-            target: filter.target.as_ref().map(|(_, key)| key.to_string()).unwrap_or_default(),
-            page_size: i32::try_from(limit).expect("pages are small"),
-            page_token: String::new(),
-            ..request.clone()
-        };
-        let query = evidence::reads::events_query(&again);
-        let again = pb::ListEvidenceEventsRequest {
-            page_token: before.map_or_else(String::new, |before| evidence::reads::event_token(query, before)),
-            ..again
-        };
-        same(evidence::reads::list_events(&again, query), &(filter, before, limit));
+        evidence => evidence::fuzzing::request(evidence % 28 - 20, message),
     }
 }
 

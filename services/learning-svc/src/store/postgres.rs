@@ -35,17 +35,17 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/reads_sql.rs"]
-mod evidence_reads_sql;
-#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/events_sql.rs"]
 mod events_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/exports_sql.rs"]
-mod exports_sql;
+#[path = "../evidence/store/reads_sql.rs"]
+mod evidence_reads_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/sql.rs"]
 mod evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/exports_sql.rs"]
+mod exports_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
@@ -70,6 +70,9 @@ mod resources_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../log/store/lists_sql.rs"]
 mod revisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../standings/store/sql.rs"]
+mod standings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;

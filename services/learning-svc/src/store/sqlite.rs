@@ -34,17 +34,17 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/reads_sql.rs"]
-mod evidence_reads_sql;
-#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/events_sql.rs"]
 mod events_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "../evidence/store/exports_sql.rs"]
-mod exports_sql;
+#[path = "../evidence/store/reads_sql.rs"]
+mod evidence_reads_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/sql.rs"]
 mod evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/exports_sql.rs"]
+mod exports_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
@@ -69,6 +69,9 @@ mod resources_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../log/store/lists_sql.rs"]
 mod revisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../standings/store/sql.rs"]
+mod standings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;
@@ -255,6 +258,29 @@ mod tests {
             ),
         ] {
             let query = revisions_sql::matching(&filter, Some(Revision(7)), 100);
+            assert_searches(&plan(&store, &query).await, index);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_feedback_supports_is_found_by_its_id() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let namespace = Namespace::parse("fund-admin").unwrap();
+        let feedback = [1, 2].map(|id| FeedbackId(uuid::Uuid::from_u128(id)));
+        for (query, index) in [
+            (
+                standings_sql::ballots(&namespace, &feedback),
+                "b USING PRIMARY KEY (feedback_id=?)",
+            ),
+            (
+                standings_sql::candidates(&namespace, &feedback),
+                "k USING INDEX sqlite_autoindex_candidates_1 (candidate_id=?)",
+            ),
+            (
+                standings_sql::ratings(&namespace, &feedback),
+                "n USING COVERING INDEX ratings_live (contest=? AND class=? AND (accept_order,feedback_id)>(?,?))",
+            ),
+        ] {
             assert_searches(&plan(&store, &query).await, index);
         }
     }

@@ -156,19 +156,15 @@ async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World)
     let waits = by_a_reporter(domain(world, Form::DomainUnblock, "a.example"));
     let outcome = one(&app, &waits).await;
     assert_eq!(state(&outcome), OutcomeState::AwaitingReview);
-    review(&app, candidate_of(&outcome), None, rejection()).await.unwrap();
+    review(&app, candidate_of(&outcome), None, rejection())
+        .await
+        .unwrap();
     // Superseded: what it said is in force no more.
     one(&app, &domain(world, Form::DomainBlock, "a.example")).await;
     one(&app, &world.retraction_by_reviewer(&block)).await;
     let put = Put {
-        key: emend_core::ResourceKey::parse(
-            "fund-admin",
-            Some(Kind::DomainRule),
-            "a.example",
-            "human",
-            "",
-        )
-        .unwrap(),
+        key: emend_core::ResourceKey::parse("fund-admin", Some(Kind::DomainRule), "a.example", "human", "")
+            .unwrap(),
         value: emend_core::ResourceValue::new(
             "low",
             emend_core::Learned::DomainRule(emend_core::kinds::DomainRuleValue {
@@ -212,7 +208,9 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
     one(&app, &world.retraction_by_reviewer(&early)).await;
     let waits = |relation| by_a_reporter(in_task(edge_is(world, "e1", relation), "t7"));
     let approved = one(&app, &waits(EdgeRelation::Neutral)).await;
-    review(&app, candidate_of(&approved), None, approval()).await.unwrap();
+    review(&app, candidate_of(&approved), None, approval())
+        .await
+        .unwrap();
     let edited = one(&app, &waits(EdgeRelation::Supports)).await;
     let verdict = Verdict::Approve {
         edited: Some(emend_core::ResourceValue::new(
@@ -223,10 +221,15 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
     };
     review(&app, candidate_of(&edited), None, verdict).await.unwrap();
     let rejected = one(&app, &waits(EdgeRelation::Neutral)).await;
-    review(&app, candidate_of(&rejected), None, rejection()).await.unwrap();
+    review(&app, candidate_of(&rejected), None, rejection())
+        .await
+        .unwrap();
     // Recorded and retracted in one transaction.
     let both = in_task(edge_is(world, "e1", EdgeRelation::Neutral), "t8");
-    for result in app.ingest(&[both.clone(), world.retraction_by_reviewer(&both)]).await {
+    for result in app
+        .ingest(&[both.clone(), world.retraction_by_reviewer(&both)])
+        .await
+    {
         result.unwrap();
     }
     let all = events(&app, &all_events()).await;
@@ -390,7 +393,11 @@ async fn samples_and_figures_follow_the_rulings_in_force(world: &World) {
         ("fragment 1", "the claim")
     );
     assert_eq!(
-        (sample.reason.as_str(), sample.reporter.as_str(), sample.task_id.as_str()),
+        (
+            sample.reason.as_str(),
+            sample.reporter.as_str(),
+            sample.task_id.as_str()
+        ),
         ("because", "ann", "t1")
     );
     assert!(sample.corrected_at.is_some());
@@ -430,9 +437,12 @@ async fn samples_and_figures_follow_the_rulings_in_force(world: &World) {
         let stats = app.review_stats(&filter).await.unwrap();
         (stats.reviewed, samples(&app, filter).await.len())
     };
-    let review_at = jiff::Timestamp::from_microsecond(found[0].corrected_at.as_ref().map_or(0, |at| {
-        at.seconds * 1_000_000 + i64::from(at.nanos) / 1_000
-    }))
+    let review_at = jiff::Timestamp::from_microsecond(
+        found[0]
+            .corrected_at
+            .as_ref()
+            .map_or(0, |at| at.seconds * 1_000_000 + i64::from(at.nanos) / 1_000),
+    )
     .unwrap();
     let later = review_at + jiff::SignedDuration::from_micros(1);
     for (filter, expected) in [
@@ -656,7 +666,9 @@ async fn large_task(app: &App, edges: usize) {
             request.pages.clear();
             request.claims.clear();
         }
-        app.upsert_evidence(&parse::upsert(&request).unwrap()).await.unwrap();
+        app.upsert_evidence(&parse::upsert(&request).unwrap())
+            .await
+            .unwrap();
     }
 }
 

@@ -13,8 +13,8 @@ use emend_proto::{
 use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
     says::{
-        alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value, phrase_key, rates,
-        supports, verb_value,
+        alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value, phrase_key,
+        rates, supports, verb_value,
     },
     tamper::Frozen,
     verb,

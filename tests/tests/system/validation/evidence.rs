@@ -1,9 +1,9 @@
 //! Bad requests to the evidence service.
 
 use emend_proto::learning::v1::{
-    EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, ExportCorrectionsRequest, ExportMaterialsRequest,
-    GetClaimRequest, GetReviewStatsRequest, ListClaimsRequest, ListEdgesRequest, ListEvidenceEventsRequest, NodeRef,
-    UpsertEvidenceRequest, node_ref::Node,
+    EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, ExportCorrectionsRequest,
+    ExportMaterialsRequest, GetClaimRequest, GetReviewStatsRequest, ListClaimsRequest, ListEdgesRequest,
+    ListEvidenceEventsRequest, NodeRef, UpsertEvidenceRequest, node_ref::Node,
 };
 use emend_tests::harness::{NAMESPACE, says::supports};
 use prost_types::Timestamp;
@@ -122,7 +122,11 @@ fn upsert() -> Rpc {
     for weight in [f64::NAN, f64::INFINITY, -0.1, 1.1] {
         let mut request = good.clone();
         request.edges[0].nli_confidence = Some(weight);
-        rpc = rpc.case(format!("the weight {weight}"), &request, &["edges[0].nli_confidence"]);
+        rpc = rpc.case(
+            format!("the weight {weight}"),
+            &request,
+            &["edges[0].nli_confidence"],
+        );
     }
     let mut twice = good.clone();
     twice.edges.extend(good.edges.clone());
@@ -167,7 +171,14 @@ fn list_claims() -> Rpc {
                 page_size: 1_001,
                 page_token: "not a token".into(),
             },
-            &["namespace", "task_id", "status", "adoption", "page_size", "page_token"],
+            &[
+                "namespace",
+                "task_id",
+                "status",
+                "adoption",
+                "page_size",
+                "page_token",
+            ],
         )
 }
 
@@ -245,7 +256,11 @@ fn list_events() -> Rpc {
         )
         .case("a target without a kind", &of(0, "example.org"), &["kind"])
         .case("a kind without a target", &of(7, ""), &["target"])
-        .case("a kind that is not about evidence", &of(1, "example.org"), &["kind"])
+        .case(
+            "a kind that is not about evidence",
+            &of(1, "example.org"),
+            &["kind"],
+        )
         .case(
             "a period that ends before it begins",
             &ListEvidenceEventsRequest {
@@ -276,7 +291,11 @@ fn review_stats() -> Rpc {
 
 fn export_materials() -> Rpc {
     Rpc::of("/emend.learning.v1.EvidenceService/ExportMaterials")
-        .case("empty", &ExportMaterialsRequest::default(), &["namespace", "task_id"])
+        .case(
+            "empty",
+            &ExportMaterialsRequest::default(),
+            &["namespace", "task_id"],
+        )
         .case(
             "U+0000",
             &ExportMaterialsRequest {

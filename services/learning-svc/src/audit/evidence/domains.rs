@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use emend_core::{
     DomainRuleValue, Namespace,
     evidence::{
-        BlockingPolicy, ClaimsOfDomain, Covering, Layer, Layers, Place, RulesHere as _, RulesOfName, deciding,
-        suffixes,
+        BlockingPolicy, ClaimsOfDomain, Covering, Layer, Layers, Place, RulesHere as _, RulesOfName,
+        deciding, suffixes,
     },
     kinds::RuleCause,
 };

@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use emend_core::{
     DomainRuleValue, FeedbackId, Kind, Learned, Namespace,
-    evidence::{ClaimFacts, ClaimRuling, EdgeLabels, EdgeRelation, Layer, SourceKey, TrustLevel, VERIFYING_SOURCES, Weight, WorkId},
+    evidence::{
+        ClaimFacts, ClaimRuling, EdgeLabels, EdgeRelation, Layer, SourceKey, TrustLevel, VERIFYING_SOURCES,
+        Weight, WorkId,
+    },
     kinds::ClaimDecision,
 };
 use emend_store::StoreError;
@@ -164,7 +167,11 @@ impl Supporting {
             id: &self.page_id,
         };
         let work = (!self.work.is_empty()).then(|| at.parse("work", WorkId::parse(&self.work)));
-        let level = at.known("set_level", self.set_level, TrustLevel::from_number(self.set_level))?;
+        let level = at.known(
+            "set_level",
+            self.set_level,
+            TrustLevel::from_number(self.set_level),
+        )?;
         Ok(SourceKey::of(
             &self.page_id,
             work.transpose()?.as_ref(),

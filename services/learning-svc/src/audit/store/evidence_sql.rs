@@ -9,8 +9,8 @@ use sqlx::QueryBuilder;
 use super::{Db, audit_sql::Reading, contests_sql::key_hash, work_sql::push_keys};
 use crate::{
     audit::store::evidence::{
-        AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, RuleInForce, RulingInForce, Stray,
-        SupportedClaim, Supporting,
+        AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, RuleInForce, RulingInForce,
+        Stray, SupportedClaim, Supporting,
     },
     evidence::store::rows::reversed,
     store::batches::batches,
@@ -106,7 +106,13 @@ const RULES_OF_NOTHING: &str = "
 
 impl Reading {
     /// A page of a table: `sql` ends where the last key of the page before belongs.
-    async fn page<R>(&mut self, sql: &'static str, key: &'static str, after: i64, limit: u32) -> Result<Vec<R>>
+    async fn page<R>(
+        &mut self,
+        sql: &'static str,
+        key: &'static str,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<R>>
     where
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
@@ -213,7 +219,8 @@ impl AuditEvidence for Reading {
     }
 
     async fn wrong_targets(&mut self) -> Result<Vec<Stray>> {
-        self.of_kinds(WRONG_TARGETS, &[Kind::ClaimState, Kind::EdgeLabel]).await
+        self.of_kinds(WRONG_TARGETS, &[Kind::ClaimState, Kind::EdgeLabel])
+            .await
     }
 
     async fn stray_events(&mut self) -> Result<Vec<Stray>> {

@@ -1,5 +1,7 @@
 //! The evidence service.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod parse;
 pub(crate) mod reads;
 pub(crate) mod render;

@@ -380,10 +380,12 @@ pub(crate) fn list_edges(
 
 fn edge_position(query: QueryHash, token: &str) -> Result<EdgePosition, Invalid> {
     let position = pair_position(query, token)?;
-    Ok(position.map_or_else(EdgePosition::default, |(first, edge)| EdgePosition {
-        first,
-        edge,
-    }))
+    Ok(
+        position.map_or_else(EdgePosition::default, |(first, edge)| EdgePosition {
+            first,
+            edge,
+        }),
+    )
 }
 
 pub(crate) fn edge_token(query: QueryHash, position: EdgePosition) -> String {

@@ -20,7 +20,9 @@ use crate::{
     evidence::{
         changes::is_evidence,
         stats::ReviewStats,
-        store::{EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord},
+        store::{
+            EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord,
+        },
     },
     grpc::{parse, render::actor},
 };
@@ -96,7 +98,9 @@ fn target(violations: &mut Violations, kind: i32, target: &str) -> Option<Option
         kind => wire::kind(kind).and_then(|kind| {
             let about = is_evidence(kind).then_some(kind);
             about.ok_or_else(|| {
-                Invalid::new(format!("must be DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL, is {kind}"))
+                Invalid::new(format!(
+                    "must be DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL, is {kind}"
+                ))
             })
         }),
     };

@@ -45,9 +45,7 @@ impl EvidenceReads for Backend {
                 return Ok(Vec::new());
             }
         }
-        let rows: Vec<EventRow> = self
-            .rows(listed_events(filter, &contests, before, limit))
-            .await?;
+        let rows: Vec<EventRow> = self.rows(listed_events(filter, &contests, before, limit)).await?;
         rows.into_iter().map(EventRow::parse).collect()
     }
 
@@ -136,13 +134,17 @@ pub(super) fn listed_events(
             );
             query.push_bind(*contest);
             if let Some(task) = &filter.task {
-                query.push(" AND e.task_id = ").push_bind(task.as_str().to_owned());
+                query
+                    .push(" AND e.task_id = ")
+                    .push_bind(task.as_str().to_owned());
             }
             conditions(&mut query);
             query.push(" ORDER BY e.event DESC LIMIT ").push_bind(limit);
             query.push(format_args!(") AS list_{index}"));
         }
-        query.push(") AS list_all ORDER BY event DESC LIMIT ").push_bind(limit);
+        query
+            .push(") AS list_all ORDER BY event DESC LIMIT ")
+            .push_bind(limit);
     }
     query.push(
         ") AS found JOIN evidence_events AS e ON e.event = found.event JOIN contests AS c ON c.contest = e.contest \
@@ -217,9 +219,7 @@ pub(super) fn listed_samples(
     query.push_bind(space);
     push_reviewed(&mut query, task, filter);
     query.push(format_args!(" AND e.ruled <> {PREDICTED}"));
-    query
-        .push(" AND (e.ruled_at, e.edge) > (")
-        .push_bind(after.first);
+    query.push(" AND (e.ruled_at, e.edge) > (").push_bind(after.first);
     query.push(", ").push_bind(after.edge);
     query
         .push(") ORDER BY e.ruled_at, e.edge LIMIT ")

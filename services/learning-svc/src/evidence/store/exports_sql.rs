@@ -102,10 +102,8 @@ impl ExportRead for Exporting {
                     lines.extend(claims.into_iter().map(|(_, claim)| Line::Claim(Box::new(claim))));
                 }
                 Part::Edges => {
-                    let positions: Vec<EdgePosition> = keys
-                        .iter()
-                        .map(|&edge| EdgePosition { first: 0, edge })
-                        .collect();
+                    let positions: Vec<EdgePosition> =
+                        keys.iter().map(|&edge| EdgePosition { first: 0, edge }).collect();
                     let edges = edge_records(self, &positions).await?;
                     lines.extend(edges.into_iter().map(|(_, edge)| Line::Edge(Box::new(edge))));
                 }
@@ -204,6 +202,8 @@ pub(super) fn exported_keys(part: Part, task: i64, after: i64, limit: u32) -> Qu
         query.push(format_args!(" AND {column} > ")).push_bind(after);
         query.push(*condition);
     }
-    query.push(") AS found ORDER BY node LIMIT ").push_bind(i64::from(limit));
+    query
+        .push(") AS found ORDER BY node LIMIT ")
+        .push_bind(i64::from(limit));
     query
 }

@@ -115,17 +115,32 @@ async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for()
         correct: vec![EdgeRelation::Refutes],
         period: of_period.period,
     };
-    let after = EdgePosition { first: 100, edge: 100 };
+    let after = EdgePosition {
+        first: 100,
+        edge: 100,
+    };
     for (query, indexes) in [
-        (listed_events(&all, &[], before, 100), &["evidence_events_listed"][..]),
-        (listed_events(&of_period, &[], None, 100), &["evidence_events_listed"]),
-        (listed_events(&of_task, &[], before, 100), &["evidence_events_by_task"]),
-        (listed_events(&of_caller, &[], before, 100), &["evidence_events_by_caller"]),
-        (listed_events(&of_contest, &[3, 4], before, 100), &["evidence_events_by_contest"]),
         (
-            counted_reviews(3, None, &reviews),
-            &["evidence_edges_reviewed"],
+            listed_events(&all, &[], before, 100),
+            &["evidence_events_listed"][..],
         ),
+        (
+            listed_events(&of_period, &[], None, 100),
+            &["evidence_events_listed"],
+        ),
+        (
+            listed_events(&of_task, &[], before, 100),
+            &["evidence_events_by_task"],
+        ),
+        (
+            listed_events(&of_caller, &[], before, 100),
+            &["evidence_events_by_caller"],
+        ),
+        (
+            listed_events(&of_contest, &[3, 4], before, 100),
+            &["evidence_events_by_contest"],
+        ),
+        (counted_reviews(3, None, &reviews), &["evidence_edges_reviewed"]),
         (
             counted_reviews(3, Some(13), &reviews),
             &["evidence_edges_reviewed", "evidence_edges_by_task"],
@@ -136,14 +151,26 @@ async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for()
         ),
         (exported_keys(Part::Edges, 13, 0, 64), &["evidence_edges_by_task"]),
         (exported_keys(Part::Pages, 13, 0, 64), &["evidence_edges_by_task"]),
-        (exported_keys(Part::Claims, 13, 0, 64), &["evidence_claims_by_task"]),
-        (exported_keys(Part::Fragments, 13, 0, 64), &["evidence_edges_by_task"]),
+        (
+            exported_keys(Part::Claims, 13, 0, 64),
+            &["evidence_claims_by_task"],
+        ),
+        (
+            exported_keys(Part::Fragments, 13, 0, 64),
+            &["evidence_edges_by_task"],
+        ),
     ] {
         let plan = plan(&store, query).await;
-        assert!(indexes.iter().any(|index| plan.contains(index)), "{indexes:?}: {plan}");
+        assert!(
+            indexes.iter().any(|index| plan.contains(index)),
+            "{indexes:?}: {plan}"
+        );
         for table in ["e", "c", "n", "d"] {
             let scans = [format!("SCAN {table}\n"), format!("SCAN {table} ")];
-            assert!(!scans.iter().any(|scan| format!("{plan}\n").contains(scan)), "{plan}");
+            assert!(
+                !scans.iter().any(|scan| format!("{plan}\n").contains(scan)),
+                "{plan}"
+            );
         }
         assert!(!plan.contains("Seq Scan"), "{plan}");
     }
