@@ -8,4 +8,5 @@ pub mod graph;
 pub(crate) mod grpc;
 mod read;
 pub mod store;
+pub mod trust_file;
 pub mod upsert;
