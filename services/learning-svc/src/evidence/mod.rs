@@ -7,6 +7,7 @@ pub(crate) mod changes;
 pub mod graph;
 pub(crate) mod grpc;
 mod read;
+pub(crate) mod rules;
 pub mod store;
 pub mod trust_file;
 pub mod upsert;

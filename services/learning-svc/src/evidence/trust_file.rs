@@ -29,7 +29,7 @@ use crate::{
 pub const MAX_BYTES: usize = 2 << 20;
 
 /// Changes of one revision at most.
-const CHANGES: u64 = 1_000;
+const CHANGES: usize = 1_000;
 
 /// The UUID namespace for the operation ids of trust files (RFC 9562, version 5).
 const OPERATIONS: Uuid = Uuid::from_u128(0x6c1d_7a02_83be_4f7e_9f3c_51a0_d2e7_4b15);
@@ -145,9 +145,9 @@ pub struct TrustFileApplied {
     /// Whether a file of the same version and other content is in force.
     pub differs: bool,
     /// How many rules were set.
-    pub set: u64,
+    pub set: usize,
     /// How many rules ended.
-    pub ended: u64,
+    pub ended: usize,
     /// The last revision written; 0 if none was.
     pub revision: Revision,
 }
