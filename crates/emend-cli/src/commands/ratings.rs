@@ -11,7 +11,7 @@ use emend_proto::{
     learning::v1::ListResourcesRequest,
 };
 
-use super::submit::outcome_text;
+use super::submit::send;
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -164,13 +164,7 @@ async fn submit(rating: Submit, context: &Context, output: &mut Output<'_>) -> R
         }),
         ..SubmitFeedbackRequest::default()
     };
-    let mut client = context.feedback().await?;
-    let response = client.submit_feedback(context.request(request)).await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+    send(request, context, output).await
 }
 
 async fn list(reporter: &str, limit: usize, context: &Context, output: &mut Output<'_>) -> Result {

@@ -166,6 +166,15 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         wait: words::wait(args.wait) as i32,
         correction: Some(args.form.into()),
     };
+    send(request, context, output).await
+}
+
+/// Sends a correction and prints its outcome.
+pub(super) async fn send(
+    request: SubmitFeedbackRequest,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
     let response = context
         .feedback()
         .await?

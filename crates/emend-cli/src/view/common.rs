@@ -3,8 +3,8 @@
 use emend_base::status::{Explained, from_item_status};
 use emend_core::Learned;
 use emend_proto::common::v1::{
-    Actor, Correction, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome, OutcomeState,
-    RatingClass, Reporter, Resource, ResourceKey, ResourceValue, SynonymRelation, TrustLevel,
+    Actor, Correction, EdgeRelation, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome,
+    OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, SynonymRelation, TrustLevel,
     correction::Correction as Variant, resource_value,
 };
 use serde_json::{Value, json};
@@ -53,14 +53,41 @@ pub fn correction(correction: Option<&Correction>) -> Value {
                 term.relation,
             ),
         }}),
-        Some(Variant::DomainBlock(of)) => json!({"domainBlock": {"pattern": of.pattern}}),
-        Some(Variant::DomainUnblock(of)) => {
-            json!({"domainUnblock": {"pattern": of.pattern, "level": trust_level(of.level)}})
-        }
-        Some(Variant::DomainClearOverride(of)) => json!({"domainClearOverride": {"pattern": of.pattern}}),
-        Some(Variant::DomainSetTrust(of)) => {
-            json!({"domainSetTrust": {"pattern": of.pattern, "level": trust_level(of.level)}})
-        }
+        Some(Variant::DomainBlock(of)) => json!({"domainBlock": {
+            "pattern": of.pattern,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::DomainUnblock(of)) => json!({"domainUnblock": {
+            "pattern": of.pattern,
+            "level": trust_level(of.level),
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::DomainClearOverride(of)) => json!({"domainClearOverride": {
+            "pattern": of.pattern,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::DomainSetTrust(of)) => json!({"domainSetTrust": {
+            "pattern": of.pattern,
+            "level": trust_level(of.level),
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::ClaimReject(of)) => json!({"claimReject": {
+            "claimId": of.claim_id,
+            "reasonCode": of.reason_code,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::ClaimRestore(of)) => json!({"claimRestore": {
+            "claimId": of.claim_id,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::EdgeCorrect(of)) => json!({"edgeCorrect": {
+            "edgeId": of.edge_id,
+            "correctRelation": name(
+                EdgeRelation::try_from(of.correct_relation).ok().map(|relation| relation.as_str_name()),
+                of.correct_relation,
+            ),
+            "taskId": of.task_id,
+        }}),
         Some(Variant::Rating(of)) => json!({"rating": {
             "target": of.target,
             "value": of.value,

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn each_field_changes_the_hash_but_the_request_id() {
         let original = submission();
-        let changed: [fn(&mut Submission); 9] = [
+        let changed: [fn(&mut Submission); 10] = [
             |s| s.namespace = Namespace::parse("other").unwrap(),
             |s| s.reporter = Reporter::parse("", "jane", "web", "").unwrap(),
             |s| s.reporter.client_key = "k".into(),
@@ -280,6 +280,7 @@ mod tests {
             |s| s.scope = Scope::User,
             |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
             |s| s.correction = Correction::parse(Form::PhraseMapping, "a", "", "b").unwrap(),
+            |s| s.correction = s.correction.clone().in_task(Some("t1".into())),
         ];
         for change in changed {
             let mut other = original.clone();
