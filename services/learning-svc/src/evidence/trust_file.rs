@@ -4,6 +4,8 @@
 //! replicas that apply the same file one does, and the others find it done. What failed half-way is repeated as a whole:
 //! namespaces that have the version already are left alone.
 
+use std::path::Path;
+
 use emend_base::Error;
 use emend_core::{
     ContestId, Event, Invalid, Kind, Learned, Namespace, OperationId, Origin, ResourceKey, ResourceValue,
@@ -41,6 +43,16 @@ pub enum Format {
     Yaml,
     /// TOML.
     Toml,
+}
+
+impl Format {
+    /// How a file of this name is written: in TOML if it ends in `.toml`, otherwise in YAML.
+    pub fn of(path: &Path) -> Self {
+        match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::Toml,
+            _ => Self::Yaml,
+        }
+    }
 }
 
 /// A valid trust file, and what tells its text from others.
