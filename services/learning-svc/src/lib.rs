@@ -224,7 +224,9 @@ async fn mount_trust_file(
         );
     }
     let mounted = mounted.map(|mounted| mounted as Arc<dyn Reload>);
-    config.metrics.watch_files(metrics::SERVICE, "trust", mounted.clone());
+    config
+        .metrics
+        .watch_files(metrics::SERVICE, "trust", mounted.clone());
     Ok(mounted)
 }
 

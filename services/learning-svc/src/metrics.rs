@@ -75,7 +75,8 @@ impl LearningMetrics {
         self.nodes.show_nodes(counts);
         self.contests.show_candidates(&store.count_candidates().await?);
         if let Some(evidence) = store.evidence() {
-            self.evidence.show_trust_files(&evidence.trust_versions(MAX_SHOWN).await?);
+            self.evidence
+                .show_trust_files(&evidence.trust_versions(MAX_SHOWN).await?);
         }
         Ok(())
     }

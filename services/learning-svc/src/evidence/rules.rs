@@ -128,7 +128,9 @@ impl App {
         let names: Vec<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
         let rules = self.evidence()?.rules_above(namespace, &names).await?;
         found.retain(|(record, _)| decides(record, &rules));
-        let of_people = found.iter().filter(|(record, _)| layer(record) == Some(Layer::Human));
+        let of_people = found
+            .iter()
+            .filter(|(record, _)| layer(record) == Some(Layer::Human));
         let of_people: Vec<_> = of_people.map(|(record, _)| record.candidate.id).collect();
         let levels = self.evidence()?.levels_before(&of_people).await?;
         let mut blocked = Vec::with_capacity(found.len());
@@ -191,10 +193,7 @@ impl App {
         Ok((found, last))
     }
 
-    async fn listed(
-        &self,
-        found: Vec<(CandidateRecord, DomainRuleValue)>,
-    ) -> Result<Vec<ListedRule>, Error> {
+    async fn listed(&self, found: Vec<(CandidateRecord, DomainRuleValue)>) -> Result<Vec<ListedRule>, Error> {
         let ids: Vec<_> = found.iter().map(|(record, _)| record.candidate.id).collect();
         let mut decisions = self.evidence()?.decisions(&ids).await?;
         let listed = found.into_iter().map(|(record, value)| {
@@ -222,7 +221,9 @@ impl App {
         let evidence = self.evidence()?;
         let (mut reason, mut contradicting) = (rule.reason.clone(), Vec::new());
         if let Some(RuleCause { found, claim_id }) = &rule.value.cause {
-            let of = evidence.supported_claims(namespace, rule.pattern(), CONTRADICTING).await?;
+            let of = evidence
+                .supported_claims(namespace, rule.pattern(), CONTRADICTING)
+                .await?;
             reason = match found {
                 Finding::RejectedShare => {
                     let percent = BlockingPolicy::default().rejected_percent();
@@ -233,7 +234,10 @@ impl App {
                 }
                 Finding::DangerousPattern => {
                     let patterns = evidence.dangerous_patterns(namespace, claim_id).await?;
-                    format!("the claim {claim_id} has a dangerous pattern: {}", patterns.join(", "))
+                    format!(
+                        "the claim {claim_id} has a dangerous pattern: {}",
+                        patterns.join(", ")
+                    )
                 }
                 Finding::IndependentSupport => reason,
             };

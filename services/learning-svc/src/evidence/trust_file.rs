@@ -323,13 +323,20 @@ level = "LOW"
         let toml = ReadTrustFile::read(TOML, Format::Toml).unwrap();
         assert_eq!(yaml.file, toml.file);
         assert_eq!(yaml.file.rules.len(), 3);
-        assert_ne!(yaml.operation, toml.operation, "another text is another operation");
+        assert_ne!(
+            yaml.operation, toml.operation,
+            "another text is another operation"
+        );
     }
 
     #[test]
     fn what_can_not_be_read_is_told_with_its_line() {
         for (text, format, expected) in [
-            ("namespaces: [a\nversion: 1", Format::Yaml, "is not the expected YAML: "),
+            (
+                "namespaces: [a\nversion: 1",
+                Format::Yaml,
+                "is not the expected YAML: ",
+            ),
             ("version: 1\nlevels: []", Format::Yaml, "levels"),
             ("version: one", Format::Yaml, "line 1"),
             ("a: &a [*a, *a]", Format::Yaml, "is not the expected YAML: "),

@@ -127,7 +127,9 @@ impl EvidenceService for EvidenceGraph {
         &self,
         request: Request<pb::ListBlockedDomainsRequest>,
     ) -> Result<Response<pb::ListBlockedDomainsResponse>, Status> {
-        Ok(Response::new(trust::list_blocked_domains(&self.app, request).await?))
+        Ok(Response::new(
+            trust::list_blocked_domains(&self.app, request).await?,
+        ))
     }
 
     async fn list_evidence_events(

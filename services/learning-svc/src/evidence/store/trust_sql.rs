@@ -27,6 +27,10 @@ use crate::{
     },
 };
 
+#[cfg(test)]
+#[path = "trust_contract.rs"]
+mod contract;
+
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
@@ -37,7 +41,9 @@ impl TrustFiles for Work {
             "INSERT INTO trust_files (namespace, version, patterns, checksum, operation_id, applied_at) VALUES (",
         );
         query.push_bind(namespace.as_str()).push(", 0, '[]', 0, ");
-        query.push_bind(Vec::<u8>::new()).push(", 0) ON CONFLICT (namespace) DO NOTHING");
+        query
+            .push_bind(Vec::<u8>::new())
+            .push(", 0) ON CONFLICT (namespace) DO NOTHING");
         self.run(query).await?;
         let mut query = QueryBuilder::new("SELECT version, checksum FROM trust_files WHERE namespace = ");
         query.push_bind(namespace.as_str()).push(FOR_UPDATE);
@@ -82,9 +88,7 @@ impl TrustFiles for Work {
         query
             .push(", checksum = ")
             .push_bind(file.record.checksum.cast_signed());
-        query
-            .push(", operation_id = ")
-            .push_bind(bytes(file.operation.0));
+        query.push(", operation_id = ").push_bind(bytes(file.operation.0));
         query.push(", applied_at = (SELECT now FROM database_clock) WHERE namespace = ");
         query.push_bind(namespace.as_str());
         self.run(query).await?;
@@ -128,7 +132,9 @@ impl DecisionRow {
             let on_behalf_of = self.on_behalf_of.as_deref().unwrap_or_default();
             actor(at, "caller", caller, on_behalf_of)
         });
-        let since = self.committed_at.map(|at_micros| at.time("committed_at", at_micros));
+        let since = self
+            .committed_at
+            .map(|at_micros| at.time("committed_at", at_micros));
         let record = DecisionRecord {
             feedback: feedback.transpose()?.map(FeedbackId),
             reason: self.reason.unwrap_or_default(),
@@ -182,8 +188,7 @@ fn push_supported(query: &mut QueryBuilder<Db>, namespace: &Namespace, domain: &
 
 /// How many claims a registrable domain supports, and how many of them are rejected.
 pub(super) fn count_supported(namespace: &Namespace, domain: &str) -> QueryBuilder<Db> {
-    let mut query =
-        QueryBuilder::new("SELECT COUNT(DISTINCT c.claim), COUNT(DISTINCT CASE WHEN c.status = ");
+    let mut query = QueryBuilder::new("SELECT COUNT(DISTINCT c.claim), COUNT(DISTINCT CASE WHEN c.status = ");
     query.push_bind(ClaimStatus::Rejected.number());
     query.push(" THEN c.claim END)");
     push_supported(&mut query, namespace, domain);
@@ -283,7 +288,8 @@ impl DomainDecisions for Backend {
     }
 
     async fn trust_versions(&self, limit: u32) -> Result<Vec<(Namespace, u64)>> {
-        let mut query = QueryBuilder::new("SELECT namespace, version FROM trust_files ORDER BY namespace LIMIT ");
+        let mut query =
+            QueryBuilder::new("SELECT namespace, version FROM trust_files ORDER BY namespace LIMIT ");
         push_limit(&mut query, limit);
         let rows = self.rows::<(String, i64)>(query).await?;
         let parsed = rows.iter().map(|(namespace, version)| {
