@@ -396,7 +396,12 @@ impl Outcome {
 
     fn sentence(&self, decision_reason: Option<&str>) -> String {
         let what = self.learned.describe(&self.input);
-        let why = || self.reason.map_or("", Reason::explanation);
+        let why = || match (self.reason, &self.learned) {
+            (Some(Reason::HighRisk), Learned::DomainRule(_)) => {
+                "it is a shared suffix: the names below it are not its owner's"
+            }
+            (reason, _) => reason.map_or("", Reason::explanation),
+        };
         match self.state {
             OutcomeState::Applied => format!("Learned: {what}. It applies."),
             OutcomeState::Pending if self.reason == Some(Reason::TargetNotFound) => {
@@ -404,18 +409,20 @@ impl Outcome {
                 format!("Noted: {what}. It takes effect when the {target} is upserted: it is not known yet.")
             }
             OutcomeState::Pending if self.confirmations_needed == 0 => {
-                format!("Noted: {what}. It waits because {}.", why())
+                format!("Proposed: {what}. It waits because {}.", why())
             }
             OutcomeState::Pending if self.confirmations_needed == 1 => {
-                format!("Noted: {what}. It needs 1 more confirmation.")
+                format!("Proposed: {what}. It needs 1 more confirmation.")
             }
             OutcomeState::Pending => {
                 format!(
-                    "Noted: {what}. It needs {} more confirmations.",
+                    "Proposed: {what}. It needs {} more confirmations.",
                     self.confirmations_needed
                 )
             }
-            OutcomeState::AwaitingReview => format!("Noted: {what}. It awaits review because {}.", why()),
+            OutcomeState::AwaitingReview => {
+                format!("Proposed: {what}. It awaits review because {}.", why())
+            }
             OutcomeState::Rejected => {
                 format!(
                     "Not learned: {what}. It was rejected before: {}",

@@ -99,11 +99,14 @@ impl Roles {
         self.0.iter().map(String::as_str)
     }
 
+    /// The strongest of them, of those that decide.
+    pub fn strongest(&self) -> Option<Role> {
+        self.names().filter_map(|name| Role::parse(name).ok()).max()
+    }
+
     /// Whether they permit what `role` does.
     pub fn permit(&self, role: Role) -> bool {
-        self.names()
-            .filter_map(|name| Role::parse(name).ok())
-            .any(|held| held >= role)
+        self.strongest() >= Some(role)
     }
 }
 

@@ -62,7 +62,7 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
         }) => {
             let decision = violations.check("decision", self::decision(*decision));
             let level = violations.check("level", trust_level(*level));
-            let cause = rule_cause(&mut violations, *cause, cause_id);
+            let cause = violations.part("", rule_cause(*cause, cause_id));
             decision
                 .zip(level)
                 .zip(cause)
@@ -492,25 +492,18 @@ fn decision_number(decision: DomainDecision) -> pb::DomainDecision {
 }
 
 /// Why the system decided; `None` for UNSPECIFIED.
-fn rule_cause(violations: &mut Violations, number: i32, claim_id: &str) -> Option<Option<RuleCause>> {
+fn rule_cause(number: i32, claim_id: &str) -> Result<Option<RuleCause>, Violations> {
+    let mut violations = Violations::new();
     let mut all = Finding::ALL.into_iter();
-    match (
-        number,
-        all.find(|found| i32::from(finding_number(Some(*found))) == number),
-    ) {
-        (_, Some(found)) => violations
-            .check("cause_id", RuleCause::parse(found, claim_id))
-            .map(Some),
-        (0, None) if claim_id.is_empty() => Some(None),
-        (0, None) => {
-            violations.add("cause_id", "must be empty without a cause");
-            None
-        }
-        (_, None) => {
-            violations.add("cause", format!("is not a known cause: {number}"));
-            None
-        }
+    let found = all.find(|found| i32::from(finding_number(Some(*found))) == number);
+    let mut cause = None;
+    match found {
+        Some(found) => cause = violations.check("cause_id", RuleCause::parse(found, claim_id)),
+        None if number != 0 => violations.add("cause", format!("is not a known cause: {number}")),
+        None if !claim_id.is_empty() => violations.add("cause_id", "must be empty without a cause"),
+        None => {}
     }
+    violations.finish(Some(cause))
 }
 
 /// The number on the wire of what the system found.
@@ -586,6 +579,30 @@ mod tests {
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
             let name = wire.as_str_name().trim_start_matches("RESOURCE_KIND_");
             assert_eq!(name.to_lowercase(), kind.name());
+        }
+    }
+
+    #[test]
+    fn a_rule_of_the_system_says_why() {
+        for found in Finding::ALL {
+            for claim_id in ["", "claim:1"] {
+                let value = DomainRuleValue {
+                    rule: DomainRule::parse("block").unwrap(),
+                    cause: RuleCause::parse(found, claim_id).ok(),
+                };
+                let caused = Learned::DomainRule(value);
+                assert_eq!(learned(&super::value(&caused)), Ok(caused));
+            }
+        }
+        for (cause, cause_id, field) in [(0, "claim:1", "cause_id"), (9, "", "cause")] {
+            let message = pb::DomainRuleValue {
+                decision: pb::DomainDecision::Block.into(),
+                cause,
+                cause_id: cause_id.to_owned(),
+                ..pb::DomainRuleValue::default()
+            };
+            let refused = learned(&Value::DomainRule(message)).unwrap_err().into_vec();
+            assert_eq!(refused[0].field, field);
         }
     }
 

@@ -1,13 +1,10 @@
 //! What the commands that decide about domains, claims and edges have in common.
 
-use emend_proto::{
-    common::v1::{Correction, Reporter, correction::Correction as Form},
-    feedback::v1::SubmitFeedbackRequest,
-};
+use emend_proto::common::v1::correction::Correction as Form;
 use emend_wire::kinds::task_of;
 
-use super::submit::send;
-use crate::{context::Context, failure::Result, output::Output, words};
+use super::submit::Sender;
+use crate::{context::Context, failure::Result, output::Output};
 
 /// Why, and by whom.
 #[derive(Debug, clap::Args)]
@@ -22,15 +19,11 @@ pub(super) struct Why {
 /// By whom, and in which task.
 #[derive(Debug, clap::Args)]
 pub(super) struct By {
-    /// Who decides
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    reporter: String,
+    #[command(flatten)]
+    sender: Sender,
     /// The research task in which it is decided
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     task: String,
-    /// An id that makes it safe to repeat the command [default: a random one]
-    #[arg(long, value_name = "ID")]
-    request_id: Option<String>,
 }
 
 /// Submits a decision, waits until it is evaluated, and prints the outcome.
@@ -44,20 +37,5 @@ pub(super) async fn submit(
     if let Some(task) = task_of(&mut form) {
         *task = by.task;
     }
-    let request = SubmitFeedbackRequest {
-        request_id: by.request_id.unwrap_or_else(|| context.request_id()),
-        namespace: context.namespace(),
-        reporter: Some(Reporter {
-            id: by.reporter,
-            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
-            ..Reporter::default()
-        }),
-        reason,
-        wait: words::wait(true) as i32,
-        correction: Some(Correction {
-            correction: Some(form),
-        }),
-        ..SubmitFeedbackRequest::default()
-    };
-    send(request, context, output).await
+    by.sender.submit(form, reason, context, output).await
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::decision::{self, Why};
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view,
@@ -136,26 +136,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 
 /// The decisions in force about patterns that begin so.
 async fn in_force(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
-    let client = context.resources().await?;
-    pages(limit, 1_000, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            namespace: context.namespace(),
-            kinds: vec![emend_core::Kind::DomainRule.number()],
-            key_prefix: prefix.to_owned(),
-            page_size,
-            page_token,
-            ..ListResourcesRequest::default()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await
+    let request = ListResourcesRequest {
+        kinds: vec![emend_core::Kind::DomainRule.number()],
+        key_prefix: prefix.to_owned(),
+        ..ListResourcesRequest::default()
+    };
+    super::resources::list(context, &request, limit).await
 }
 
 fn rule_of(resource: &Resource) -> Option<DomainRule> {
@@ -167,7 +153,11 @@ fn rule_of(resource: &Resource) -> Option<DomainRule> {
 
 /// Asks for the decisions about each name above the host, and decides as a node does.
 async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result {
-    let host = host(raw).map_err(|Invalid(why)| Failure::usage(format!("HOST: {why}")))?;
+    let host = host(raw).map_err(|Invalid(why)| {
+        Failure::usage(format!(
+            "HOST: {why}\n  Pass the name of one host, without scheme, port, path or wildcard: www.example.org"
+        ))
+    })?;
     let mut rules: HashMap<&str, RulesOfName<Resource>> = HashMap::new();
     for name in suffixes(&host) {
         for pattern in [name.to_owned(), format!("*.{name}")] {

@@ -52,14 +52,14 @@ struct ListArgs {
 
 /// Lists or gets.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.feedback().await?;
     match args.action {
         Action::Get { feedback_id } => {
             let request = GetFeedbackRequest {
                 namespace: context.namespace(),
                 feedback_id,
             };
-            let response = client.clone().get_feedback(context.request(request)).await?;
+            let mut client = context.feedback().await?;
+            let response = client.get_feedback(context.request(request)).await?;
             let feedback = response
                 .into_inner()
                 .feedback
@@ -67,29 +67,41 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             output.result(&view::feedback(&feedback), || details(&feedback))
         }
         Action::List(list) => {
-            let (feedback, more) = pages(list.limit, 500, |page_size, page_token| {
-                let request = ListFeedbackRequest {
-                    namespace: context.namespace(),
-                    page_size,
-                    page_token,
-                    reporter_id: list.reporter.clone().unwrap_or_default(),
-                    kind: list.kind.map_or(0, Kind::number),
-                    delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
-                    received_from: None,
-                    received_before: None,
-                };
-                let mut client = client.clone();
-                async move {
-                    let page = client.list_feedback(context.request(request)).await?.into_inner();
-                    Ok((page.feedback, page.next_page_token))
-                }
-            })
-            .await?;
+            let request = ListFeedbackRequest {
+                reporter_id: list.reporter.unwrap_or_default(),
+                kind: list.kind.map_or(0, Kind::number),
+                delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
+                ..ListFeedbackRequest::default()
+            };
+            let (feedback, more) = self::list(context, &request, list.limit).await?;
             output.results(&feedback, view::feedback, table, &context.none_of("feedback"))?;
             super::candidates::note_more(more);
             Ok(())
         }
     }
+}
+
+/// The feedback asked for, at most `limit` (0: all), and whether there is more.
+pub(super) async fn list(
+    context: &Context,
+    request: &ListFeedbackRequest,
+    limit: usize,
+) -> Result<(Vec<Feedback>, bool)> {
+    let client = context.feedback().await?;
+    pages(limit, 500, |page_size, page_token| {
+        let request = ListFeedbackRequest {
+            namespace: context.namespace(),
+            page_size,
+            page_token,
+            ..request.clone()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_feedback(context.request(request)).await?.into_inner();
+            Ok((page.feedback, page.next_page_token))
+        }
+    })
+    .await
 }
 
 fn table(feedback: &[Feedback]) -> Table {
@@ -119,7 +131,7 @@ fn table(feedback: &[Feedback]) -> Table {
 }
 
 /// Whether it was retracted, redacted, or both.
-fn marks(feedback: &Feedback) -> String {
+pub(super) fn marks(feedback: &Feedback) -> String {
     let marks = [
         feedback.retracted_at.map(|_| "retracted"),
         feedback.redacted_at.map(|_| "redacted"),

@@ -90,10 +90,10 @@ pub struct Args {
 }
 
 /// The given format, otherwise by the file's extension.
-pub(super) fn format_of(file: &Path, given: Option<Format>) -> Result<Format> {
+pub(super) fn format_of(file: &Path, given: Option<Format>, formats: &str) -> Result<Format> {
     given.or_else(|| Format::of_path(file)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: the file name does not say the format; pass --format csv, jsonl, yaml, solr or sudachi",
+            "{}: the file name does not say the format; pass --format {formats}",
             file.display()
         ))
     })
@@ -101,7 +101,7 @@ pub(super) fn format_of(file: &Path, given: Option<Format>) -> Result<Format> {
 
 /// Imports the file.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let format = format_of(&args.file, args.format)?;
+    let format = format_of(&args.file, args.format, "csv, jsonl, yaml, solr or sudachi")?;
     let source = Source::open(&args.file)?;
     let path = source.path().to_owned();
     let Checked { rows, bad } = blocking(move || check(&path, format)).await?;

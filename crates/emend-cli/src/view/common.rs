@@ -113,11 +113,20 @@ fn trust_level(number: i32) -> Value {
     )
 }
 
-/// A correction in short: `set up a CSA → create_isda`; several things it asserts are separated by semicolons.
+/// A correction in short: `set up a CSA → create_isda`, of a rating what was rated and how; several things it asserts are separated by semicolons.
 pub fn correction_text(correction: Option<&Correction>) -> String {
     let Ok(correction) = emend_wire::parse::correction(correction) else {
         return "?".into();
     };
+    if let Some(rating) = correction.rating() {
+        return format!(
+            "{}: {} of {}, counts as {}",
+            rating.target,
+            rating.value,
+            rating.target_id,
+            rating.class.name()
+        );
+    }
     let texts: Vec<_> = correction
         .assertions()
         .iter()

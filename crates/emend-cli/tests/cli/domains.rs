@@ -1,6 +1,6 @@
 //! Decisions about domains, using only the command.
 
-use crate::harness::Up;
+use crate::harness::{Up, command, run};
 
 #[tokio::test]
 async fn a_domain_is_blocked_checked_exported_and_cleared() {
@@ -51,9 +51,9 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!(rows[0][..4], ["PATTERN", "DECISION", "TRUST", "REVISION"]);
-    assert_eq!(rows[1][..4], ["*.example.edu", "set_trust", "academic", "2"]);
-    assert_eq!(rows[2][..4], ["spam.example", "block", "blocked", "1"]);
+    assert_eq!(rows[0][..5], ["PATTERN", "LAYER", "DECISION", "TRUST", "REASON"]);
+    assert_eq!(rows[1][..4], ["*.example.edu", "human", "set_trust", "academic"]);
+    assert_eq!(rows[2][..4], ["spam.example", "human", "block", "blocked"]);
 
     // What is exported can be imported; a row that is no decision is refused by name.
     let exported = up
@@ -93,7 +93,9 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .await
         .ok();
     assert!(
-        cleared.stdout.contains("has no rule of its own. It applies."),
+        cleared
+            .stdout
+            .contains("has no rule of its own, and the default applies again. It applies."),
         "{}",
         cleared.stdout
     );
@@ -123,4 +125,145 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         "{}",
         above.stderr
     );
+}
+
+#[tokio::test]
+async fn what_is_no_host_is_answered_with_what_to_pass() {
+    for wrong in ["https://www.example.org/a", "*", "*.example.org", "1.2.3.4"] {
+        let refused = run(&["domains", "check", wrong]).await;
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(
+            refused.stderr.contains("Pass the name of one host"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn ratings_are_listed_with_what_they_count_as_and_whether_they_were_taken_back() {
+    let up = Up::ephemeral().await;
+    let rated = ["1", "2"].map(|output| {
+        [
+            "ratings",
+            "submit",
+            "INTERPRET",
+            "good",
+            output,
+            "--input",
+            "in",
+            "--output",
+            "out",
+            "--json",
+        ]
+    });
+    let mut ids = Vec::new();
+    for arguments in rated {
+        let stored = up.run(&arguments).await.ok().json();
+        ids.push(stored["feedbackId"].as_str().unwrap().to_owned());
+    }
+    up.run(&["retract", &ids[1]]).await.ok();
+    for command in ["ratings", "feedback"] {
+        let listed = up.run(&[command, "list"]).await.ok().stdout;
+        let of = |id: &str| listed.lines().find(|line| line.contains(id)).unwrap().to_owned();
+        let (kept, taken_back) = (of(&ids[0]), of(&ids[1]));
+        for text in ["INTERPRET", "GOOD"] {
+            assert!(kept.contains(text), "{listed}");
+        }
+        assert!(
+            !kept.contains("retracted") && taken_back.contains("retracted"),
+            "{listed}"
+        );
+        assert_ne!(kept.split(' ').next_back(), taken_back.split(' ').next_back());
+    }
+}
+
+#[tokio::test]
+async fn what_a_variable_sets_is_not_shown_as_required() {
+    let refused = command()
+        .args(["domains", "block", "--reporter", "ana"])
+        .env("EMEND_NAMESPACE", "research")
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        told.contains("Usage: emend domains block --reason <TEXT> --reporter <ID> <PATTERN>"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored() {
+    let up = Up::ephemeral().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trust.toml");
+    let path = file.to_str().unwrap();
+    let write = |version: u32, blocked: &str| {
+        std::fs::write(
+            &file,
+            format!(
+                "namespaces = [\"default\", \"research\"]\nversion = {version}\nblocked = [{blocked}]\n\
+                 domains = [{{ pattern = \"gov\", level = \"government\" }}]\n"
+            ),
+        )
+        .unwrap();
+    };
+    write(1, "\"spam.example\", \"copies.example\"");
+    let apply = ["trust", "apply", path, "--by", "dana", "--json"];
+    let applied = up.run(&apply).await.ok().json();
+    let first = &applied["namespaces"][0];
+    assert_eq!(
+        (&first["applied"], &first["set"], &first["revision"]),
+        (&true.into(), &3.into(), &1.into())
+    );
+    assert_eq!(
+        first["operationId"], applied["namespaces"][1]["operationId"],
+        "{applied}"
+    );
+    let again = up.run(&["trust", "apply", path]).await.ok().stdout;
+    assert!(again.contains("nothing to do"), "{again}");
+    write(1, "\"spam.example\"");
+    let same = up.run(&["trust", "apply", path]).await.ok();
+    assert!(
+        same.stderr.contains("raise the file's version"),
+        "{}",
+        same.stderr
+    );
+    write(2, "\"spam.example\", \"com\"");
+    let refused = up.run(&["trust", "apply", path]).await;
+    assert!(
+        refused.stderr.contains("content.blocked[1]"),
+        "{}",
+        refused.stderr
+    );
+    write(2, "\"spam.example\"");
+    let ended = up.run(&apply).await.ok().json();
+    assert_eq!(ended["namespaces"][0]["ended"], 1, "{ended}");
+
+    let listed = up
+        .run(&["domains", "list", "--layer", "file", "--all"])
+        .await
+        .ok()
+        .stdout;
+    assert_eq!(listed.lines().count(), 5, "{listed}");
+    let blocked = up.run(&["domains", "blocked", "--json"]).await.ok().json();
+    assert_eq!(
+        (&blocked["domain"], &blocked["layer"], &blocked["reason"]),
+        (
+            &"spam.example".into(),
+            &"file".into(),
+            &"trust file version 1".into()
+        )
+    );
+    let unblock = [
+        "domains",
+        "unblock",
+        "spam.example",
+        "--reason",
+        "it is kept well",
+    ];
+    up.run(&unblock).await.ok();
+    let none = up.run(&["domains", "blocked"]).await.ok().stdout;
+    assert!(none.contains("No blocked domains"), "{none}");
 }

@@ -8,6 +8,7 @@ mod journey;
 mod mcp;
 mod privacy;
 mod replay;
+mod suffixes;
 mod tls;
 mod transfer;
 mod up;

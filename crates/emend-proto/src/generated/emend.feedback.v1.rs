@@ -808,7 +808,8 @@ pub mod feedback_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Retracts a correction: its vote no longer counts, even if learning-svc has not seen it yet. Idempotent: a second
-        /// retraction returns the same answer as the first.
+        /// retraction returns the same answer as the first. Where rulings decide, one by a stronger role counts once more: it
+        /// takes back what a weaker one could not.
         pub async fn retract_feedback(
             &mut self,
             request: impl tonic::IntoRequest<super::RetractFeedbackRequest>,
@@ -1012,7 +1013,8 @@ pub mod feedback_service_server {
             tonic::Status,
         >;
         /// Retracts a correction: its vote no longer counts, even if learning-svc has not seen it yet. Idempotent: a second
-        /// retraction returns the same answer as the first.
+        /// retraction returns the same answer as the first. Where rulings decide, one by a stronger role counts once more: it
+        /// takes back what a weaker one could not.
         async fn retract_feedback(
             &self,
             request: tonic::Request<super::RetractFeedbackRequest>,

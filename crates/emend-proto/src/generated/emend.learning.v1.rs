@@ -4658,8 +4658,8 @@ pub struct Policy {
     /// awaits review; a first set of examples waits for the next rating or policy.
     #[prost(int64, tag = "8")]
     pub max_resources: i64,
-    /// Maximum encoded size of one value in bytes, 1 to 524,288. Default 524,288. A set of examples that would be larger goes
-    /// without its oldest ones.
+    /// Maximum encoded size of one value in bytes, 1 to 524,288. Default 524,288. A set of examples
+    /// holds the newest that fit.
     #[prost(int32, tag = "9")]
     pub max_value_bytes: i32,
     /// How many of a contest's newest corrections are counted, 100 to 100,000. Default 10,000.
@@ -5341,7 +5341,8 @@ pub struct ListResourcesRequest {
     /// Only these kinds. Default: all.
     #[prost(enumeration = "super::super::common::v1::ResourceKind", repeated, tag = "2")]
     pub kinds: ::prost::alloc::vec::Vec<i32>,
-    /// Only keys with this prefix, which the server normalises. At most 512 characters. Default: any.
+    /// Only keys with this prefix, which the server brings into the form of the kinds' keys, into that of phrases where `kinds`
+    /// is empty or their forms differ. At most 512 characters. Default: any.
     #[prost(string, tag = "3")]
     pub key_prefix: ::prost::alloc::string::String,
     /// Only this user's own resources. Default: only GLOBAL resources.

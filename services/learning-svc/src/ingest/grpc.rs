@@ -286,6 +286,9 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
         _ => None,
     };
     let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
+    if let (Some(scope), Some(correction)) = (scope, &correction) {
+        violations.check("scope", correction.form().check_scope(scope));
+    }
     let sender = violations.check("sender_roles", roles(&message.sender_roles));
     let received_at = time(&mut violations, "received_at", message.received_at.as_ref());
     let parsed = (|| {
@@ -327,5 +330,64 @@ fn time(
             None
         }
         Some(message) => violations.check(field, parse::timestamp(message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::correction::Form;
+    use emend_proto::{
+        common::v1::{self as common, correction::Correction},
+        learning::v1 as pb,
+    };
+
+    use super::event;
+
+    fn recorded(correction: Correction) -> pb::Event {
+        let recorded = pb::FeedbackRecorded {
+            reporter: Some(common::Reporter {
+                id: "ann".into(),
+                ..common::Reporter::default()
+            }),
+            caller: "backend".into(),
+            scope: common::Scope::User.into(),
+            correction: Some(common::Correction {
+                correction: Some(correction),
+            }),
+            received_at: Some(prost_types::Timestamp::default()),
+            ..pb::FeedbackRecorded::default()
+        };
+        pb::Event {
+            event_id: uuid::Uuid::from_u128(1).to_string(),
+            feedback_id: uuid::Uuid::from_u128(2).to_string(),
+            namespace: "research".into(),
+            accept_order: 1,
+            event: Some(pb::event::Event::Recorded(recorded)),
+            ..pb::Event::default()
+        }
+    }
+
+    #[test]
+    fn what_is_decided_for_everybody_is_refused_with_scope_user() {
+        let rating = Correction::Rating(common::Rating {
+            target: "INTERPRET".into(),
+            value: "GOOD".into(),
+            target_id: "q-1".into(),
+            input_text: "in".into(),
+            output_text: "out".into(),
+            ..common::Rating::default()
+        });
+        let block = Correction::DomainBlock(common::DomainBlock {
+            pattern: "example.org".into(),
+            ..common::DomainBlock::default()
+        });
+        for (correction, form) in [(rating, Form::Rating), (block, Form::DomainBlock)] {
+            let refused = event(&recorded(correction)).unwrap_err();
+            let message = format!(
+                "recorded.scope: must be GLOBAL with {}: it is decided for everybody",
+                form.name()
+            );
+            assert!(refused.to_string().contains(&message), "{refused}");
+        }
     }
 }
