@@ -27,6 +27,7 @@ pub mod retract;
 pub mod revert;
 pub mod settings;
 pub mod submit;
+pub mod trust;
 pub mod up;
 pub mod watch;
 
@@ -53,8 +54,10 @@ pub enum Command {
     Candidates(candidates::Args),
     /// Learned resources: list, get, set by hand, delete
     Resources(resources::Args),
-    /// What is decided about domains: block, unblock, clear, trust, list, check
+    /// What is decided about domains: block, unblock, clear, trust, list, blocked, check
     Domains(domains::Args),
+    /// Trust files: apply
+    Trust(trust::Args),
     /// What is decided about claims: reject, restore
     Claims(claims::Args),
     /// Which labels edges of the evidence graph should have: correct
@@ -106,6 +109,7 @@ impl Command {
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Domains(args) => domains::run(args, context, output).await?,
+            Self::Trust(args) => trust::run(args, context, output).await?,
             Self::Claims(args) => claims::run(args, context, output).await?,
             Self::Edges(args) => edges::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,

@@ -8,6 +8,7 @@
 mod common;
 mod feedback;
 mod learning;
+mod trust;
 
 pub use common::{
     correction, correction_text, key, learned, learned_text, maps_to, outcome, pair, resource, value,
@@ -15,6 +16,7 @@ pub use common::{
 };
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
+pub use trust::{blocked_domain, domain_rule, trust_file};
 
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

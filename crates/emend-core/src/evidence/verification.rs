@@ -125,6 +125,14 @@ impl BlockingPolicy {
         })
     }
 
+    /// The share of rejected claims above which it does, in percent: `30`, `33.3`.
+    pub fn rejected_percent(self) -> String {
+        match (self.rejected_permille / 10, self.rejected_permille % 10) {
+            (percent, 0) => percent.to_string(),
+            (percent, tenths) => format!("{percent}.{tenths}"),
+        }
+    }
+
     /// Whether so many rejected claims block a domain: more than the share, not as many.
     pub fn blocks(self, rejected: u64, claims: u64) -> bool {
         claims >= self.min_claims.into()

@@ -1872,10 +1872,11 @@ pub struct ListDomainRulesRequest {
     /// Only those of this layer: human, file or verified. Default: any.
     #[prost(string, tag = "3")]
     pub layer: ::prost::alloc::string::String,
-    /// Also those that ended. Default: only those in force.
+    /// Also those that ended or were taken back or rejected; those that await review are in the review queue. Default: only those in
+    /// force.
     #[prost(bool, tag = "4")]
     pub include_ended: bool,
-    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
     #[prost(int32, tag = "5")]
     pub page_size: i32,
     /// From the previous response; the other fields must be unchanged.
@@ -1968,7 +1969,7 @@ pub struct ListBlockedDomainsRequest {
     /// The search application. Required.
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
     #[prost(int32, tag = "2")]
     pub page_size: i32,
     /// From the previous response; the other fields must be unchanged.
@@ -1988,7 +1989,7 @@ impl ::prost::Name for ListBlockedDomainsRequest {
 /// A page of blocked domains.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListBlockedDomainsResponse {
-    /// By pattern.
+    /// The newest decision first.
     #[prost(message, repeated, tag = "1")]
     pub domains: ::prost::alloc::vec::Vec<BlockedDomain>,
     /// Empty on the last page.
@@ -2023,7 +2024,7 @@ pub struct BlockedDomain {
     /// Claims that are REJECTED and have a SUPPORTS edge from it, at most 20; only where the system blocked it.
     #[prost(string, repeated, tag = "5")]
     pub contradicting_claims: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How far it would be trusted without the block.
+    /// How far it would be trusted if nothing blocked it.
     #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "6")]
     pub original_level: i32,
     /// Whether a correction brings it back.
@@ -2523,7 +2524,9 @@ impl ::prost::Name for RankedPaper {
 /// A trust file.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyTrustFileRequest {
-    /// The file's text: YAML or TOML, at most 2 MiB.
+    /// The file's text, at most 2 MiB: `namespaces` (a list), `version` (1 or more), `domains` (a list of `pattern` and `level`),
+    /// `blocked` (patterns), `dangerous_patterns` (names, as backends report them with claims). A pattern in `domains` may be a
+    /// public suffix.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
     /// How it is written.
@@ -2584,6 +2587,9 @@ pub struct TrustFileApplied {
     /// The last revision written; 0 if none was.
     #[prost(int64, tag = "7")]
     pub revision: i64,
+    /// Whether the version in force is that of this file and has other content: the file was changed, and its version was not.
+    #[prost(bool, tag = "8")]
+    pub differs: bool,
 }
 impl ::prost::Name for TrustFileApplied {
     const NAME: &'static str = "TrustFileApplied";
@@ -3026,7 +3032,7 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        /// Lists the domains that are blocked now, whoever blocked them, the newest decision first.
         pub async fn list_blocked_domains(
             &mut self,
             request: impl tonic::IntoRequest<super::ListBlockedDomainsRequest>,
@@ -3203,7 +3209,9 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        /// Applies a trust file as one operation: rules of the layer "file"; those that the file does not name end. In a namespace where
+        /// its version or a newer one is in force it does nothing. A file with an error changes nothing anywhere. Each namespace is
+        /// one transaction: after a failure, send the file again.
         pub async fn apply_trust_file(
             &mut self,
             request: impl tonic::IntoRequest<super::ApplyTrustFileRequest>,
@@ -3290,7 +3298,7 @@ pub mod evidence_service_server {
             tonic::Response<super::ListDomainRulesResponse>,
             tonic::Status,
         >;
-        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        /// Lists the domains that are blocked now, whoever blocked them, the newest decision first.
         async fn list_blocked_domains(
             &self,
             request: tonic::Request<super::ListBlockedDomainsRequest>,
@@ -3353,7 +3361,9 @@ pub mod evidence_service_server {
             tonic::Response<super::RankCitationsResponse>,
             tonic::Status,
         >;
-        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        /// Applies a trust file as one operation: rules of the layer "file"; those that the file does not name end. In a namespace where
+        /// its version or a newer one is in force it does nothing. A file with an error changes nothing anywhere. Each namespace is
+        /// one transaction: after a failure, send the file again.
         async fn apply_trust_file(
             &self,
             request: tonic::Request<super::ApplyTrustFileRequest>,

@@ -6,6 +6,10 @@
 pub(crate) mod changes;
 pub mod graph;
 pub(crate) mod grpc;
+pub mod metrics;
+pub mod mounted;
 mod read;
+pub(crate) mod rules;
 pub mod store;
+pub mod trust_file;
 pub mod upsert;

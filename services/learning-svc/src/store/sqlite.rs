@@ -64,6 +64,9 @@ mod revisions_sql;
 #[path = "../standings/store/sql.rs"]
 mod standings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/trust_sql.rs"]
+mod trust_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

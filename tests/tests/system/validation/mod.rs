@@ -9,6 +9,7 @@ mod policies;
 mod resources;
 mod review;
 mod streams;
+mod trust;
 
 use std::collections::BTreeSet;
 
@@ -110,6 +111,7 @@ fn table() -> Vec<Case> {
         resources::cases(),
         review::cases(),
         streams::cases(),
+        trust::cases(),
     ];
     tables.into_iter().flatten().flat_map(|rpc| rpc.cases).collect()
 }

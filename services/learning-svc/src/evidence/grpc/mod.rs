@@ -2,6 +2,7 @@
 
 pub(crate) mod parse;
 pub(crate) mod render;
+mod trust;
 
 use emend_base::Error;
 use emend_core::{Violations, evidence::EvidenceId};
@@ -117,16 +118,18 @@ impl EvidenceService for EvidenceGraph {
 
     async fn list_domain_rules(
         &self,
-        _request: Request<pb::ListDomainRulesRequest>,
+        request: Request<pb::ListDomainRulesRequest>,
     ) -> Result<Response<pb::ListDomainRulesResponse>, Status> {
-        Err(Error::Unimplemented("ListDomainRules").into())
+        Ok(Response::new(trust::list_domain_rules(&self.app, request).await?))
     }
 
     async fn list_blocked_domains(
         &self,
-        _request: Request<pb::ListBlockedDomainsRequest>,
+        request: Request<pb::ListBlockedDomainsRequest>,
     ) -> Result<Response<pb::ListBlockedDomainsResponse>, Status> {
-        Err(Error::Unimplemented("ListBlockedDomains").into())
+        Ok(Response::new(
+            trust::list_blocked_domains(&self.app, request).await?,
+        ))
     }
 
     async fn list_evidence_events(
@@ -166,9 +169,9 @@ impl EvidenceService for EvidenceGraph {
 
     async fn apply_trust_file(
         &self,
-        _request: Request<pb::ApplyTrustFileRequest>,
+        request: Request<pb::ApplyTrustFileRequest>,
     ) -> Result<Response<pb::ApplyTrustFileResponse>, Status> {
-        Err(Error::Unimplemented("ApplyTrustFile").into())
+        Ok(Response::new(trust::apply_trust_file(&self.app, request).await?))
     }
 }
 
