@@ -2111,7 +2111,7 @@ impl ::prost::Name for ListEvidenceEventsResponse {
 /// Something that was done to a domain, claim or edge.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EvidenceEvent {
-    /// Its id: grows with time within a namespace.
+    /// Its id. Of what was done to one target the later has the greater one.
     #[prost(int64, tag = "1")]
     pub event_id: i64,
     /// What was done.
@@ -2120,13 +2120,13 @@ pub struct EvidenceEvent {
     /// What it is about.
     #[prost(message, optional, tag = "3")]
     pub key: ::core::option::Option<super::super::common::v1::ResourceKey>,
-    /// The task; may be empty.
+    /// The task; may be empty. What is done to a correction later has the task of that.
     #[prost(string, tag = "4")]
     pub task_id: ::prost::alloc::string::String,
     /// Who did it.
     #[prost(message, optional, tag = "5")]
     pub actor: ::core::option::Option<super::super::common::v1::Actor>,
-    /// Why; empty if not given or erased.
+    /// Why: of a correction as its reporter said, empty if not given or erased; of all else as an operator or reviewer said.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
     /// What was in force before, as one word; empty: nothing was.
@@ -2259,7 +2259,8 @@ impl ::prost::Name for ExportMaterialsRequest {
         "/emend.learning.v1.ExportMaterialsRequest".into()
     }
 }
-/// One line of an export: pages first, then fragments, claims and edges. A node comes if the task's claims or edges name it.
+/// One line of an export: pages first, then fragments, claims and edges, each in the order in which they were first upserted. Edges are
+/// those of the task; a node comes if it belongs to the task or if the task's claims or edges name it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExportMaterialsResponse {
     /// What the line is.
@@ -2376,7 +2377,7 @@ pub struct CorrectionSample {
     /// The task; may be empty.
     #[prost(string, tag = "3")]
     pub task_id: ::prost::alloc::string::String,
-    /// The text of the edge's source.
+    /// The text of the edge's source; of a page, its title.
     #[prost(string, tag = "4")]
     pub premise: ::prost::alloc::string::String,
     /// The text of the edge's target.
@@ -3062,7 +3063,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        /// Lists what was done to domains, claims and edges, also what had no effect: the newest first, by their ids where a target or
+        /// task is given, else by time.
         pub async fn list_evidence_events(
             &mut self,
             request: impl tonic::IntoRequest<super::ListEvidenceEventsRequest>,
@@ -3122,7 +3124,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends. A replica
+        /// makes two exports at once; further ones are refused with RESOURCE_EXHAUSTED, reason EXPORTS_BUSY.
         pub async fn export_materials(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportMaterialsRequest>,
@@ -3152,7 +3155,8 @@ pub mod evidence_service_client {
                 );
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Streams the correction samples: what the model said, and what a person says is right.
+        /// Streams the correction samples: what the model said, and what a person says is right. One consistent state, bounded like
+        /// ExportMaterials. Redactions erase reason and reporter of a sample, and not its texts, which are the backend's.
         pub async fn export_corrections(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportCorrectionsRequest>,
@@ -3306,7 +3310,8 @@ pub mod evidence_service_server {
             tonic::Response<super::ListBlockedDomainsResponse>,
             tonic::Status,
         >;
-        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        /// Lists what was done to domains, claims and edges, also what had no effect: the newest first, by their ids where a target or
+        /// task is given, else by time.
         async fn list_evidence_events(
             &self,
             request: tonic::Request<super::ListEvidenceEventsRequest>,
@@ -3328,7 +3333,8 @@ pub mod evidence_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends. A replica
+        /// makes two exports at once; further ones are refused with RESOURCE_EXHAUSTED, reason EXPORTS_BUSY.
         async fn export_materials(
             &self,
             request: tonic::Request<super::ExportMaterialsRequest>,
@@ -3345,7 +3351,8 @@ pub mod evidence_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams the correction samples: what the model said, and what a person says is right.
+        /// Streams the correction samples: what the model said, and what a person says is right. One consistent state, bounded like
+        /// ExportMaterials. Redactions erase reason and reporter of a sample, and not its texts, which are the backend's.
         async fn export_corrections(
             &self,
             request: tonic::Request<super::ExportCorrectionsRequest>,

@@ -4,12 +4,15 @@
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;
+mod events;
+pub(crate) mod exports;
 pub mod graph;
 pub(crate) mod grpc;
 pub mod metrics;
 pub mod mounted;
 mod read;
 pub(crate) mod rules;
+pub(crate) mod stats;
 pub mod store;
 pub mod trust_file;
 pub mod upsert;

@@ -10,6 +10,7 @@ use prost::{Message, Name};
 
 use crate::{
     contests::grpc as candidates,
+    evidence::grpc as evidence,
     grpc::parse,
     ingest::grpc as ingest,
     policies::grpc as policies,
@@ -26,7 +27,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 20 {
+    match which % 28 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -61,7 +62,7 @@ pub fn request(bytes: &[u8]) {
             let shown = id.map(|id| id.to_string());
             assert!(shown.is_none_or(|shown| shown.eq_ignore_ascii_case(&request.candidate_id)));
         }),
-        _ => read(message, |request: pb::GetStandingsRequest| {
+        19 => read(message, |request: pb::GetStandingsRequest| {
             if let Ok((namespace, feedback)) = standings::asked(&request) {
                 let again = pb::GetStandingsRequest {
                     namespace: namespace.to_string(),
@@ -71,6 +72,7 @@ pub fn request(bytes: &[u8]) {
                 same(standings::asked(&again), &(namespace, feedback));
             }
         }),
+        evidence => evidence::fuzzing::request(evidence % 28 - 20, message),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! The tables beside this module hold, for each RPC, requests and the exact fields that each violates.
 
+mod evidence;
 mod feedback;
 mod items;
 mod policies;
@@ -106,6 +107,7 @@ const REASON: &str = "INVALID_FIELDS";
 
 fn table() -> Vec<Case> {
     let tables = [
+        evidence::cases(),
         feedback::cases(),
         policies::cases(),
         resources::cases(),

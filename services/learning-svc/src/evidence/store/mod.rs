@@ -1,6 +1,8 @@
 //! What is stored of the evidence graph. Inside, nodes refer to each other by integer keys; what crosses these ports are the
 //! backends' own ids.
 
+mod listing;
+pub(crate) mod listing_rows;
 mod records;
 pub(crate) mod rows;
 mod trust;
@@ -14,7 +16,7 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-pub use self::{records::*, trust::*};
+pub use self::{listing::*, records::*, trust::*};
 use crate::evidence::graph::{Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -41,7 +43,7 @@ pub trait EvidenceRepository: TrustFiles + Send {
 
 /// The evidence graph outside units of work.
 #[async_trait]
-pub trait EvidenceStore: DomainDecisions + Send + Sync {
+pub trait EvidenceStore: DomainDecisions + EvidenceReads + Send + Sync {
     /// Contests that wait for one of these targets.
     async fn contests_without_target(
         &self,
