@@ -101,8 +101,14 @@ impl Context {
 
     /// A request with the deadline from `--timeout` and the caller's token.
     pub fn request<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
+        let mut request = self.request_without_deadline(message);
         request.set_timeout(self.global.timeout);
+        request
+    }
+
+    /// A request with the caller's token, for calls that take as long as there is something to send.
+    pub fn request_without_deadline<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
         if let Some(path) = &self.global.token_file {
             TokenFile::new(path).authorize(&mut request);
         }

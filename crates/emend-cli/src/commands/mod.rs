@@ -3,10 +3,12 @@
 pub mod admin;
 pub mod candidates;
 pub mod claims;
+pub mod corrections;
 mod decision;
 pub mod doctor;
 pub mod domains;
 pub mod edges;
+pub mod evidence;
 pub mod export;
 pub mod feedback;
 pub mod import;
@@ -58,10 +60,14 @@ pub enum Command {
     Domains(domains::Args),
     /// Trust files: apply
     Trust(trust::Args),
-    /// What is decided about claims: reject, restore
+    /// Claims and how sure they are: list, show, reject, restore
     Claims(claims::Args),
-    /// Which labels edges of the evidence graph should have: correct
+    /// Edges of the evidence graph and their labels: list, correct
     Edges(edges::Args),
+    /// The evidence graph: import, export, events
+    Evidence(evidence::Args),
+    /// What people corrected of a model's labels: stats, export
+    Corrections(corrections::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
     /// Revert a revision
@@ -112,6 +118,8 @@ impl Command {
             Self::Trust(args) => trust::run(args, context, output).await?,
             Self::Claims(args) => claims::run(args, context, output).await?,
             Self::Edges(args) => edges::run(args, context, output).await?,
+            Self::Evidence(args) => evidence::run(args, context, output).await?,
+            Self::Corrections(args) => corrections::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
