@@ -125,6 +125,16 @@ impl BlockingPolicy {
         })
     }
 
+    /// Below this many claims it does not block.
+    pub fn min_claims(self) -> u32 {
+        self.min_claims
+    }
+
+    /// It blocks where more of 1,000 claims are rejected.
+    pub fn rejected_permille(self) -> u32 {
+        self.rejected_permille
+    }
+
     /// Whether so many rejected claims block a domain: more than the share, not as many.
     pub fn blocks(self, rejected: u64, claims: u64) -> bool {
         claims >= self.min_claims.into()

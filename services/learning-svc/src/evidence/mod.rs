@@ -6,6 +6,9 @@
 pub(crate) mod changes;
 pub mod graph;
 pub(crate) mod grpc;
+mod levels;
 mod read;
 pub mod store;
 pub mod upsert;
+mod verification;
+pub(crate) mod worker;

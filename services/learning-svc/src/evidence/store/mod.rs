@@ -1,6 +1,7 @@
 //! What is stored of the evidence graph. Inside, nodes refer to each other by integer keys; what crosses these ports are the
 //! backends' own ids.
 
+mod derived;
 mod records;
 pub(crate) mod rows;
 
@@ -13,14 +14,14 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-pub use self::records::*;
+pub use self::{derived::*, records::*};
 use crate::evidence::graph::{Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The evidence graph in a unit of work.
 #[async_trait]
-pub trait EvidenceRepository: Send {
+pub trait EvidenceRepository: Derivations {
     /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or
     /// other ends than before.
     async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>>;
@@ -40,7 +41,7 @@ pub trait EvidenceRepository: Send {
 
 /// The evidence graph outside units of work.
 #[async_trait]
-pub trait EvidenceStore: Send + Sync {
+pub trait EvidenceStore: DerivationStore {
     /// Contests that wait for one of these targets.
     async fn contests_without_target(
         &self,

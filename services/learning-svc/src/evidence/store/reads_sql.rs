@@ -271,6 +271,10 @@ const EDGES: &str = "SELECT e.edge, e.edge_id, e.given, e.label, e.confidence, e
 /// above, else the registrable domain. A claim without a page is a source of its own.
 const SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
      WHEN h.set_level <= 3 THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
+/// What makes two edges evidence of one source where only the strongest weighs, as [`combine`](emend_core::evidence::combine) says: the
+/// same at every level of trust, since a change of levels must change no confidence.
+const WEIGHED_SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
+     ELSE 'domain ' || CAST(h.domain AS TEXT) END";
 const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p ON p.page = e.page \
      LEFT JOIN evidence_hosts AS h ON h.host = e.host WHERE e.target_sort = 3 AND e.target IN ";
 
@@ -293,7 +297,7 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
                 "SELECT e.target AS claim, e.relation, COUNT(*) AS edges, MAX(e.weight) AS weight{WITH_PAGE}"
             ));
             push_keys(&mut query, claims);
-            query.push(format_args!(" GROUP BY e.target, e.relation, {SOURCE}"));
+            query.push(format_args!(" GROUP BY e.target, e.relation, {WEIGHED_SOURCE}"));
         }
     }
     query.push(") AS weighed GROUP BY claim, relation");
@@ -301,7 +305,7 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
 }
 
 /// How many independent sources support claims. A claim is no source.
-fn independent(claims: &[i64]) -> QueryBuilder<Db> {
+pub(super) fn independent(claims: &[i64]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     query.push(format_args!(
         "SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"
