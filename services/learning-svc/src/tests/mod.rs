@@ -5,6 +5,7 @@ mod effects;
 mod erasure;
 mod events;
 mod evidence;
+mod evidence_levels;
 mod hot;
 mod imports;
 mod people;
