@@ -442,6 +442,19 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                 candidate_id: ID.into(),
             },
         ),
+        of(
+            19,
+            &learning::UpdateNamespacePolicyRequest {
+                policy: Some(learning::NamespacePolicy {
+                    namespace: namespace(),
+                    combining: 2,
+                    min_claims: 9,
+                    rejected_permille: 250,
+                    ..Default::default()
+                }),
+                ..Default::default()
+            },
+        ),
     ]
 }
 

@@ -11,6 +11,7 @@ use emend_store::StoreError;
 use crate::{
     Config,
     contests::metrics::ContestMetrics,
+    evidence::metrics::{COUNTED, EvidenceMetrics},
     nodes::metrics::NodeMetrics,
     store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
@@ -28,6 +29,8 @@ pub struct LearningMetrics {
     pub stream: StreamMetrics,
     /// The fleet.
     pub nodes: NodeMetrics,
+    /// The evidence graph.
+    pub evidence: EvidenceMetrics,
 }
 
 impl LearningMetrics {
@@ -38,6 +41,7 @@ impl LearningMetrics {
             contests: ContestMetrics::register(metrics),
             stream: StreamMetrics::register(metrics),
             nodes: NodeMetrics::register(metrics),
+            evidence: EvidenceMetrics::register(metrics),
         }
     }
 
@@ -70,6 +74,9 @@ impl LearningMetrics {
             .await?;
         self.nodes.show_nodes(counts);
         self.contests.show_candidates(&store.count_candidates().await?);
+        if let Some(evidence) = store.evidence() {
+            self.evidence.show_backlog(evidence.backlog(COUNTED).await?);
+        }
         Ok(())
     }
 }

@@ -14,7 +14,9 @@ pub use common::{
     value_pair, value_text,
 };
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
-pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
+pub use learning::{
+    candidate, candidate_details, import, namespace_policy, node, policy, resolved, review, revision,
+};
 
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

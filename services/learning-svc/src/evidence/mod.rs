@@ -7,6 +7,7 @@ pub(crate) mod changes;
 pub mod graph;
 pub(crate) mod grpc;
 mod levels;
+pub(crate) mod metrics;
 mod read;
 pub mod store;
 pub mod upsert;

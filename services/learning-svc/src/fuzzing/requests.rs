@@ -247,6 +247,10 @@ fn update_namespace_policy(request: pb::UpdateNamespacePolicyRequest) {
         let mut policy = NamespacePolicy::default();
         (update.change)(&mut policy);
         let again = BlockingPolicy::new(policy.blocking.min_claims(), policy.blocking.rejected_permille());
-        assert_eq!(again, Ok(policy.blocking), "an update that is accepted keeps policies valid");
+        assert_eq!(
+            again,
+            Ok(policy.blocking),
+            "an update that is accepted keeps policies valid"
+        );
     }
 }

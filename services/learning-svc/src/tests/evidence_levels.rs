@@ -102,11 +102,7 @@ async fn verified(app: &App, domain: &str) -> Option<String> {
 }
 
 async fn level(app: &App, of_edge: usize) -> TrustLevel {
-    edge(app, &format!("e{of_edge}"))
-        .await
-        .source_host
-        .unwrap()
-        .level
+    edge(app, &format!("e{of_edge}")).await.source_host.unwrap().level
 }
 
 async fn reject(world: &World, app: &App, claim: &str) -> IngestEvent {
@@ -156,7 +152,11 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     upsert(&app, &support(4, "example.org", "c1", 1, 0.9)).await;
     settle(&app).await;
     put(&app, "example.org", Layer::File, "academic").await;
-    assert_eq!(level(&app, 1).await, TrustLevel::Unverified, "nothing is computed at once");
+    assert_eq!(
+        level(&app, 1).await,
+        TrustLevel::Unverified,
+        "nothing is computed at once"
+    );
 
     let mut steps = 0;
     loop {
@@ -179,8 +179,15 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
         assert_eq!(level(&app, number).await, expected, "{number}");
     }
     settle(&app).await;
-    assert_eq!(app.evidence().unwrap().backlog(9).await.unwrap(), Default::default());
-    assert_eq!(claim(&app, "c1").await.independent_sources, 3, "each page of an academic host is one");
+    assert_eq!(
+        app.evidence().unwrap().backlog(9).await.unwrap(),
+        Default::default()
+    );
+    assert_eq!(
+        claim(&app, "c1").await.independent_sources,
+        3,
+        "each page of an academic host is one"
+    );
 }
 
 async fn people_come_before_the_file_and_that_before_what_was_verified(world: &World) {
@@ -191,7 +198,10 @@ async fn people_come_before_the_file_and_that_before_what_was_verified(world: &W
     settle(&app).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Verified);
     let verified_by = |domain| verified(&app, domain);
-    assert_eq!(verified_by("blog.example").await.as_deref(), Some("low independent_support c1"));
+    assert_eq!(
+        verified_by("blog.example").await.as_deref(),
+        Some("low independent_support c1")
+    );
     assert_eq!(level(&app, 1).await, TrustLevel::Low);
     let before = head(&app).await;
 
@@ -206,7 +216,11 @@ async fn people_come_before_the_file_and_that_before_what_was_verified(world: &W
     settle(&app).await;
     assert_eq!(level(&app, 1).await, TrustLevel::Blocked);
     assert_eq!(level(&app, 2).await, TrustLevel::Trusted);
-    assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Verified, "edges of blocked domains count");
+    assert_eq!(
+        claim(&app, "c1").await.status,
+        ClaimStatus::Verified,
+        "edges of blocked domains count"
+    );
 
     delete(&app, "example", Layer::File).await;
     settle(&app).await;
@@ -217,7 +231,11 @@ async fn people_come_before_the_file_and_that_before_what_was_verified(world: &W
     assert_eq!(level(&app, 1).await, TrustLevel::Low);
     let before = head(&app).await;
     settle(&app).await;
-    assert_eq!(head(&app).await, before, "nothing is written where it is already so");
+    assert_eq!(
+        head(&app).await,
+        before,
+        "nothing is written where it is already so"
+    );
     assert_sound(&app).await;
 }
 
@@ -235,13 +253,23 @@ async fn an_academic_source_that_refutes_another_blocks_nobody(world: &World) {
     assert_eq!(claim(&app, "c0").await.status, ClaimStatus::Pending);
 }
 
-async fn more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_they_are_restored(world: &World) {
+async fn more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_they_are_restored(
+    world: &World,
+) {
     let app = world.instance().await;
     for number in 0..10 {
-        upsert(&app, &support(number, "www.blog.example", &format!("c{number}"), 1, 0.9)).await;
+        upsert(
+            &app,
+            &support(number, "www.blog.example", &format!("c{number}"), 1, 0.9),
+        )
+        .await;
     }
     for number in 10..14 {
-        upsert(&app, &support(number, "four.example", &format!("c{number}"), 1, 0.9)).await;
+        upsert(
+            &app,
+            &support(number, "four.example", &format!("c{number}"), 1, 0.9),
+        )
+        .await;
     }
     for number in [0, 1, 2, 10, 11] {
         reject(world, &app, &format!("c{number}")).await;
@@ -254,12 +282,20 @@ async fn more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_th
     let fourth = reject(world, &app, "c3").await;
     settle(&app).await;
     for domain in ["blog.example", "four.example"] {
-        assert_eq!(verified(&app, domain).await.as_deref(), Some("blocked rejected_share"), "{domain}");
+        assert_eq!(
+            verified(&app, domain).await.as_deref(),
+            Some("blocked rejected_share"),
+            "{domain}"
+        );
     }
     assert_eq!(level(&app, 0).await, TrustLevel::Blocked);
 
     one(&app, &world.retraction_by_reviewer(&fourth)).await;
-    one(&app, &correction(world, &Correction::parse_claim_restore("c10").unwrap())).await;
+    one(
+        &app,
+        &correction(world, &Correction::parse_claim_restore("c10").unwrap()),
+    )
+    .await;
     settle(&app).await;
     assert_eq!(verified(&app, "blog.example").await, None, "the cause ended");
     assert_eq!(verified(&app, "four.example").await, None);
@@ -270,7 +306,11 @@ async fn more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_th
 async fn a_domain_that_a_person_restores_stays_restored(world: &World) {
     let app = world.instance().await;
     for number in 0..5 {
-        upsert(&app, &support(number, "blog.example", &format!("c{number}"), 1, 0.9)).await;
+        upsert(
+            &app,
+            &support(number, "blog.example", &format!("c{number}"), 1, 0.9),
+        )
+        .await;
         reject(world, &app, &format!("c{number}")).await;
     }
     settle(&app).await;
@@ -282,7 +322,11 @@ async fn a_domain_that_a_person_restores_stays_restored(world: &World) {
     upsert(&app, &support(5, "blog.example", "c5", 1, 0.9)).await;
     reject(world, &app, "c5").await;
     settle(&app).await;
-    assert_eq!(level(&app, 0).await, TrustLevel::Unverified, "whatever else is rejected");
+    assert_eq!(
+        level(&app, 0).await,
+        TrustLevel::Unverified,
+        "whatever else is rejected"
+    );
     assert_eq!(verified(&app, "blog.example").await, None);
 }
 
@@ -296,7 +340,11 @@ async fn a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored(world: 
         verified(&app, "blog.example").await.as_deref(),
         Some("blocked dangerous_pattern c1")
     );
-    one(&app, &correction(world, &Correction::parse_claim_restore("c1").unwrap())).await;
+    one(
+        &app,
+        &correction(world, &Correction::parse_claim_restore("c1").unwrap()),
+    )
+    .await;
     settle(&app).await;
     assert_eq!(verified(&app, "blog.example").await, None);
 }
@@ -314,15 +362,24 @@ async fn five_pages_of_one_blog_are_one_source_and_two_papers_are_two(world: &Wo
     settle(&app).await;
     let of = |claim_id| claim(&app, claim_id);
     let (copied, found) = (of("copied").await, of("found").await);
-    assert_eq!((copied.independent_sources, copied.status), (1, ClaimStatus::Pending));
-    assert_eq!((found.independent_sources, found.status), (2, ClaimStatus::Verified));
+    assert_eq!(
+        (copied.independent_sources, copied.status),
+        (1, ClaimStatus::Pending)
+    );
+    assert_eq!(
+        (found.independent_sources, found.status),
+        (2, ClaimStatus::Verified)
+    );
     assert_eq!(copied.evidence.supporting_count, 5);
 
     // A trusted site is one source, an academic one as many as it has pages: a rule changes a status.
     put(&app, "blog.example", Layer::Human, "academic").await;
     settle(&app).await;
     let copied = claim(&app, "copied").await;
-    assert_eq!((copied.independent_sources, copied.status), (5, ClaimStatus::Verified));
+    assert_eq!(
+        (copied.independent_sources, copied.status),
+        (5, ClaimStatus::Verified)
+    );
     put(&app, "blog.example", Layer::Human, "trusted").await;
     settle(&app).await;
     assert_eq!(claim(&app, "copied").await.status, ClaimStatus::Pending);
@@ -351,14 +408,24 @@ async fn one_edge_of_each_source_weighs_where_the_policy_says_so_at_every_level(
 async fn a_changed_policy_is_applied_to_domains_of_before(world: &World) {
     let app = world.instance().await;
     for number in 0..4 {
-        let domain = if number == 3 { "other.example" } else { "blog.example" };
+        let domain = if number == 3 {
+            "other.example"
+        } else {
+            "blog.example"
+        };
         upsert(&app, &support(number, domain, &format!("c{number}"), 1, 0.9)).await;
     }
     reject(world, &app, "c0").await;
     settle(&app).await;
     assert_eq!(verified(&app, "blog.example").await, None);
-    update_policy(&app, |policy| policy.blocking = BlockingPolicy::new(3, 100).unwrap()).await;
-    assert_eq!(app.namespace_policy(&namespace()).await.unwrap().policy.version, 1);
+    update_policy(&app, |policy| {
+        policy.blocking = BlockingPolicy::new(3, 100).unwrap()
+    })
+    .await;
+    assert_eq!(
+        app.namespace_policy(&namespace()).await.unwrap().policy.version,
+        1
+    );
     settle(&app).await;
     assert_eq!(
         verified(&app, "blog.example").await.as_deref(),
@@ -423,7 +490,11 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
                     upsert(&app, &request).await;
                 }
                 5 => {
-                    let relation = [EdgeRelation::Supports, EdgeRelation::Refutes, EdgeRelation::Neutral];
+                    let relation = [
+                        EdgeRelation::Supports,
+                        EdgeRelation::Refutes,
+                        EdgeRelation::Neutral,
+                    ];
                     let event = Correction::parse_edge(&format!("e{}", draw(24)), Ok(relation[draw(3)]));
                     said.push(correction(world, &event.unwrap()));
                     one(&app, said.last().unwrap()).await;
@@ -459,7 +530,10 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
             }
         }
         if round == 6 {
-            update_policy(&app, |policy| policy.blocking = BlockingPolicy::new(2, 250).unwrap()).await;
+            update_policy(&app, |policy| {
+                policy.blocking = BlockingPolicy::new(2, 250).unwrap()
+            })
+            .await;
         }
         if round == 9 {
             delete_all_rules(&app).await;
@@ -501,7 +575,8 @@ async fn assert_recomputed(app: &App, works: &BTreeMap<String, String>, seen: &m
         let found = deciding(host, layers, |name| of_names.get(name));
         found.map(|of| (of.layer, of.level))
     };
-    let set_level = |host: &str| decided(host, Layers::WithoutVerified).map_or_else(Default::default, |(_, of)| of);
+    let set_level =
+        |host: &str| decided(host, Layers::WithoutVerified).map_or_else(Default::default, |(_, of)| of);
 
     let all = EdgeFilter {
         namespace: namespace(),
@@ -586,7 +661,9 @@ async fn replicas_that_work_at_once_lose_nothing(world: &World) {
     };
     tokio::join!(writes, works(second), works(third));
     settle(&first).await;
-    let works = (0..24).map(|number| (format!("p{number}"), String::new())).collect();
+    let works = (0..24)
+        .map(|number| (format!("p{number}"), String::new()))
+        .collect();
     assert_recomputed(&first, &works, &mut BTreeSet::new()).await;
     assert_sound(&first).await;
 }

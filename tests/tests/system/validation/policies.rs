@@ -240,6 +240,10 @@ fn update_of_namespace() -> Rpc {
             },
             &["policy.etag", "reason", "on_behalf_of"],
         )
-        .case("a combining that is named and not given", &masked("combining"), &["policy.combining"])
+        .case(
+            "a combining that is named and not given",
+            &masked("combining"),
+            &["policy.combining"],
+        )
         .case("a mask of what is not there", &masked("mood"), &["update_mask"])
 }

@@ -150,12 +150,7 @@ pub(super) fn stale_names(space: i64) -> QueryBuilder<Db> {
 
 /// The hosts at and below a name that are not done, in order, at most `limit`. What follows the name and sorts before its dot, as in
 /// `org.example-site`, is not below it.
-async fn hosts_below(
-    work: &mut Work,
-    space: i64,
-    name: &StaleNameRow,
-    limit: usize,
-) -> Result<Vec<HostRow>> {
+async fn hosts_below(work: &mut Work, space: i64, name: &StaleNameRow, limit: usize) -> Result<Vec<HostRow>> {
     let mut found = Vec::new();
     if name.done < name.reversed && limit > 0 {
         let mut query = QueryBuilder::new(HOSTS);

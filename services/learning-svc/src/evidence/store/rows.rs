@@ -3,8 +3,8 @@
 use emend_core::{
     DomainRule, FeedbackId, Learned, Namespace,
     evidence::{
-        BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, EdgeRelation, Evidence,
-        EvidenceId, Layer, NamespacePolicy, NodeRef, NodeSort, TrustLevel,
+        BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, EdgeRelation,
+        Evidence, EvidenceId, Layer, NamespacePolicy, NodeRef, NodeSort, TrustLevel,
     },
 };
 use emend_store::StoreError;
@@ -268,7 +268,11 @@ impl NamespacePolicyRow {
         Ok(StoredNamespacePolicy {
             policy: NamespacePolicy {
                 version: self.version,
-                combining: at.known("combining", self.combining, Combining::from_number(self.combining))?,
+                combining: at.known(
+                    "combining",
+                    self.combining,
+                    Combining::from_number(self.combining),
+                )?,
                 blocking: at.parse("min_claims", blocking)?,
             },
             updated_at: Some(at.time("updated_at", self.updated_at)?),

@@ -28,6 +28,10 @@ use crate::{
     store::{batches::batches, conflict, integers::small, rows::At},
 };
 
+#[cfg(test)]
+#[path = "derived_contract.rs"]
+mod contract;
+
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
@@ -245,7 +249,11 @@ impl DerivationStore for Backend {
             query.push(marked).push(" LIMIT ");
             push_limit(&mut query, limit);
             query.push(") AS found");
-            let counted = self.rows::<(i64,)>(query).await?.pop().map_or(0, |(count,)| count);
+            let counted = self
+                .rows::<(i64,)>(query)
+                .await?
+                .pop()
+                .map_or(0, |(count,)| count);
             counts.push(u64::try_from(counted).unwrap_or(0));
         }
         Ok(Backlog {
