@@ -4,6 +4,7 @@
 
 mod contest;
 mod domains;
+mod evidence;
 mod fanout;
 mod lookup;
 mod submit;
@@ -26,6 +27,7 @@ struct Options {
 enum Benchmark {
     Contest(contest::Contest),
     Domains(domains::Domains),
+    Evidence(evidence::Evidence),
     Fanout(fanout::Fanout),
     Lookup(lookup::Lookup),
     Submit(submit::Submit),
@@ -35,6 +37,7 @@ fn main() -> Result<()> {
     match Options::parse().benchmark {
         Benchmark::Contest(args) => contest::run(&args),
         Benchmark::Domains(args) => domains::run(&args),
+        Benchmark::Evidence(args) => evidence::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
         Benchmark::Submit(args) => submit::run(&args),

@@ -91,6 +91,7 @@ targets_hold!(
     stream,
     normalisation,
     personal_data,
+    examples,
     headers,
     addresses,
     statuses,

@@ -58,7 +58,7 @@ Start here:
   emend demo                                  the whole loop in a few seconds, nothing to set up
   emend up                                    both services, data in ./emend-data
   emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
-  emend candidates list                       what waits for votes or for your decision
+  emend candidates list                       what waits for your decision
   emend watch                                 what is learned, as it is learned
 
 Exit codes:

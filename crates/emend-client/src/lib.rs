@@ -78,10 +78,10 @@ pub use emend_base::{
     tls::{ClientTls, TlsError},
 };
 pub use emend_core::{
-    Digest, DomainDecision, DomainRule, DomainRuleValue, Example, FeedbackId, FewShotSet, FieldViolation,
-    InstallationId, Invalid, Kind, Language, Layer, Learned, Namespace, NodeId, NormalizedKey, Relation,
-    RequestId, ResourceValue, Revision, Scope, Synonym, TrustLevel, UserId, Violations, lookup::Match,
-    outputs::render as render_prompt,
+    ClaimDecision, ClaimState, Digest, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, EdgeRelation,
+    Example, FeedbackId, FewShotSet, FieldViolation, InstallationId, Invalid, Kind, Language, Layer, Learned,
+    Namespace, NodeId, NormalizedKey, Relation, RequestId, ResourceValue, Revision, Scope, Synonym,
+    TrustLevel, UserId, Violations, lookup::Match, outputs::render as render_prompt,
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, Rating, ResourceKey},
@@ -100,8 +100,8 @@ pub use tonic::{
     transport::Endpoint,
 };
 pub use view::{
-    DomainDecided, Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader,
-    Reading, Resolution, Source, SourceTrust, Staleness, StandsFor,
+    ClaimDecided, DomainDecided, EdgeDecided, Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup,
+    LookupKey, Origin, Reader, Reading, Resolution, Source, SourceTrust, Staleness, StandsFor,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

@@ -132,6 +132,17 @@ impl Form {
         matches!(self.kind().rules().rule, Rule::Votes { .. })
     }
 
+    /// Checks that it may be said with that scope.
+    pub fn check_scope(self, scope: Scope) -> Result<(), Invalid> {
+        if scope == Scope::Global || self.may_be_for_a_user() {
+            return Ok(());
+        }
+        Err(Invalid::new(format!(
+            "must be GLOBAL with {}: it is decided for everybody",
+            self.name()
+        )))
+    }
+
     /// The wire contract's field names for the input and the right choice, used in violations.
     const fn fields(self) -> (&'static str, &'static str) {
         match self {

@@ -62,7 +62,7 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
         }) => {
             let decision = violations.check("decision", self::decision(*decision));
             let level = violations.check("level", trust_level(*level));
-            let cause = rule_cause(&mut violations, *cause, cause_id);
+            let cause = violations.part("", rule_cause(*cause, cause_id));
             decision
                 .zip(level)
                 .zip(cause)
@@ -88,7 +88,7 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
             decision,
             reason_code,
         }) => {
-            let decision = violations.check("decision", claim_decision(*decision));
+            let decision = violations.check("decision", decision_about_claim(*decision));
             decision.and_then(|decision| {
                 let state = ClaimState::new(decision, reason_code);
                 violations.check("reason_code", state).map(Learned::ClaimState)
@@ -135,7 +135,7 @@ pub fn value(learned: &Learned) -> Value {
             reason_code: state.reason_code().to_owned(),
         }),
         Learned::EdgeLabel(label) => Value::EdgeLabel(pb::EdgeLabelValue {
-            relation: label.relation().map_or(0, EdgeRelation::number),
+            relation: relation_of(label),
             cleared: label == EdgeLabel::CLEARED,
         }),
     }
@@ -333,8 +333,7 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
     let Assertion { input, learned, .. } = first;
     let (input, choice) = (input.clone(), learned.maps_to().to_owned());
     let system_choice = correction.system_choice().unwrap_or_default().to_owned();
-    let task_id = correction.task().unwrap_or_default().to_owned();
-    match learned {
+    let mut form = match learned {
         Learned::Verb(_) if correction.form() == Form::PhraseMapping => {
             Oneof::PhraseMapping(pb::PhraseMapping {
                 phrase: input,
@@ -363,16 +362,21 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
                 .collect(),
             relation: relation_number(synonym.relation).into(),
         }),
-        Learned::DomainRule(value) => domain_decision(input, value.rule, task_id),
+        Learned::DomainRule(value) => domain_decision(input, value.rule),
         Learned::FewShotSet(_) => Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default()),
-        Learned::ClaimState(state) => claim_decision_about(input, state, task_id),
-        Learned::EdgeLabel(label) => edge_correction(input, *label, task_id),
+        Learned::ClaimState(state) => claim_decision(input, state),
+        Learned::EdgeLabel(label) => edge_correction(input, *label),
+    };
+    if let (Some(task), Some(said_in)) = (task_of(&mut form), correction.task()) {
+        said_in.clone_into(task);
     }
+    form
 }
 
-/// The correction that decides this about a pattern of domains, in a research task or, if that is empty, in none.
-pub fn domain_decision(pattern: String, rule: DomainRule, task_id: String) -> Oneof {
+/// The correction that decides this about a pattern of domains, in no research task.
+pub fn domain_decision(pattern: String, rule: DomainRule) -> Oneof {
     let level = level_number(rule.level).into();
+    let task_id = String::new();
     match rule.decision {
         DomainDecision::Block => Oneof::DomainBlock(pb::DomainBlock { pattern, task_id }),
         DomainDecision::Unblock => Oneof::DomainUnblock(pb::DomainUnblock {
@@ -389,8 +393,10 @@ pub fn domain_decision(pattern: String, rule: DomainRule, task_id: String) -> On
     }
 }
 
-/// The correction that decides this about a claim. No correction clears a decision: a rejected claim is restored.
-pub fn claim_decision_about(claim_id: String, state: &ClaimState, task_id: String) -> Oneof {
+/// The correction that decides this about a claim, in no research task. No correction clears a decision: a rejected claim is
+/// restored.
+pub fn claim_decision(claim_id: String, state: &ClaimState) -> Oneof {
+    let task_id = String::new();
     match state.decision() {
         ClaimDecision::Rejected => Oneof::ClaimReject(pb::ClaimReject {
             claim_id,
@@ -403,17 +409,41 @@ pub fn claim_decision_about(claim_id: String, state: &ClaimState, task_id: Strin
     }
 }
 
-/// The correction that gives an edge this label.
-pub fn edge_correction(edge_id: String, label: EdgeLabel, task_id: String) -> Oneof {
+/// The correction that gives an edge this label, in no research task.
+pub fn edge_correction(edge_id: String, label: EdgeLabel) -> Oneof {
     Oneof::EdgeCorrect(pb::EdgeCorrect {
         edge_id,
-        correct_relation: label.relation().map_or(0, EdgeRelation::number),
-        task_id,
+        correct_relation: relation_of(label),
+        task_id: String::new(),
     })
 }
 
+/// The research task in which a correction is said, if its form names one.
+pub fn task_of(form: &mut Oneof) -> Option<&mut String> {
+    match form {
+        Oneof::DomainBlock(of) => Some(&mut of.task_id),
+        Oneof::DomainUnblock(of) => Some(&mut of.task_id),
+        Oneof::DomainClearOverride(of) => Some(&mut of.task_id),
+        Oneof::DomainSetTrust(of) => Some(&mut of.task_id),
+        Oneof::ClaimReject(of) => Some(&mut of.task_id),
+        Oneof::ClaimRestore(of) => Some(&mut of.task_id),
+        Oneof::EdgeCorrect(of) => Some(&mut of.task_id),
+        Oneof::Verb(_)
+        | Oneof::PhraseMapping(_)
+        | Oneof::Entity(_)
+        | Oneof::Prohibition(_)
+        | Oneof::Term(_)
+        | Oneof::Rating(_) => None,
+    }
+}
+
+/// The label's number on the wire; 0 if it is cleared.
+fn relation_of(label: EdgeLabel) -> i32 {
+    label.relation().map_or(0, EdgeRelation::number)
+}
+
 /// The decision about a claim with this number.
-fn claim_decision(number: i32) -> Result<ClaimDecision, Invalid> {
+fn decision_about_claim(number: i32) -> Result<ClaimDecision, Invalid> {
     match pb::ClaimDecision::try_from(number) {
         Ok(pb::ClaimDecision::Rejected) => Ok(ClaimDecision::Rejected),
         Ok(pb::ClaimDecision::Restored) => Ok(ClaimDecision::Restored),
@@ -462,25 +492,18 @@ fn decision_number(decision: DomainDecision) -> pb::DomainDecision {
 }
 
 /// Why the system decided; `None` for UNSPECIFIED.
-fn rule_cause(violations: &mut Violations, number: i32, claim_id: &str) -> Option<Option<RuleCause>> {
+fn rule_cause(number: i32, claim_id: &str) -> Result<Option<RuleCause>, Violations> {
+    let mut violations = Violations::new();
     let mut all = Finding::ALL.into_iter();
-    match (
-        number,
-        all.find(|found| i32::from(finding_number(Some(*found))) == number),
-    ) {
-        (_, Some(found)) => violations
-            .check("cause_id", RuleCause::parse(found, claim_id))
-            .map(Some),
-        (0, None) if claim_id.is_empty() => Some(None),
-        (0, None) => {
-            violations.add("cause_id", "must be empty without a cause");
-            None
-        }
-        (_, None) => {
-            violations.add("cause", format!("is not a known cause: {number}"));
-            None
-        }
+    let found = all.find(|found| i32::from(finding_number(Some(*found))) == number);
+    let mut cause = None;
+    match found {
+        Some(found) => cause = violations.check("cause_id", RuleCause::parse(found, claim_id)),
+        None if number != 0 => violations.add("cause", format!("is not a known cause: {number}")),
+        None if !claim_id.is_empty() => violations.add("cause_id", "must be empty without a cause"),
+        None => {}
     }
+    violations.finish(Some(cause))
 }
 
 /// The number on the wire of what the system found.
@@ -556,6 +579,30 @@ mod tests {
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();
             let name = wire.as_str_name().trim_start_matches("RESOURCE_KIND_");
             assert_eq!(name.to_lowercase(), kind.name());
+        }
+    }
+
+    #[test]
+    fn a_rule_of_the_system_says_why() {
+        for found in Finding::ALL {
+            for claim_id in ["", "claim:1"] {
+                let value = DomainRuleValue {
+                    rule: DomainRule::parse("block").unwrap(),
+                    cause: RuleCause::parse(found, claim_id).ok(),
+                };
+                let caused = Learned::DomainRule(value);
+                assert_eq!(learned(&super::value(&caused)), Ok(caused));
+            }
+        }
+        for (cause, cause_id, field) in [(0, "claim:1", "cause_id"), (9, "", "cause")] {
+            let message = pb::DomainRuleValue {
+                decision: pb::DomainDecision::Block.into(),
+                cause,
+                cause_id: cause_id.to_owned(),
+                ..pb::DomainRuleValue::default()
+            };
+            let refused = learned(&Value::DomainRule(message)).unwrap_err().into_vec();
+            assert_eq!(refused[0].field, field);
         }
     }
 

@@ -43,6 +43,7 @@ pub(super) fn tool_calls() -> Vec<Vec<u8>> {
         r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#,
         r#"{"feedback_type":"phrase_mapping","original_input":"a","correct_choice":"b","context":{"topic":"x"},"user_explanation":null}"#,
         r#"{"statuses":["pending","applied"],"phrase":"a","limit":7}"#,
+        r#"{"task_id":"t-17","action":"edge_correct","args":{"edge_id":"e","correct_relation":"refutes"}}"#,
         r#"{"candidate_id":"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10","reason":"right"}"#,
     ])
 }

@@ -3,9 +3,9 @@
 use emend_base::Error;
 use emend_proto::{
     common::v1::{
-        self as common, Correction, DomainBlock, DomainUnblock, EntityCorrection, PhraseMapping, Prohibition,
-        Reporter, SynonymRelation, TermCorrection, TrustLevel, VerbCorrection,
-        correction::Correction as Oneof,
+        self as common, ClaimReject, ClaimRestore, Correction, DomainBlock, DomainUnblock, EdgeCorrect,
+        EdgeRelation, EntityCorrection, PhraseMapping, Prohibition, Reporter, SynonymRelation,
+        TermCorrection, TrustLevel, VerbCorrection, correction::Correction as Oneof,
     },
     feedback::v1 as feedback,
     learning::v1::{self as learning, event, import_resources_request},
@@ -66,9 +66,25 @@ fn corrections() -> Vec<Option<Correction>> {
         Oneof::DomainUnblock(DomainUnblock {
             pattern: "*.Bücher.example".into(),
             level: TrustLevel::Low.into(),
+            task_id: "t-17".into(),
         }),
         Oneof::DomainBlock(DomainBlock {
             pattern: "spam.example.".into(),
+            task_id: String::new(),
+        }),
+        Oneof::ClaimReject(ClaimReject {
+            claim_id: "claim:12".into(),
+            reason_code: "SPAM".into(),
+            task_id: "t-17".into(),
+        }),
+        Oneof::ClaimRestore(ClaimRestore {
+            claim_id: "claim:12".into(),
+            task_id: String::new(),
+        }),
+        Oneof::EdgeCorrect(EdgeCorrect {
+            edge_id: "edge:7".into(),
+            correct_relation: EdgeRelation::Refutes.into(),
+            task_id: "t-17".into(),
         }),
     ];
     oneofs
@@ -444,6 +460,14 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
         ),
         of(
             19,
+            &learning::GetStandingsRequest {
+                namespace: namespace(),
+                feedback_ids: vec![ID.into(), ID.into()],
+                installation_id: ID.into(),
+            },
+        ),
+        of(
+            20,
             &learning::UpdateNamespacePolicyRequest {
                 policy: Some(learning::NamespacePolicy {
                     namespace: namespace(),

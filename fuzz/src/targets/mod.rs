@@ -69,6 +69,11 @@ pub const TARGETS: &[Target] = &[
         max_bytes: 2 * 1024,
         ..target("personal_data", text::personal_data, Shape::Text, 60, 16 * KIB)
     },
+    Target {
+        // Some thousand characters are enough: the renderer is linear in its texts, and 32,768 is what each may have.
+        max_bytes: 8 * 1024,
+        ..target("examples", text::examples, Shape::Text, 60, 16 * KIB)
+    },
     target("headers", headers::headers, Shape::Text, 40, 16 * KIB),
     target("addresses", headers::addresses, Shape::Text, 60, 64 * KIB),
     target("statuses", headers::statuses, MESSAGE, 200, 64 * KIB),

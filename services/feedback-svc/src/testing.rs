@@ -83,6 +83,7 @@ pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
         namespace: namespace(),
         id,
         caller,
+        role: None,
         reason: reason.into(),
         event,
     }

@@ -5,6 +5,7 @@
 //! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
 //! * [`evidence`]: the graph of pages, claims and edges, as people corrected it.
 //! * [`outputs`]: ratings of what an AI made.
+//! * [`standings`]: what has become of feedbacks.
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
 //! * [`log`]: the revisions, and reverting one.
@@ -44,6 +45,7 @@ pub mod resources;
 pub mod roles;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+pub mod standings;
 pub mod store;
 pub mod stream;
 #[cfg(test)]
@@ -300,7 +302,12 @@ pub async fn start(
 
     let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy)
         .add_service(
-            IngestServiceServer::new(Ingest::new(queue, installation, lifecycle.soft().clone())),
+            IngestServiceServer::new(Ingest::new(
+                app.clone(),
+                queue,
+                installation,
+                lifecycle.soft().clone(),
+            )),
             READINESS_CHECKS,
         )
         .add_service(SubscriptionServer::new(stream.clone()), READINESS_CHECKS)

@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 34] = [
+pub const RULES: [Rule; 35] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -101,6 +101,11 @@ pub const RULES: [Rule; 34] = [
         Reaches::One,
     ),
     rule(
+        "/emend.learning.v1.IngestService/GetStandings",
+        Role::Ingester,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.IngestService/Ingest",
         Role::Ingester,
         Reaches::Each,
@@ -188,6 +193,7 @@ pub(crate) struct Messages;
 emend_serve::addresses! {
     Messages;
     pb::Event => |it| Named::One(&it.namespace);
+    pb::GetStandingsRequest => |it| Named::One(&it.namespace);
     pb::ListCandidatesRequest => |it| Named::One(&it.namespace);
     pb::GetCandidateRequest => |it| Named::One(&it.namespace);
     pb::ApproveCandidateRequest => |it| Named::One(&it.namespace),

@@ -81,7 +81,8 @@ impl Feedback {
     }
 
     /// Waits until the newest event of each piece of feedback in a namespace is delivered; answers with all of it,
-    /// newest first. Where a retraction overtook its feedback, the feedback's own event may still be waiting.
+    /// newest first, as it is stored. Where a retraction overtook its feedback, the feedback's own event may still be
+    /// waiting.
     pub async fn all_delivered(&self, namespace: &str) -> Vec<emend_proto::feedback::v1::Feedback> {
         eventually("all feedback is delivered", || async {
             let waiting = ListFeedbackRequest {
@@ -92,7 +93,8 @@ impl Feedback {
             holds(waiting.is_empty(), || format!("{} at least wait", waiting.len()))
         })
         .await;
-        self.list(self.list_request(namespace)).await
+        let all = self.list(self.list_request(namespace)).await;
+        all.into_iter().map(as_stored).collect()
     }
 
     /// Lists a whole namespace, in pages of the maximum size.
@@ -141,6 +143,15 @@ impl Feedback {
         };
         answered(self.service.clone().retract_feedback(request).await);
         self.delivered(&feedback.namespace, &feedback.feedback_id).await
+    }
+}
+
+/// Feedback without what has become of it: that is stored nowhere, changes with what others say, and may be absent.
+#[must_use]
+pub fn as_stored(feedback: emend_proto::feedback::v1::Feedback) -> emend_proto::feedback::v1::Feedback {
+    emend_proto::feedback::v1::Feedback {
+        present: None,
+        ..feedback
     }
 }
 

@@ -1,6 +1,6 @@
 //! One-line requests for these tests. The setting is fund administration, as in "set up a CSA" when an ISDA was meant.
 
-use emend_core::DomainRule;
+use emend_core::{ClaimState, DomainRule, EdgeLabel, Kind, Learned};
 use emend_proto::{
     common::v1::{
         Correction, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
@@ -74,6 +74,31 @@ pub fn decides(reporter: &str, pattern: &str, decision: &str) -> SubmitFeedbackR
 pub fn domain(pattern: &str, decision: &str) -> Correction {
     let rule = DomainRule::parse(decision).expect("a decision");
     form(emend_wire::kinds::domain_decision(pattern.into(), rule))
+}
+
+/// A decision about a claim, in one word, with a reason: `rejected`, `rejected:SPAM`, `restored`.
+///
+/// # Panics
+/// If it is no decision.
+pub fn decides_claim(reporter: &str, claim_id: &str, decision: &str) -> SubmitFeedbackRequest {
+    let state = ClaimState::parse(decision).expect("a decision");
+    SubmitFeedbackRequest {
+        reason: "seen it".into(),
+        ..says(
+            reporter,
+            form(emend_wire::kinds::claim_decision(claim_id.into(), &state)),
+        )
+    }
+}
+
+/// The label that an edge should have: `supports`, `refutes`, `neutral`.
+///
+/// # Panics
+/// If it is no label.
+pub fn corrects_edge(reporter: &str, edge_id: &str, label: &str) -> SubmitFeedbackRequest {
+    let label = EdgeLabel::parse(label).expect("a label");
+    let correction = form(emend_wire::kinds::edge_correction(edge_id.into(), label));
+    says(reporter, correction)
 }
 
 /// A rating of an output for `SUMMARIZE_DAILY`: `GOOD`, `NEUTRAL` or `BAD`.
@@ -170,8 +195,26 @@ pub fn domain_key(pattern: &str) -> ResourceKey {
 /// # Panics
 /// If it is no decision.
 pub fn domain_value(decision: &str) -> ResourceValue {
-    let rule = DomainRule::parse(decision).expect("a decision");
-    value(emend_wire::kinds::value(&emend_core::Learned::DomainRule(rule)))
+    value_of(Kind::DomainRule, decision)
+}
+
+/// The key of what people decided about a claim.
+pub fn claim_key(claim_id: &str) -> ResourceKey {
+    key(ResourceKind::ClaimState, claim_id)
+}
+
+/// The key of the label that a person gave an edge.
+pub fn edge_key(edge_id: &str) -> ResourceKey {
+    key(ResourceKind::EdgeLabel, edge_id)
+}
+
+/// What one word of a file says, as a value of that kind.
+///
+/// # Panics
+/// If no word of that kind is this one.
+pub fn value_of(kind: Kind, word: &str) -> ResourceValue {
+    let learned = Learned::of(kind, word.to_owned()).expect("a word of the kind");
+    value(emend_wire::kinds::value(&learned))
 }
 
 fn value(value: Value) -> ResourceValue {

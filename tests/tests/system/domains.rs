@@ -1,5 +1,7 @@
 //! Decisions about domains: what is in force, who may decide, and what a node answers for a host.
 
+use std::collections::BTreeSet;
+
 use emend_client::{DomainDecision, DomainRule, TrustLevel};
 use emend_core::Namespace;
 use emend_proto::{
@@ -73,13 +75,16 @@ fn above_all_owners() -> Vec<String> {
         "香港",
         "公司.cn",
     ];
-    // No list names these: then the last label is the suffix.
-    let unlisted = (0..230).map(|number| format!("zz{number}x"));
-    let names = listed.into_iter().map(str::to_owned).chain(unlisted);
+    // What the list does not name, but stands above what it names, and everything above that.
+    let above = include_str!("../../../crates/emend-core/src/evidence/above_suffixes.txt").lines();
+    let above = above.flat_map(emend_core::evidence::suffixes);
+    // No list names the last: then its last label is the suffix.
+    let names: BTreeSet<&str> = listed.into_iter().chain(above).chain(["intranet"]).collect();
     names
+        .into_iter()
         .flat_map(|name| {
             [
-                name.clone(),
+                name.to_owned(),
                 format!("*.{name}"),
                 format!(" {}. ", name.to_uppercase()),
                 format!("*.{name}."),

@@ -8,6 +8,7 @@ const ONLY_WITH_TLS: [&str; 2] = [
 ];
 
 mod alerts;
+mod claims;
 mod concurrency;
 mod documents;
 mod domains;
@@ -35,6 +36,7 @@ mod replicas;
 mod review;
 mod security;
 mod shutdown;
+mod standings;
 mod start;
 mod story;
 mod stream;

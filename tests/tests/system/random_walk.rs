@@ -354,6 +354,9 @@ fn effects(correction: &Form) -> Vec<(i32, &str, &str, String)> {
         | Form::DomainUnblock(_)
         | Form::DomainClearOverride(_)
         | Form::DomainSetTrust(_)
+        | Form::ClaimReject(_)
+        | Form::ClaimRestore(_)
+        | Form::EdgeCorrect(_)
         | Form::Rating(_) => Vec::new(),
     }
 }

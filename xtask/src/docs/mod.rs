@@ -1,7 +1,7 @@
 //! Generated documents, and checks that documents agree with what they describe. `cargo xtask docs` writes the API
 //! reference (from the protos), the dashboard (from its table), the rules for the Prometheus operator (from Prometheus'
 //! own), the examples in documents (from the programs they are taken from), and makes tests write what is generated
-//! from the code: docs/configuration.md and the list of environment variables. Lint fails if one of the former is out
+//! from the code: docs/configuration.md and the lists of environment variables and of names above public suffixes. Lint fails if one of the former is out
 //! of date, a link is broken, or a metric is named that does not exist; those tests fail if one of the latter is out of
 //! date.
 

@@ -12,6 +12,7 @@ use std::{
 
 use clap::{
     Arg, ArgAction, ArgMatches, Command,
+    builder::Resettable,
     error::{ContextKind, ContextValue, ErrorKind},
     parser::ValueSource,
 };
@@ -99,6 +100,29 @@ pub(super) fn setting_args(command: &Command, within: Option<&str>) -> Vec<Arg> 
         .collect()
 }
 
+/// The error with a usage line that names of the options only what has to be given or was: clap also names those that variables
+/// set.
+fn with_usage_of_arguments(
+    mut error: clap::Error,
+    command: Command,
+    arguments: Vec<OsString>,
+) -> clap::Error {
+    let bare = without_variables(command).try_get_matches_from(arguments);
+    if error.get(ContextKind::Usage).is_some()
+        && let Err(bare) = bare
+        && let Some(usage) = bare.get(ContextKind::Usage)
+    {
+        error.insert(ContextKind::Usage, usage.clone());
+    }
+    error
+}
+
+fn without_variables(command: Command) -> Command {
+    command
+        .mut_args(|arg| arg.env(Resettable::Reset))
+        .mut_subcommands(without_variables)
+}
+
 /// Parses `arguments`, the program's name first.
 pub(super) fn resolve(
     command: Command,
@@ -112,7 +136,10 @@ pub(super) fn resolve(
         .map_err(EarlyExit::Clap)?;
     let program = program_name(&command, within);
     let Some(seen) = scope(&seen, within) else {
-        let matches = command.try_get_matches_from(arguments).map_err(EarlyExit::Clap)?;
+        let matches = command
+            .clone()
+            .try_get_matches_from(&arguments)
+            .map_err(|error| EarlyExit::Clap(with_usage_of_arguments(error, command, arguments)))?;
         return Ok(Resolved {
             matches,
             settings: Vec::new(),

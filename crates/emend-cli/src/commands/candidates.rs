@@ -30,7 +30,8 @@ const BATCH: usize = 100;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  emend candidates list --status awaiting_review
+  emend candidates list
+  emend candidates list --status pending --status applied
   emend candidates show 80da4c11-386b-5fd4-b272-f7b5e8239eb8
   emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"asked legal\"
   emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --instead create_isda_2002
@@ -62,7 +63,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// Only candidates with this status; may be given several times
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value = "awaiting_review")]
     status: Vec<Status>,
     /// Only candidates of this kind; may be given several times
     #[arg(long, value_enum)]

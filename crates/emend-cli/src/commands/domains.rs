@@ -7,20 +7,16 @@ use emend_core::{
     DomainDecision, DomainRule, Invalid, Learned, TrustLevel,
     evidence::{Decided, Layer, Layers, RulesOfName, deciding, host, suffixes},
 };
-use emend_proto::{
-    common::v1::{Correction, Reporter, Resource},
-    feedback::v1::SubmitFeedbackRequest,
-    learning::v1::ListResourcesRequest,
-};
+use emend_proto::{common::v1::Resource, learning::v1::ListResourcesRequest};
 use emend_wire::kinds::domain_decision;
 use serde_json::json;
 
-use super::submit::outcome_text;
+use super::decision::{self, Why};
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
-    view, words,
+    view,
 };
 
 /// List, check or decide.
@@ -30,6 +26,7 @@ Examples:
   emend domains block spam.example --reason \"copies others\"
   emend domains trust \"*.example.edu\" academic --reason \"a university\"
   emend domains unblock docs.spam.example --level low --reason \"a mirror that is kept well\"
+  emend domains block mirror.example --reason \"copies others\" --task t-17
   emend domains clear spam.example --reason \"a new owner\"
   emend domains check www.spam.example
   emend domains list
@@ -92,19 +89,6 @@ struct Decision {
     why: Why,
 }
 
-#[derive(Debug, clap::Args)]
-struct Why {
-    /// Why
-    #[arg(long, value_name = "TEXT")]
-    reason: String,
-    /// Who decides
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    reporter: String,
-    /// An id that makes it safe to repeat the command [default: a random one]
-    #[arg(long, value_name = "ID")]
-    request_id: Option<String>,
-}
-
 /// A level that people may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Level(TrustLevel);
@@ -151,54 +135,23 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         decision,
         level: level.map(|Level(level)| level),
     };
-    let request = SubmitFeedbackRequest {
-        request_id: why.request_id.unwrap_or_else(|| context.request_id()),
-        namespace: context.namespace(),
-        reporter: Some(Reporter {
-            id: why.reporter,
-            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
-            ..Reporter::default()
-        }),
-        reason: why.reason,
-        wait: words::wait(true) as i32,
-        correction: Some(Correction {
-            correction: Some(domain_decision(pattern, rule)),
-        }),
-        ..SubmitFeedbackRequest::default()
-    };
-    let response = context
-        .feedback()
-        .await?
-        .submit_feedback(context.request(request))
-        .await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+    decision::submit(
+        domain_decision(pattern, rule),
+        why.reason,
+        why.by,
+        context,
+        output,
+    )
+    .await
 }
 
 async fn list(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
-    let client = context.resources().await?;
-    pages(limit, 1_000, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            namespace: context.namespace(),
-            kinds: vec![emend_core::Kind::DomainRule.number()],
-            key_prefix: prefix.to_owned(),
-            page_size,
-            page_token,
-            ..ListResourcesRequest::default()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await
+    let request = ListResourcesRequest {
+        kinds: vec![emend_core::Kind::DomainRule.number()],
+        key_prefix: prefix.to_owned(),
+        ..ListResourcesRequest::default()
+    };
+    super::resources::list(context, &request, limit).await
 }
 
 fn table(rules: &[Resource]) -> Table {
@@ -233,7 +186,11 @@ fn rule_of(resource: &Resource) -> Option<DomainRule> {
 
 /// Asks for the decisions about each name above the host, and decides as a node does.
 async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result {
-    let host = host(raw).map_err(|Invalid(why)| Failure::usage(format!("HOST: {why}")))?;
+    let host = host(raw).map_err(|Invalid(why)| {
+        Failure::usage(format!(
+            "HOST: {why}\n  Pass the name of one host, without scheme, port, path or wildcard: www.example.org"
+        ))
+    })?;
     let mut rules: HashMap<&str, RulesOfName<Resource>> = HashMap::new();
     for name in suffixes(&host) {
         for pattern in [name.to_owned(), format!("*.{name}")] {

@@ -5,6 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::{
+    ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use emend_proto::learning::v1::ListResourcesRequest;
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -34,7 +38,7 @@ pub struct Args {
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
     /// The file format [default: by the file's extension]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = exported())]
     format: Option<Format>,
     /// Only resources of this kind; may be given several times
     #[arg(long, value_enum)]
@@ -44,17 +48,28 @@ pub struct Args {
     user: String,
 }
 
+const FORMATS: &str = "csv, jsonl or yaml";
+
+/// Takes the formats that can be written.
+fn exported() -> impl TypedValueParser<Value = Format> {
+    let formats = Format::value_variants()
+        .iter()
+        .filter(|format| format.is_for_export());
+    PossibleValuesParser::new(formats.filter_map(ValueEnum::to_possible_value))
+        .try_map(|name| Format::from_str(&name, false))
+}
+
 /// Exports the resources.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let format = args
             .format
-            .ok_or_else(|| Failure::usage("writing to standard output needs --format csv, jsonl or yaml"))?;
+            .ok_or_else(|| Failure::usage(format!("writing to standard output needs --format {FORMATS}")))?;
         let mut writer = format.writer(Box::new(BufWriter::new(output)))?;
         write(&args, context, &mut writer).await?;
         return io_result(writer.finish());
     };
-    let format = format_of(file, args.format)?;
+    let format = format_of(file, args.format, FORMATS)?;
     let directory = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())

@@ -25,9 +25,9 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List corrections, newest first
+    /// List corrections, newest first, with their outcome and what has become of them since
     List(ListArgs),
-    /// Get one correction with its current outcome
+    /// Get one correction with its outcome and what has become of it since
     Get {
         /// The feedback's id
         feedback_id: String,
@@ -52,14 +52,14 @@ struct ListArgs {
 
 /// Lists or gets.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.feedback().await?;
     match args.action {
         Action::Get { feedback_id } => {
             let request = GetFeedbackRequest {
                 namespace: context.namespace(),
                 feedback_id,
             };
-            let response = client.clone().get_feedback(context.request(request)).await?;
+            let mut client = context.feedback().await?;
+            let response = client.get_feedback(context.request(request)).await?;
             let feedback = response
                 .into_inner()
                 .feedback
@@ -67,29 +67,41 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             output.result(&view::feedback(&feedback), || details(&feedback))
         }
         Action::List(list) => {
-            let (feedback, more) = pages(list.limit, 500, |page_size, page_token| {
-                let request = ListFeedbackRequest {
-                    namespace: context.namespace(),
-                    page_size,
-                    page_token,
-                    reporter_id: list.reporter.clone().unwrap_or_default(),
-                    kind: list.kind.map_or(0, Kind::number),
-                    delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
-                    received_from: None,
-                    received_before: None,
-                };
-                let mut client = client.clone();
-                async move {
-                    let page = client.list_feedback(context.request(request)).await?.into_inner();
-                    Ok((page.feedback, page.next_page_token))
-                }
-            })
-            .await?;
+            let request = ListFeedbackRequest {
+                reporter_id: list.reporter.unwrap_or_default(),
+                kind: list.kind.map_or(0, Kind::number),
+                delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
+                ..ListFeedbackRequest::default()
+            };
+            let (feedback, more) = self::list(context, &request, list.limit).await?;
             output.results(&feedback, view::feedback, table, &context.none_of("feedback"))?;
             super::candidates::note_more(more);
             Ok(())
         }
     }
+}
+
+/// The feedback asked for, at most `limit` (0: all), and whether there is more.
+pub(super) async fn list(
+    context: &Context,
+    request: &ListFeedbackRequest,
+    limit: usize,
+) -> Result<(Vec<Feedback>, bool)> {
+    let client = context.feedback().await?;
+    pages(limit, 500, |page_size, page_token| {
+        let request = ListFeedbackRequest {
+            namespace: context.namespace(),
+            page_size,
+            page_token,
+            ..request.clone()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_feedback(context.request(request)).await?.into_inner();
+            Ok((page.feedback, page.next_page_token))
+        }
+    })
+    .await
 }
 
 fn table(feedback: &[Feedback]) -> Table {
@@ -98,6 +110,7 @@ fn table(feedback: &[Feedback]) -> Table {
         ("REPORTER", Column::Text),
         ("WHAT", Column::Text),
         ("WHEN EVALUATED", Column::Fixed),
+        ("NOW", Column::Fixed),
         ("", Column::Fixed),
     ])
     .with_rows(feedback, |feedback| {
@@ -113,13 +126,17 @@ fn table(feedback: &[Feedback]) -> Table {
                 .outcome
                 .as_ref()
                 .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state)),
+            feedback
+                .present
+                .as_ref()
+                .map_or_else(|| "unknown".into(), |present| words::outcome_name(present.state)),
             marks(feedback),
         ]
     })
 }
 
 /// Whether it was retracted, redacted, or both.
-fn marks(feedback: &Feedback) -> String {
+pub(super) fn marks(feedback: &Feedback) -> String {
     let marks = [
         feedback.retracted_at.map(|_| "retracted"),
         feedback.redacted_at.map(|_| "redacted"),
@@ -181,9 +198,27 @@ fn details(feedback: &Feedback) -> String {
                 effect.message
             );
         }
-        if !outcome.candidate_id.is_empty() {
-            let _ = writeln!(text, "candidate {}", outcome.candidate_id);
+    }
+    if let Some(present) = &feedback.present {
+        let _ = writeln!(
+            text,
+            "now       {}: {}",
+            words::outcome_name(present.state),
+            present.message
+        );
+        for effect in &present.effects {
+            let _ = writeln!(
+                text,
+                "effect    {}: {}",
+                words::outcome_name(effect.state),
+                effect.message
+            );
         }
+    }
+    if let Some(outcome) = &feedback.outcome
+        && !outcome.candidate_id.is_empty()
+    {
+        let _ = writeln!(text, "candidate {}", outcome.candidate_id);
     }
     text
 }

@@ -40,13 +40,14 @@ const MAX_REPORTED: usize = 1_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
-  type           phrase, entity, prohibition, synonym or domain
-  input          the phrase, alias, term or pattern of domains (also called phrase, alias,
-                 term, pattern)
+  type           phrase, entity, prohibition, synonym, domain, claim or edge
+  input          the phrase, alias, term, pattern of domains, or id of a claim or edge (also
+                 called phrase, alias, term, pattern, claim_id, edge_id)
   choice         the verb, the entity's id, the choice never to offer, the term that a
-                 synonym stands for, or the decision about a domain: block, unblock,
-                 unblock:LEVEL or a level (also called verb, entity_id, forbidden_choice,
-                 representative, decision)
+                 synonym stands for, the decision about a domain (block, unblock,
+                 unblock:LEVEL or a level) or about a claim (rejected, rejected:REASON_CODE
+                 or restored), or the label of an edge (supports, refutes or neutral); also
+                 called verb, entity_id, forbidden_choice, representative, decision, label
   relation       of a synonym, optional: equivalent (default), one_way or typo
   user_id        optional: for this user only
   system_choice  optional: what the system chose
@@ -90,10 +91,10 @@ pub struct Args {
 }
 
 /// The given format, otherwise by the file's extension.
-pub(super) fn format_of(file: &Path, given: Option<Format>) -> Result<Format> {
+pub(super) fn format_of(file: &Path, given: Option<Format>, formats: &str) -> Result<Format> {
     given.or_else(|| Format::of_path(file)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: the file name does not say the format; pass --format csv, jsonl, yaml, solr or sudachi",
+            "{}: the file name does not say the format; pass --format {formats}",
             file.display()
         ))
     })
@@ -101,7 +102,7 @@ pub(super) fn format_of(file: &Path, given: Option<Format>) -> Result<Format> {
 
 /// Imports the file.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let format = format_of(&args.file, args.format)?;
+    let format = format_of(&args.file, args.format, "csv, jsonl, yaml, solr or sudachi")?;
     let source = Source::open(&args.file)?;
     let path = source.path().to_owned();
     let Checked { rows, bad } = blocking(move || check(&path, format)).await?;

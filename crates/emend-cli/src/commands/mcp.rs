@@ -6,6 +6,7 @@
 mod arguments;
 mod correction;
 mod descriptions;
+mod evidence;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod results;
@@ -17,7 +18,7 @@ use std::sync::{
 
 use emend_proto::{
     common::v1::Reporter,
-    feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
+    feedback::v1::{Feedback, RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
     learning::v1::{
         ApproveCandidateRequest, BackendCandidate, CandidateStatus, ListCandidatesRequest,
         RejectCandidateRequest, ResolveRequest,
@@ -34,8 +35,8 @@ use serde_json::Value;
 
 use self::{
     arguments::{
-        ApproveArguments, FeedbackArguments, ListArguments, RejectArguments, ResolveArguments,
-        RetractArguments, ScopeArgument, StatusArgument,
+        ApproveArguments, EvidenceArguments, FeedbackArguments, ListArguments, RejectArguments,
+        ResolveArguments, RetractArguments, ScopeArgument, StatusArgument,
     },
     correction::{correction, named, voter_id},
     results::Voter,
@@ -45,6 +46,9 @@ use crate::{
     failure::{Failure, Result},
     words,
 };
+
+/// What corrections say that they were made with.
+const CLIENT: &str = concat!("emend-mcp/", env!("CARGO_PKG_VERSION"));
 
 /// On whose behalf the tools act.
 #[derive(Debug, clap::Args)]
@@ -57,11 +61,12 @@ An assistant's configuration:
 
 Tools:
   intent_feedback  records \"no, I meant X\", a phrase, or a choice never to offer
-  intent_retract   takes a correction back
+  intent_retract   takes a correction or decision back
   intent_resolve   tells what was learned for a phrase
   intent_list      shows what waits for votes or for a decision
   intent_approve   applies a candidate
   intent_reject    rejects a candidate
+  feedback         records what is decided about a domain, a claim or an edge
 
 Who votes: the reporter that the call names in its context, otherwise --reporter; where there is
 none, the session that the call names, otherwise --session. Where nothing is named, all such votes
@@ -115,6 +120,15 @@ impl Server {
     )]
     async fn feedback(&self, Parameters(arguments): Parameters<FeedbackArguments>) -> CallToolResult {
         answer(self.submit(arguments).await)
+    }
+
+    #[tool(
+        name = "feedback",
+        description = descriptions::EVIDENCE,
+        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = false)
+    )]
+    async fn evidence(&self, Parameters(arguments): Parameters<EvidenceArguments>) -> CallToolResult {
+        answer(self.decide(arguments).await)
     }
 
     #[tool(
@@ -180,7 +194,7 @@ impl Server {
             reporter: Some(Reporter {
                 id: voter_id(reporter, &session_id, user_scoped),
                 session_id,
-                client: concat!("emend-mcp/", env!("CARGO_PKG_VERSION")).to_owned(),
+                client: CLIENT.to_owned(),
                 ..Reporter::default()
             }),
             reason: arguments.user_explanation.unwrap_or_default(),
@@ -190,6 +204,29 @@ impl Server {
             correction: Some(correction),
             ..SubmitFeedbackRequest::default()
         };
+        Ok(results::recorded(&self.send(request).await?, voter))
+    }
+
+    async fn decide(&self, arguments: EvidenceArguments) -> Result<Value> {
+        let correction = evidence::decision(&arguments)?;
+        let request = SubmitFeedbackRequest {
+            request_id: self.context.request_id(),
+            namespace: self.context.namespace(),
+            reporter: Some(Reporter {
+                id: named(arguments.args.reporter, &self.reporter),
+                session_id: self.session.clone(),
+                client: CLIENT.to_owned(),
+                ..Reporter::default()
+            }),
+            reason: arguments.args.reason.unwrap_or_default(),
+            wait: Wait::Evaluated as i32,
+            correction: Some(correction),
+            ..SubmitFeedbackRequest::default()
+        };
+        Ok(results::decision_recorded(&self.send(request).await?))
+    }
+
+    async fn send(&self, request: SubmitFeedbackRequest) -> Result<Feedback> {
         let mut client = self.context.feedback().await?;
         let response = client
             .submit_feedback(self.context.request(request))
@@ -199,7 +236,7 @@ impl Server {
             .feedback
             .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
         self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
-        Ok(results::recorded(&feedback, voter))
+        Ok(feedback)
     }
 
     async fn take_back(&self, arguments: RetractArguments) -> Result<Value> {
@@ -321,7 +358,8 @@ impl ServerHandler for Server {
         info.instructions = Some(
             "Before you choose a verb or an entity for what a user said, look it up with intent_resolve. When users \
              say that you or the search system misunderstood them (\"no, I meant X\"), record it with intent_feedback, \
-             so that it is understood next time; if they change their mind, take it back with intent_retract."
+             so that it is understood next time; if they change their mind, take it back with intent_retract. Record what they decide about the sources, \
+             claims and edges of a research task with feedback."
                 .into(),
         );
         info

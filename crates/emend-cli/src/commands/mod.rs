@@ -2,8 +2,11 @@
 
 pub mod admin;
 pub mod candidates;
+pub mod claims;
+mod decision;
 pub mod doctor;
 pub mod domains;
+pub mod edges;
 pub mod export;
 pub mod feedback;
 pub mod import;
@@ -52,6 +55,10 @@ pub enum Command {
     Resources(resources::Args),
     /// What is decided about domains: block, unblock, clear, trust, list, check
     Domains(domains::Args),
+    /// What is decided about claims: reject, restore
+    Claims(claims::Args),
+    /// Which labels edges of the evidence graph should have: correct
+    Edges(edges::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
     /// Revert a revision
@@ -68,7 +75,7 @@ pub enum Command {
     Watch(watch::Args),
     /// Show what nodes answer for a phrase
     Resolve(resolve::Args),
-    /// Import phrases, aliases, prohibitions, synonyms and decisions about domains from a file
+    /// Import phrases, aliases, prohibitions, synonyms and decisions about domains, claims and edges from a file
     Import(import::Args),
     /// Export learned resources in a format that import reads
     Export(export::Args),
@@ -99,6 +106,8 @@ impl Command {
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Domains(args) => domains::run(args, context, output).await?,
+            Self::Claims(args) => claims::run(args, context, output).await?,
+            Self::Edges(args) => edges::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,

@@ -3,20 +3,20 @@
 use clap::{Subcommand, ValueEnum};
 use emend_core::{
     Kind, Language, Learned,
-    outputs::{TARGETS, render},
+    outputs::{RatingClass, TARGETS, render},
 };
 use emend_proto::{
-    common::v1::{Correction, Rating, Reporter, Resource, correction::Correction as Variant},
-    feedback::v1::{Feedback, ListFeedbackRequest, SubmitFeedbackRequest},
+    common::v1::{Rating, Resource, correction::Correction as Variant},
+    feedback::v1::{Feedback, ListFeedbackRequest},
     learning::v1::ListResourcesRequest,
 };
 
-use super::submit::outcome_text;
+use super::submit::Sender;
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
-    view, words,
+    view,
 };
 
 /// Submit, list, or show the examples.
@@ -84,12 +84,8 @@ struct Submit {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who rates
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    reporter: String,
-    /// An id that makes it safe to repeat the command [default: a random one]
-    #[arg(long, value_name = "ID")]
-    request_id: Option<String>,
+    #[command(flatten)]
+    sender: Sender,
 }
 
 /// A target that can be rated.
@@ -149,48 +145,19 @@ async fn submit(rating: Submit, context: &Context, output: &mut Output<'_>) -> R
         corrected_text: rating.corrected,
         ..Rating::default()
     });
-    let request = SubmitFeedbackRequest {
-        request_id: rating.request_id.unwrap_or_else(|| context.request_id()),
-        namespace: context.namespace(),
-        reporter: Some(Reporter {
-            id: rating.reporter,
-            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
-            ..Reporter::default()
-        }),
-        reason: rating.reason,
-        wait: words::wait(true) as i32,
-        correction: Some(Correction {
-            correction: Some(variant),
-        }),
-        ..SubmitFeedbackRequest::default()
-    };
-    let mut client = context.feedback().await?;
-    let response = client.submit_feedback(context.request(request)).await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+    rating
+        .sender
+        .submit(variant, rating.reason, context, output)
+        .await
 }
 
 async fn list(reporter: &str, limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.feedback().await?;
-    let (ratings, more) = pages(limit, 500, |page_size, page_token| {
-        let request = ListFeedbackRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            reporter_id: reporter.to_owned(),
-            kind: Kind::FewShotSet.number(),
-            ..ListFeedbackRequest::default()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_feedback(context.request(request)).await?.into_inner();
-            Ok((page.feedback, page.next_page_token))
-        }
-    })
-    .await?;
+    let request = ListFeedbackRequest {
+        reporter_id: reporter.to_owned(),
+        kind: Kind::FewShotSet.number(),
+        ..ListFeedbackRequest::default()
+    };
+    let (ratings, more) = super::feedback::list(context, &request, limit).await?;
     output.results(
         &ratings,
         view::feedback,
@@ -207,8 +174,10 @@ fn ratings_table(ratings: &[Feedback]) -> Table {
         ("RECEIVED", Column::Fixed),
         ("TARGET", Column::Fixed),
         ("VALUE", Column::Fixed),
+        ("COUNTS AS", Column::Fixed),
         ("OF", Column::Text),
         ("OUTPUT", Column::Text),
+        ("", Column::Fixed),
     ])
     .with_rows(ratings, |feedback| {
         let rating = match feedback.correction.as_ref().and_then(|of| of.correction.as_ref()) {
@@ -220,33 +189,22 @@ fn ratings_table(ratings: &[Feedback]) -> Table {
             view::short_time(feedback.received_at.as_ref()),
             rating.target,
             rating.value,
+            RatingClass::from_number(rating.counts_as)
+                .map_or("?", RatingClass::name)
+                .to_owned(),
             rating.target_id,
             rating.output_text,
+            super::feedback::marks(feedback),
         ]
     })
 }
 
 async fn sets(context: &Context) -> Result<Vec<Resource>> {
-    let client = context.resources().await?;
-    let (sets, _) = pages(0, 100, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            namespace: context.namespace(),
-            kinds: vec![Kind::FewShotSet.number()],
-            page_size,
-            page_token,
-            ..ListResourcesRequest::default()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await?;
-    Ok(sets)
+    let request = ListResourcesRequest {
+        kinds: vec![Kind::FewShotSet.number()],
+        ..ListResourcesRequest::default()
+    };
+    Ok(super::resources::list(context, &request, 0).await?.0)
 }
 
 fn sets_table(sets: &[Resource]) -> Table {

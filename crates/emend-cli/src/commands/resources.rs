@@ -193,7 +193,14 @@ fn learned(kind: Kind, choice: String, relation: Option<Relation>) -> Result<Lea
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::List(args) => {
-            let (resources, more) = list(&args, context).await?;
+            let request = ListResourcesRequest {
+                kinds: words::kind_numbers(&args.kind),
+                key_prefix: args.prefix,
+                user_id: args.user.clone(),
+                min_revision: args.min_revision,
+                ..ListResourcesRequest::default()
+            };
+            let (resources, more) = list(context, &request, args.limit).await?;
             let what = if args.user.is_empty() {
                 "resources for everybody (of one user's own: --user ID)".to_owned()
             } else {
@@ -265,17 +272,19 @@ fn required(resource: Option<Resource>) -> Result<Resource> {
     resource.ok_or_else(|| Failure::failed("learning-svc answered without the resource"))
 }
 
-async fn list(args: &ListArgs, context: &Context) -> Result<(Vec<Resource>, bool)> {
+/// The resources asked for, at most `limit` (0: all), and whether there are more.
+pub(super) async fn list(
+    context: &Context,
+    request: &ListResourcesRequest,
+    limit: usize,
+) -> Result<(Vec<Resource>, bool)> {
     let client = context.resources().await?;
-    pages(args.limit, 1_000, |page_size, page_token| {
+    pages(limit, 1_000, |page_size, page_token| {
         let request = ListResourcesRequest {
             namespace: context.namespace(),
-            kinds: words::kind_numbers(&args.kind),
-            key_prefix: args.prefix.clone(),
-            user_id: args.user.clone(),
-            min_revision: args.min_revision,
             page_size,
             page_token,
+            ..request.clone()
         };
         let mut client = client.clone();
         async move {

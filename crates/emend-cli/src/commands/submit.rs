@@ -151,13 +151,11 @@ impl From<Form> for Correction {
 /// Submits the correction and prints the outcome.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = SubmitFeedbackRequest {
-        request_id: args.request_id.unwrap_or_else(|| context.request_id()),
-        namespace: context.namespace(),
+        request_id: args.request_id.unwrap_or_default(),
         reporter: Some(Reporter {
             id: args.reporter.unwrap_or_default(),
             session_id: args.session.unwrap_or_default(),
-            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
-            client_key: String::new(),
+            ..Reporter::default()
         }),
         query_id: args.query_id.unwrap_or_default(),
         reason: args.reason.unwrap_or_default(),
@@ -165,7 +163,56 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         scope: words::scope(args.for_me) as i32,
         wait: words::wait(args.wait) as i32,
         correction: Some(args.form.into()),
+        ..SubmitFeedbackRequest::default()
     };
+    submit(request, context, output).await
+}
+
+/// Who says something evaluated at once, and why.
+#[derive(Debug, clap::Args)]
+pub(super) struct Sender {
+    /// Who says so
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    reporter: String,
+    /// An id that makes it safe to repeat the command [default: a random one]
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+}
+
+impl Sender {
+    /// Submits the correction, waits until it is evaluated, and prints the outcome.
+    pub(super) async fn submit(
+        self,
+        correction: Variant,
+        reason: String,
+        context: &Context,
+        output: &mut Output<'_>,
+    ) -> Result {
+        let request = SubmitFeedbackRequest {
+            request_id: self.request_id.unwrap_or_default(),
+            reporter: Some(Reporter {
+                id: self.reporter,
+                ..Reporter::default()
+            }),
+            reason,
+            wait: words::wait(true) as i32,
+            correction: Some(Correction {
+                correction: Some(correction),
+            }),
+            ..SubmitFeedbackRequest::default()
+        };
+        submit(request, context, output).await
+    }
+}
+
+/// Completes the request, submits it and prints the outcome.
+async fn submit(mut request: SubmitFeedbackRequest, context: &Context, output: &mut Output<'_>) -> Result {
+    if request.request_id.is_empty() {
+        request.request_id = context.request_id();
+    }
+    request.namespace = context.namespace();
+    request.reporter.get_or_insert_default().client =
+        concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned();
     let response = context
         .feedback()
         .await?

@@ -61,6 +61,11 @@ impl Format {
         }
     }
 
+    /// Whether rows can be written in it.
+    pub const fn is_for_export(self) -> bool {
+        matches!(self, Self::Csv | Self::Jsonl | Self::Yaml)
+    }
+
     /// Writes rows one by one.
     pub fn writer<'w>(self, to: Box<dyn Write + Send + 'w>) -> anyhow::Result<Writer<'w>> {
         Ok(match self {

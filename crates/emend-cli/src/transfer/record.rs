@@ -1,14 +1,14 @@
 //! One row, independent of the file format.
 
-use emend_core::{DomainRule, Invalid, Kind, Learned, Relation, kinds::HUMAN};
+use emend_core::{ClaimState, DomainRule, EdgeLabel, Invalid, Kind, Learned, Relation, kinds::HUMAN};
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Resource, TermCorrection,
-        VerbCorrection, correction::Correction as Variant,
+        ClaimRestore, Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Resource,
+        TermCorrection, VerbCorrection, correction::Correction as Variant,
     },
     learning::v1::ImportRow,
 };
-use emend_wire::kinds::{domain_decision, relation_number};
+use emend_wire::kinds::{claim_decision, domain_decision, edge_correction, relation_number};
 use serde::{Serialize, Serializer};
 
 use crate::view;
@@ -21,9 +21,9 @@ pub const COLUMNS: [&str; 5] = ["type", "input", "choice", "relation", "user_id"
 pub struct Record {
     /// What it teaches; its short name in files.
     pub kind: Kind,
-    /// The phrase, alias, term or pattern of domains.
+    /// The phrase, alias, term, pattern of domains, or id of a claim or edge.
     pub input: String,
-    /// The verb, the entity's id, the choice never to offer, the term that it stands for, or the decision about a domain as one
+    /// The verb, the entity's id, the choice never to offer, the term that it stands for, or the decision as one
     /// word.
     pub choice: String,
     /// How a synonym is related to the term that it stands for.
@@ -109,16 +109,18 @@ impl Field {
             .as_str()
         {
             "type" => Ok(Self::Type),
-            "input" | "phrase" | "alias" | "term" | "pattern" | "original_input" => Ok(Self::Input),
+            "input" | "phrase" | "alias" | "term" | "pattern" | "claim_id" | "edge_id" | "original_input" => {
+                Ok(Self::Input)
+            }
             "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice"
-            | "representative" | "decision" => Ok(Self::Choice),
+            | "representative" | "decision" | "label" => Ok(Self::Choice),
             "relation" => Ok(Self::Relation),
             "system_choice" => Ok(Self::SystemChoice),
             "user_id" | "user" => Ok(Self::UserId),
             _ => Err(RowError::field(
                 name,
-                "is not known; expected type, input (or phrase, alias, term, pattern), choice (or verb, entity_id, \
-                 forbidden_choice, representative, decision), relation, system_choice, user_id",
+                "is not known; expected type, input (or phrase, alias, term, pattern, claim_id, edge_id), choice (or \
+                 verb, entity_id, forbidden_choice, representative, decision, label), relation, system_choice, user_id",
             )),
         }
     }
@@ -209,6 +211,14 @@ impl Record {
             }),
             Kind::DomainRule => {
                 domain_decision(input, DomainRule::parse(&choice).unwrap_or(DomainRule::CLEAR))
+            }
+            // The word was checked where the record was parsed; without a claim the service refuses the row.
+            Kind::ClaimState => ClaimState::parse(&choice).map_or_else(
+                |_| Variant::ClaimRestore(ClaimRestore::default()),
+                |state| claim_decision(input, &state),
+            ),
+            Kind::EdgeLabel => {
+                edge_correction(input, EdgeLabel::parse(&choice).unwrap_or(EdgeLabel::CLEARED))
             }
             // No file has one: what ratings decide is refused where records are parsed, and by the service.
             Kind::FewShotSet => Variant::Rating(Rating {

@@ -3,9 +3,9 @@
 use emend_base::status::{Explained, from_item_status};
 use emend_core::Learned;
 use emend_proto::common::v1::{
-    Actor, Correction, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome, OutcomeState,
-    RatingClass, Reporter, Resource, ResourceKey, ResourceValue, SynonymRelation, TrustLevel,
-    correction::Correction as Variant, resource_value,
+    Actor, Correction, EdgeRelation, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome,
+    OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, Standing, SynonymRelation,
+    TrustLevel, correction::Correction as Variant, resource_value,
 };
 use serde_json::{Value, json};
 
@@ -53,14 +53,41 @@ pub fn correction(correction: Option<&Correction>) -> Value {
                 term.relation,
             ),
         }}),
-        Some(Variant::DomainBlock(of)) => json!({"domainBlock": {"pattern": of.pattern}}),
-        Some(Variant::DomainUnblock(of)) => {
-            json!({"domainUnblock": {"pattern": of.pattern, "level": trust_level(of.level)}})
-        }
-        Some(Variant::DomainClearOverride(of)) => json!({"domainClearOverride": {"pattern": of.pattern}}),
-        Some(Variant::DomainSetTrust(of)) => {
-            json!({"domainSetTrust": {"pattern": of.pattern, "level": trust_level(of.level)}})
-        }
+        Some(Variant::DomainBlock(of)) => json!({"domainBlock": {
+            "pattern": of.pattern,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::DomainUnblock(of)) => json!({"domainUnblock": {
+            "pattern": of.pattern,
+            "level": trust_level(of.level),
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::DomainClearOverride(of)) => json!({"domainClearOverride": {
+            "pattern": of.pattern,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::DomainSetTrust(of)) => json!({"domainSetTrust": {
+            "pattern": of.pattern,
+            "level": trust_level(of.level),
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::ClaimReject(of)) => json!({"claimReject": {
+            "claimId": of.claim_id,
+            "reasonCode": of.reason_code,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::ClaimRestore(of)) => json!({"claimRestore": {
+            "claimId": of.claim_id,
+            "taskId": of.task_id,
+        }}),
+        Some(Variant::EdgeCorrect(of)) => json!({"edgeCorrect": {
+            "edgeId": of.edge_id,
+            "correctRelation": name(
+                EdgeRelation::try_from(of.correct_relation).ok().map(|relation| relation.as_str_name()),
+                of.correct_relation,
+            ),
+            "taskId": of.task_id,
+        }}),
         Some(Variant::Rating(of)) => json!({"rating": {
             "target": of.target,
             "value": of.value,
@@ -86,11 +113,20 @@ fn trust_level(number: i32) -> Value {
     )
 }
 
-/// A correction in short: `set up a CSA → create_isda`; several things it asserts are separated by semicolons.
+/// A correction in short: `set up a CSA → create_isda`, of a rating what was rated and how; several things it asserts are separated by semicolons.
 pub fn correction_text(correction: Option<&Correction>) -> String {
     let Ok(correction) = emend_wire::parse::correction(correction) else {
         return "?".into();
     };
+    if let Some(rating) = correction.rating() {
+        return format!(
+            "{}: {} of {}, counts as {}",
+            rating.target,
+            rating.value,
+            rating.target_id,
+            rating.class.name()
+        );
+    }
     let texts: Vec<_> = correction
         .assertions()
         .iter()
@@ -127,6 +163,27 @@ pub fn outcome(outcome: Option<&Outcome>) -> Value {
         "evaluatedAt": time(outcome.evaluated_at.as_ref()),
         "revision": outcome.revision,
         "effects": outcome.effects.iter().map(|effect| self::outcome(Some(effect))).collect::<Vec<_>>(),
+    }))
+}
+
+/// What has become of a correction.
+pub(super) fn standing(standing: Option<&Standing>) -> Value {
+    let Some(standing) = standing else {
+        return Value::Null;
+    };
+    present(json!({
+        "state": name(
+            OutcomeState::try_from(standing.state).ok().map(|state| state.as_str_name()),
+            standing.state,
+        ),
+        "reason": standing.reason,
+        "candidateId": standing.candidate_id,
+        "kind": kind(standing.kind),
+        "confirmationsNeeded": standing.confirmations_needed,
+        "reporterCount": standing.reporter_count,
+        "revision": standing.revision,
+        "message": standing.message,
+        "effects": standing.effects.iter().map(|effect| self::standing(Some(effect))).collect::<Vec<_>>(),
     }))
 }
 

@@ -60,7 +60,7 @@ fn programs() -> [(&'static str, Command, Option<&'static str>); 3] {
 }
 
 /// Compares a file with its expected content, or writes it.
-fn assert_up_to_date(path: &str, expected: &str) {
+pub(crate) fn assert_up_to_date(path: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if env::var_os(UPDATE).is_some() {
         fs::write(&path, expected).expect("the file can be written");

@@ -1,6 +1,6 @@
 //! Decisions about domains, using only the command.
 
-use crate::harness::Up;
+use crate::harness::{Up, command, run};
 
 #[tokio::test]
 async fn a_domain_is_blocked_checked_exported_and_cleared() {
@@ -93,7 +93,9 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .await
         .ok();
     assert!(
-        cleared.stdout.contains("has no rule of its own. It applies."),
+        cleared
+            .stdout
+            .contains("has no rule of its own, and the default applies again. It applies."),
         "{}",
         cleared.stdout
     );
@@ -122,5 +124,71 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         above.stderr.contains("must name a domain below a public suffix"),
         "{}",
         above.stderr
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_host_is_answered_with_what_to_pass() {
+    for wrong in ["https://www.example.org/a", "*", "*.example.org", "1.2.3.4"] {
+        let refused = run(&["domains", "check", wrong]).await;
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(
+            refused.stderr.contains("Pass the name of one host"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn ratings_are_listed_with_what_they_count_as_and_whether_they_were_taken_back() {
+    let up = Up::ephemeral().await;
+    let rated = ["1", "2"].map(|output| {
+        [
+            "ratings",
+            "submit",
+            "INTERPRET",
+            "good",
+            output,
+            "--input",
+            "in",
+            "--output",
+            "out",
+            "--json",
+        ]
+    });
+    let mut ids = Vec::new();
+    for arguments in rated {
+        let stored = up.run(&arguments).await.ok().json();
+        ids.push(stored["feedbackId"].as_str().unwrap().to_owned());
+    }
+    up.run(&["retract", &ids[1]]).await.ok();
+    for command in ["ratings", "feedback"] {
+        let listed = up.run(&[command, "list"]).await.ok().stdout;
+        let of = |id: &str| listed.lines().find(|line| line.contains(id)).unwrap().to_owned();
+        let (kept, taken_back) = (of(&ids[0]), of(&ids[1]));
+        for text in ["INTERPRET", "GOOD"] {
+            assert!(kept.contains(text), "{listed}");
+        }
+        assert!(
+            !kept.contains("retracted") && taken_back.contains("retracted"),
+            "{listed}"
+        );
+        assert_ne!(kept.split(' ').next_back(), taken_back.split(' ').next_back());
+    }
+}
+
+#[tokio::test]
+async fn what_a_variable_sets_is_not_shown_as_required() {
+    let refused = command()
+        .args(["domains", "block", "--reporter", "ana"])
+        .env("EMEND_NAMESPACE", "research")
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        told.contains("Usage: emend domains block --reason <TEXT> --reporter <ID> <PATTERN>"),
+        "{told}"
     );
 }

@@ -1,5 +1,6 @@
 //! The `emend` command as a process, against services that it runs itself.
 
+mod claims;
 mod configuration;
 mod demo;
 mod domains;
@@ -8,6 +9,7 @@ mod journey;
 mod mcp;
 mod privacy;
 mod replay;
+mod suffixes;
 mod tls;
 mod transfer;
 mod up;

@@ -116,6 +116,20 @@ async fn every_tool_is_listed_with_its_arguments_and_three_examples() {
                 "reporter",
             ][..],
         ),
+        (
+            "feedback",
+            &[
+                "task_id",
+                "action",
+                "args",
+                "domain_block",
+                "domain_unblock",
+                "domain_clear_override",
+                "claim_reject",
+                "claim_restore",
+                "edge_correct",
+            ],
+        ),
         ("intent_retract", &["feedback_id"]),
         ("intent_resolve", &["phrase", "reporter"]),
         ("intent_list", &["statuses", "phrase", "page_size", "page_token"]),
@@ -132,7 +146,7 @@ async fn every_tool_is_listed_with_its_arguments_and_three_examples() {
         let examples = description.lines().filter(|line| line.starts_with('{'));
         assert_eq!(examples.count(), 3, "{description}");
     }
-    assert_eq!(tools.len(), 6, "{listed}");
+    assert_eq!(tools.len(), 7, "{listed}");
     assistant.conversation.end().await;
 }
 
@@ -269,6 +283,56 @@ async fn an_assistant_without_arguments_corrects_retracts_and_prohibits() {
             .is_some_and(|hint| hint.contains("isn't what you meant")),
         "{resolved}"
     );
+    assistant.conversation.end().await;
+}
+
+#[tokio::test]
+async fn an_assistant_decides_about_evidence_and_reads_the_effect() {
+    let up = Up::ephemeral().await;
+    let mut assistant = Assistant::start(&up, &["--reporter", "ana"]).await;
+    let rejected = json!({
+        "task_id": "t-17",
+        "action": "claim_reject",
+        "args": {"claim_id": "claim:12", "reason": "an advertisement", "reason_code": "SPAM"},
+    });
+    let rejected = assistant.succeed("feedback", rejected).await;
+    for (field, expected) in [
+        ("recorded", json!(true)),
+        ("was_new", json!(true)),
+        ("state", json!("applied")),
+        ("reason", json!("")),
+        ("revision", json!(1)),
+        (
+            "message",
+            json!("Learned: claim “claim:12” is rejected (SPAM). It applies."),
+        ),
+    ] {
+        assert_eq!(rejected[field], expected, "{field}: {rejected}");
+    }
+    let id = rejected["event_id"].as_str().expect("an id");
+    let stored = up.run(&["feedback", "get", id, "--json"]).await.ok().json();
+    assert_eq!(
+        stored["correction"]["claimReject"],
+        json!({"claimId": "claim:12", "reasonCode": "SPAM", "taskId": "t-17"})
+    );
+    let corrected = json!({
+        "task_id": "t-17",
+        "action": "edge_correct",
+        "args": {"edge_id": "edge:7", "correct_relation": "refutes"},
+    });
+    let corrected = assistant.succeed("feedback", corrected).await;
+    assert_eq!(corrected["state"], "applied", "{corrected}");
+    let retracted = assistant
+        .succeed("intent_retract", json!({"feedback_id": id}))
+        .await;
+    assert_eq!(
+        (&retracted["retracted"], &retracted["state"]),
+        (&json!(true), &json!("withdrawn")),
+        "{retracted}"
+    );
+    let without_reason = json!({"task_id": "t-17", "action": "claim_restore", "args": {"claim_id": "c"}});
+    let refused = assistant.refused("feedback", without_reason).await;
+    assert_eq!(refused["fieldViolations"][0]["field"], "reason", "{refused}");
     assistant.conversation.end().await;
 }
 

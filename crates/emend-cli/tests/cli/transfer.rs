@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use crate::harness::Up;
+use crate::harness::{Up, run};
 
 const CSV: &str = "\
 type,input,choice,user_id
@@ -179,7 +179,13 @@ async fn imported_rows_may_count_as_votes() {
     up.run_with(&["import", "-", "--format", "jsonl", "--as", "votes"], rows)
         .await
         .ok();
-    let candidate = up.run(&["candidates", "list", "--json"]).await.ok().json();
+    let waiting = up.run(&["candidates", "list", "--json"]).await.ok();
+    assert!(waiting.lines().is_empty(), "it lists what a person has to decide");
+    let candidate = up
+        .run(&["candidates", "list", "--status", "pending", "--json"])
+        .await
+        .ok()
+        .json();
     assert_eq!(candidate["status"], "CANDIDATE_STATUS_PENDING");
     assert!(
         up.run(&["resources", "list", "--json"])
@@ -212,4 +218,13 @@ async fn thousands_of_rows_are_imported_and_exported() {
         .ok();
     assert_eq!(limited.lines().len(), 7);
     assert!(limited.stderr.contains("there are more"));
+}
+
+#[tokio::test]
+async fn nothing_is_exported_in_a_format_for_import_only() {
+    for format in ["solr", "sudachi"] {
+        let refused = run(&["export", "--format", format]).await;
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.stderr.contains("csv, jsonl, yaml"), "{refused:?}");
+    }
 }

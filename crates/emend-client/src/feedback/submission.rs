@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{DomainRule, Relation, RequestId};
+use emend_core::{ClaimState, DomainRule, EdgeLabel, Relation, RequestId};
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, Scope, TermCorrection,
@@ -12,7 +12,7 @@ use emend_proto::{
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
-use emend_wire::kinds::{domain_decision, relation_number};
+use emend_wire::kinds::{claim_decision, domain_decision, edge_correction, relation_number, task_of};
 
 /// A correction to submit.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,6 +133,23 @@ impl Submission {
         Self::new(namespace, domain_decision(pattern.into(), rule)).reason(reason)
     }
 
+    /// What is decided about a claim: rejected, with a reason code or without, or restored. In force at once if the caller is
+    /// entitled (policy; by default reviewers) and the claim is known. The reason is required.
+    pub fn claim(
+        namespace: impl Into<String>,
+        claim_id: impl Into<String>,
+        state: &ClaimState,
+        reason: impl Into<String>,
+    ) -> Self {
+        let form = claim_decision(claim_id.into(), state);
+        Self::new(namespace, form).reason(reason)
+    }
+
+    /// The label that an edge should have. In force as decisions about claims are; the reason is optional.
+    pub fn edge(namespace: impl Into<String>, edge_id: impl Into<String>, label: EdgeLabel) -> Self {
+        Self::new(namespace, edge_correction(edge_id.into(), label))
+    }
+
     /// What an AI made is good, or is not: the newest such ratings of a target are its examples.
     pub fn rating(namespace: impl Into<String>, rating: Rating) -> Self {
         Self::new(namespace, Form::Rating(rating))
@@ -150,6 +167,16 @@ impl Submission {
             Some(Form::Entity(entity)) => entity.system_choice = choice.into(),
             // The other forms have none.
             _ => {}
+        }
+        self
+    }
+
+    /// The research task in which it was said. Applies to what is decided about domains, claims and edges; others are left
+    /// unchanged.
+    pub fn task(mut self, id: impl Into<String>) -> Self {
+        let form = self.0.correction.as_mut();
+        if let Some(task) = form.and_then(|form| form.correction.as_mut()).and_then(task_of) {
+            *task = id.into();
         }
         self
     }

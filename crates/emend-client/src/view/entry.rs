@@ -6,6 +6,7 @@ use emend_core::{FewShotSet, Kind, Layer, Learned, Revision};
 
 use super::{
     domains::{DomainRules, OnlyRule, RulesFound},
+    evidence::{ClaimDecided, EdgeDecided},
     publisher::Fact,
     synonyms::Synonyms,
 };
@@ -34,6 +35,10 @@ pub(crate) struct Entry {
     pub(crate) domains: Option<Box<DomainRules>>,
     /// The examples for a target of that name; `None` if there are none.
     pub(crate) examples: Option<Arc<FewShotSet>>,
+    /// What was decided about the claim of that id; `None` if nothing.
+    pub(crate) claim: Option<Box<ClaimDecided>>,
+    /// The label of the edge of that id; `None` if no person gave one.
+    pub(crate) edge: Option<EdgeDecided>,
 }
 
 impl Entry {
@@ -42,7 +47,12 @@ impl Entry {
         match kind {
             Kind::InvocationPhrase => self.verb.as_ref(),
             Kind::EntityAlias => self.entity.as_ref(),
-            Kind::Prohibition | Kind::Synonym | Kind::DomainRule | Kind::FewShotSet => None,
+            Kind::Prohibition
+            | Kind::Synonym
+            | Kind::DomainRule
+            | Kind::FewShotSet
+            | Kind::ClaimState
+            | Kind::EdgeLabel => None,
         }
     }
 
@@ -68,6 +78,18 @@ impl Entry {
                 }
             }
             Learned::FewShotSet(set) => self.examples = Some(Arc::new(set.clone())),
+            Learned::ClaimState(state) => {
+                self.claim = Some(Box::new(ClaimDecided {
+                    state: state.clone(),
+                    revision: fact.revision,
+                }));
+            }
+            Learned::EdgeLabel(label) => {
+                self.edge = label.relation().map(|relation| EdgeDecided {
+                    relation,
+                    revision: fact.revision,
+                });
+            }
         }
     }
 
@@ -80,7 +102,12 @@ impl Entry {
         match kind {
             Kind::InvocationPhrase => self.verb = answer,
             Kind::EntityAlias => self.entity = answer,
-            Kind::Prohibition | Kind::Synonym | Kind::DomainRule | Kind::FewShotSet => {}
+            Kind::Prohibition
+            | Kind::Synonym
+            | Kind::DomainRule
+            | Kind::FewShotSet
+            | Kind::ClaimState
+            | Kind::EdgeLabel => {}
         }
     }
 
@@ -107,6 +134,8 @@ impl Entry {
                 self.domains.take_if(|domains| domains.is_empty());
             }
             Kind::FewShotSet => self.examples = None,
+            Kind::ClaimState => self.claim = None,
+            Kind::EdgeLabel => self.edge = None,
         }
     }
 
@@ -136,6 +165,8 @@ impl Entry {
             && self.synonyms.is_none()
             && self.domains.is_none()
             && self.examples.is_none()
+            && self.claim.is_none()
+            && self.edge.is_none()
     }
 }
 
@@ -195,6 +226,22 @@ impl<'a> Found<'a> {
         match self {
             Self::One(..) | Self::Domain(_) => None,
             Self::Many(entry) => entry.examples.as_ref(),
+        }
+    }
+
+    /// What was decided about the claim of that id.
+    pub(crate) fn claim(self) -> Option<&'a ClaimDecided> {
+        match self {
+            Self::One(..) | Self::Domain(_) => None,
+            Self::Many(entry) => entry.claim.as_deref(),
+        }
+    }
+
+    /// The label of the edge of that id.
+    pub(crate) fn edge(self) -> Option<EdgeDecided> {
+        match self {
+            Self::One(..) | Self::Domain(_) => None,
+            Self::Many(entry) => entry.edge,
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod domains;
 mod entry;
+mod evidence;
 mod line;
 mod lookup;
 mod publisher;
@@ -21,13 +22,14 @@ use arc_swap::{ArcSwap, Cache, Guard};
 use emend_base::{Entropy, SharedClock};
 use emend_core::{
     FewShotSet, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
-    evidence::{self, Decided, Layers},
+    evidence::{Decided, Layers, deciding, host as host_name},
     lookup::{Match, resolve},
 };
 use tokio::sync::watch;
 
 pub use self::{
     domains::{DomainDecided, SourceTrust},
+    evidence::{ClaimDecided, EdgeDecided},
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
     publisher::{Fact, Publisher},
     status::{Origin, Staleness},
@@ -137,13 +139,13 @@ impl LearnedView {
 
     /// How far a source is trusted, by its host as written. A host that is no domain name is invalid.
     pub fn trust(&self, namespace: &Namespace, host: &str) -> Result<SourceTrust, Invalid> {
-        let host = evidence::host(host)?;
+        let host = host_name(host)?;
         Ok(self.read().trust(namespace, &host))
     }
 
     /// Whether the sources of a host, as written, must not be shown. A host that is no domain name is invalid.
     pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> Result<bool, Invalid> {
-        let host = evidence::host(host)?;
+        let host = host_name(host)?;
         Ok(self.read().is_blocked(namespace, &host))
     }
 
@@ -311,25 +313,30 @@ impl Reading<'_> {
 }
 
 impl Reading<'_> {
-    /// How far a source is trusted, by its host in the form of [`evidence::host`].
+    /// How far a source is trusted, by its host in the form of [`emend_core::evidence::host`].
     pub fn trust(&self, namespace: &Namespace, host: &str) -> SourceTrust {
         let decided = self.decided(namespace, host);
         decided.as_ref().map(SourceTrust::by).unwrap_or_default()
     }
 
-    /// Whether the sources of a host, in the form of [`evidence::host`], must not be shown. Looks up each name above the host
+    /// Whether the sources of a host, in the form of [`emend_core::evidence::host`], must not be shown. Looks up each name above the host
     /// once, however many rules there are.
     #[inline]
     pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> bool {
-        let decided = self.decided(namespace, host);
-        decided.is_some_and(|decided| decided.level == TrustLevel::Blocked)
+        self.trust_level(namespace, host) == TrustLevel::Blocked
+    }
+
+    #[inline]
+    fn trust_level(&self, namespace: &Namespace, host: &str) -> TrustLevel {
+        self.decided(namespace, host)
+            .map_or(TrustLevel::default(), |decided| decided.level)
     }
 
     #[inline]
     fn decided<'h>(&self, namespace: &Namespace, host: &'h str) -> Option<Decided<'h, Revision>> {
         let state = &*self.state;
         let namespace = self.hash.namespace(namespace.as_str());
-        evidence::deciding(host, Layers::All, |name| {
+        deciding(host, Layers::All, |name| {
             state
                 .find(namespace ^ self.hash.phrase(name))
                 .and_then(Found::domains)

@@ -222,6 +222,8 @@ impl Table {
                 synonyms: None,
                 domains: None,
                 examples: None,
+                claim: None,
+                edge: None,
             } if prohibited.is_empty() => self.answer_word(Word::VERB, answer, texts),
             Entry {
                 verb: None,
@@ -230,6 +232,8 @@ impl Table {
                 synonyms: None,
                 domains: None,
                 examples: None,
+                claim: None,
+                edge: None,
             } if prohibited.is_empty() => self.answer_word(Word::ENTITY, answer, texts),
             Entry {
                 verb: None,
@@ -238,6 +242,8 @@ impl Table {
                 synonyms: None,
                 domains: Some(rules),
                 examples: None,
+                claim: None,
+                edge: None,
             } if prohibited.is_empty() => {
                 domains::packed(rules).and_then(|(index, revision)| Word::one(Word::DOMAIN, index, revision))
             }

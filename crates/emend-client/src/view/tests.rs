@@ -9,7 +9,10 @@ use std::{
 };
 
 use emend_base::{Clock as _, ManualClock, SystemClock};
-use emend_core::{Layer, Learned, Relation, ResourceValue, Synonym, evidence::RulesOfName};
+use emend_core::{
+    EdgeRelation, Layer, Learned, Relation, ResourceValue, Synonym,
+    evidence::{Covering, RulesOfName},
+};
 use jiff::SignedDuration;
 
 use super::*;
@@ -483,11 +486,11 @@ proptest::proptest! {
         let mut by_name: HashMap<&str, RulesOfName<Revision>> = HashMap::new();
         for ((pattern, layer), (decision, revision)) in &rules {
             let rule = emend_core::DomainRule::parse(decision).unwrap();
-            let of_name = by_name.entry(evidence::Covering::of(pattern).name).or_default();
+            let of_name = by_name.entry(Covering::of(pattern).name).or_default();
             of_name.set(pattern, *layer, Some((rule, Revision(*revision))));
         }
         for host in &hosts {
-            let expected = evidence::deciding(host, Layers::All, |name| by_name.get(name));
+            let expected = deciding(host, Layers::All, |name| by_name.get(name));
             let expected = expected.map(|of| (of.level, of.layer, of.covering.pattern(), of.rule.decision, of.with));
             let trust = view.read().trust(&namespace(), host);
             let found = trust.decided_by.clone();
@@ -530,4 +533,56 @@ fn the_examples_for_a_target_are_those_of_its_exact_name_and_go_below_a_prompt()
     assert_eq!(render("prompt", &none, none.language), "prompt");
     publisher.apply([fact(None, 2)], Revision(2));
     assert!(view.few_shot_set(&namespace(), "INTERPRET").is_empty());
+}
+
+#[test]
+fn a_claim_and_an_edge_are_found_by_their_exact_ids_even_where_these_are_equal() {
+    let (mut publisher, view) = view();
+    let claim = fact("C1", Kind::ClaimState, "", "rejected:SPAM", 1);
+    let edge = fact("C1", Kind::EdgeLabel, "", "refutes", 2);
+    let gone = |of: &Fact<'static>| Fact {
+        value: None,
+        ..of.clone()
+    };
+    publisher.replace(2, [claim.clone(), edge.clone()], Revision(2));
+    let namespace = namespace();
+    let decided = view.claim_state(&namespace, " C1").unwrap();
+    assert!(decided.state.is_rejected());
+    assert_eq!(
+        (decided.state.reason_code(), decided.revision),
+        ("SPAM", Revision(1))
+    );
+    let labelled = view.edge_label(&namespace, "C1").unwrap();
+    assert_eq!(
+        (labelled.relation, labelled.revision),
+        (EdgeRelation::Refutes, Revision(2))
+    );
+    assert_eq!(view.claim_state(&namespace, "c1"), None);
+    publisher.apply([gone(&claim)], Revision(3));
+    assert_eq!(view.claim_state(&namespace, "C1"), None);
+    assert!(view.edge_label(&namespace, "C1").is_some());
+    publisher.apply([gone(&edge)], Revision(4));
+    assert_eq!(view.edge_label(&namespace, "C1"), None);
+}
+
+#[test]
+fn results_are_ordered_by_score_times_trust_without_blocked_sources() {
+    let (mut publisher, view) = view();
+    let rules = [
+        domain_fact("spam.example", Some("block"), 1),
+        domain_fact("nature.example", Some("primary"), 1),
+        domain_fact("blog.example", Some("low"), 1),
+    ];
+    publisher.apply(rules, Revision(1));
+    let results = [
+        (1, "WWW.spam.example", 1.0),
+        (2, "unknown.example", 0.8),
+        (3, "nature.example.", 0.3),
+        (4, "blog.example", 0.5),
+        (5, "no host", f64::NAN),
+        (6, "no host", 0.8),
+    ];
+    let ranked = view.rank(&namespace(), results);
+    let order: Vec<_> = ranked.iter().map(|(result, ..)| *result).collect();
+    assert_eq!(order, [3, 2, 6, 4, 5], "{ranked:?}");
 }

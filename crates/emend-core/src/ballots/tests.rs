@@ -1,10 +1,11 @@
 //! The maintained tally equals the one counted from scratch, under any sequence of ballots and policies.
 
+use jiff::SignedDuration;
 use proptest::prelude::*;
 
-use super::*;
+use super::{tally::signed, *};
 use crate::{
-    contest::Voter,
+    contest::{Candidate, Status, Voter},
     ids::{Namespace, ReporterId},
     kinds::Kind,
 };

@@ -294,7 +294,7 @@ mod tests {
     };
 
     fn weight(number: f64) -> Option<Weight> {
-        Some(Weight::parse(number).unwrap())
+        Weight::parse(number).ok()
     }
 
     fn evidence(supports: usize, refutes: usize) -> Evidence {

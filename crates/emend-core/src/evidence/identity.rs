@@ -17,7 +17,7 @@ const DOI_OF_ARXIV: &str = "10.48550/arxiv.";
 pub enum WorkId {
     /// A DOI in lower case: DOIs do not distinguish it (ISO 26324).
     Doi(String),
-    /// A number in PubMed.
+    /// A number in `PubMed`.
     Pmid(u64),
     /// An arXiv id without its version: `2101.00001`, or `hep-th/9901001` as before April 2007.
     Arxiv(String),
@@ -44,7 +44,7 @@ impl WorkId {
         }
     }
 
-    /// Parses a PMID, alone, after `pmid:` or as its address in PubMed.
+    /// Parses a PMID, alone, after `pmid:` or as its address in `PubMed`.
     pub fn pmid(raw: &str) -> Result<Self, Invalid> {
         let text = in_lower_case(raw)?;
         let pmid = after(

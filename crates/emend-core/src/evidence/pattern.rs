@@ -25,10 +25,14 @@ pub struct DomainPattern {
     subdomains_only: bool,
 }
 
+/// Names above listed suffixes that the list does not name: `nordland.no` above `bo.nordland.no`, `amazonaws.com` above
+/// `s3.amazonaws.com`. Written by `cargo xtask docs`, since the crate can only be asked about one name.
+const ABOVE_SUFFIXES: &str = include_str!("above_suffixes.txt");
+
 /// What the Public Suffix List says of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Suffix {
-    /// People register names below it, under rules of a registry: `com`, `co.jp`; or it stands above such a suffix.
+    /// People register names below it, under rules of a registry: `com`, `co.jp`; or it stands above a suffix.
     Public,
     /// An organisation gives names below it to others: `github.io`.
     Private,
@@ -88,6 +92,7 @@ impl DomainPattern {
         // Every name directly below one with a wildcard rule is a suffix: `*.kawasaki.jp`.
         listed(&self.base)
             .or_else(|| listed(&format!("any.{}", self.base)))
+            .or_else(|| is_above_suffixes(&self.base).then_some(Suffix::Public))
             .unwrap_or(Suffix::None)
     }
 }
@@ -135,6 +140,10 @@ fn listed(name: &str) -> Option<Suffix> {
         Some(psl::Type::Private) => Suffix::Private,
         Some(psl::Type::Icann) | None => Suffix::Public,
     })
+}
+
+fn is_above_suffixes(name: &str) -> bool {
+    ABOVE_SUFFIXES.lines().any(|above| above == name)
 }
 
 fn normalized(name: &str) -> Result<String, Invalid> {
@@ -251,6 +260,12 @@ mod tests {
             ("any.kawasaki.jp", Suffix::Public),
             ("city.kawasaki.jp", Suffix::None),
             ("intranet", Suffix::Public),
+            ("nordland.no", Suffix::Public),
+            ("amazonaws.com", Suffix::Public),
+            ("*.amazonaws.com", Suffix::Public),
+            ("møre-og-romsdal.no", Suffix::Public),
+            ("s3.amazonaws.com", Suffix::Private),
+            ("a.amazonaws.com", Suffix::None),
             ("github.io", Suffix::Private),
             ("*.github.io", Suffix::Private),
             ("jane.github.io", Suffix::None),

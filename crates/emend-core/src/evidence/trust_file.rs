@@ -182,14 +182,12 @@ fn is_new<T: Eq + std::hash::Hash>(
     value: T,
     path: String,
 ) -> bool {
-    match places.get(&value) {
-        Some(before) => violations.add(path, format!("is given already: {before}")),
-        None => {
-            places.insert(value, path);
-            return true;
-        }
+    if let Some(before) = places.get(&value) {
+        violations.add(path, format!("is given already: {before}"));
+        return false;
     }
-    false
+    places.insert(value, path);
+    true
 }
 
 /// What has to be written so that one set of rules becomes another.

@@ -233,7 +233,9 @@ pub(super) fn describe(pattern: &str, value: &DomainRuleValue) -> String {
         (DomainDecision::SetTrust, level) => {
             format!("the trust of “{pattern}” is {}", level.unwrap_or_default())
         }
-        (DomainDecision::Clear, _) => format!("“{pattern}” has no rule of its own"),
+        (DomainDecision::Clear, _) => {
+            format!("“{pattern}” has no rule of its own, and the default applies again")
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::{
     evidence::DomainPattern,
-    normalize::{NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable},
-    violation::{Invalid, bounded_text},
+    normalize::{
+        MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable, normalize,
+    },
+    violation::{Invalid, bounded_prose, bounded_text},
 };
 
 /// Maximum length of an exact text in characters.
@@ -49,6 +51,18 @@ impl Form {
             }
         }
     }
+
+    /// The beginning of texts in this form that `raw` is the beginning of; may be empty. Of a domain in other scripts only
+    /// the whole is known in its form.
+    pub fn prefix(self, raw: &str) -> Result<String, Invalid> {
+        match self {
+            Self::Phrase => Ok(normalize(&bounded_prose(raw, 0, MAX_KEY_CHARS)?)),
+            Self::Choice => bounded_text(&compose(raw), 0, 256),
+            Self::Domain if raw.is_ascii() => Ok(bounded_text(raw, 0, MAX_KEY_CHARS)?.to_ascii_lowercase()),
+            Self::Domain => self.parse(raw),
+            Self::Exact | Self::OneOf(_) => bounded_text(raw, 0, MAX_KEY_CHARS),
+        }
+    }
 }
 
 /// A verb or entity id: 1 to 256 characters, trimmed and in NFC, without invisible characters, so that what looks alike is
@@ -67,6 +81,21 @@ pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_beginning_is_in_the_form_of_what_it_begins() {
+        for (form, beginning, expected) in [
+            (Form::Phrase, " Set UP", "set up"),
+            (Form::Choice, " Create_", "Create_"),
+            (Form::Domain, "*.Exam", "*.exam"),
+            (Form::Domain, "Example.", "example."),
+            (Form::Domain, "bücher.example", "xn--bcher-kva.example"),
+            (Form::Exact, "INTER", "INTER"),
+            (Form::Exact, "", ""),
+        ] {
+            assert_eq!(form.prefix(beginning).as_deref(), Ok(expected), "{form:?}");
+        }
+    }
 
     #[test]
     fn a_form_says_which_spellings_are_one() {

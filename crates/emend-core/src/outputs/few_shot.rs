@@ -45,8 +45,8 @@ impl Rated {
 /// What a field of a value takes beside its text, at most: numbers and lengths in the encoding.
 const FIELD_BYTES: usize = 8;
 
-/// The set that these live ratings come to: the newest of each class, as many as the policy says. What would take more than
-/// `max_bytes` goes without its oldest examples.
+/// The set that these live ratings come to: the newest of each class, as many as the policy says. The newest that fit in
+/// `max_bytes` are in it; an example that does not fit leaves its room to older ones.
 pub fn set_of(live: &[&Rated], policy: &WindowPolicy, max_bytes: usize) -> FewShotSet {
     let mut newest: Vec<&Rated> = live.to_vec();
     newest.sort_unstable_by_key(|rated| std::cmp::Reverse(rated.place()));
@@ -56,8 +56,9 @@ pub fn set_of(live: &[&Rated], policy: &WindowPolicy, max_bytes: usize) -> FewSh
             .filter(move |rated| rated.class == class)
             .take(count as usize)
     };
-    let mut shown: Vec<&Rated> = of(RatingClass::Good, policy.good)
-        .chain(of(RatingClass::Bad, policy.bad))
+    let mut shown: Vec<&Rated> = [RatingClass::Good, RatingClass::Bad]
+        .into_iter()
+        .flat_map(|class| of(class, policy.room(class)))
         .copied()
         .collect();
     shown.sort_unstable_by_key(|rated| std::cmp::Reverse(rated.place()));
@@ -68,10 +69,11 @@ pub fn set_of(live: &[&Rated], policy: &WindowPolicy, max_bytes: usize) -> FewSh
     let mut bytes = FIELD_BYTES;
     for rated in shown {
         let example = example(rated, policy.max_text_chars as usize);
-        bytes += size(&example);
-        if bytes > max_bytes {
-            break;
+        let with = bytes + size(&example);
+        if with > max_bytes {
+            continue;
         }
+        bytes = with;
         match rated.class {
             RatingClass::Good => set.good.push(example),
             RatingClass::Bad => set.bad.push(example),
@@ -218,5 +220,20 @@ mod tests {
             (vec!["out 3"], vec!["out 2"])
         );
         assert!(set(&live, &WindowPolicy::default(), 10).is_empty());
+    }
+
+    #[test]
+    fn an_example_that_alone_is_too_large_leaves_its_room_to_the_others() {
+        let mut live = [
+            rated(1, RatingClass::Good),
+            rated(2, RatingClass::Bad),
+            rated(3, RatingClass::Good),
+        ];
+        live[2].texts.output = "long ".repeat(100);
+        let set = set(&live, &WindowPolicy::default(), 300);
+        assert_eq!(
+            (outputs(&set.good), outputs(&set.bad)),
+            (vec!["out 1"], vec!["out 2"])
+        );
     }
 }

@@ -4305,6 +4305,66 @@ impl ::prost::Name for EventResult {
         "/emend.learning.v1.EventResult".into()
     }
 }
+/// Asks what has become of feedbacks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetStandingsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// UUIDs of 1 to 1,000 feedbacks.
+    #[prost(string, repeated, tag = "2")]
+    pub feedback_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// UUID of the installation that the sender delivers to. Empty while it knows none.
+    #[prost(string, tag = "3")]
+    pub installation_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetStandingsRequest {
+    const NAME: &'static str = "GetStandingsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetStandingsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetStandingsRequest".into()
+    }
+}
+/// What has become of them.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetStandingsResponse {
+    /// One for each feedback of which something is kept here, in the order in which they were asked for.
+    #[prost(message, repeated, tag = "1")]
+    pub standings: ::prost::alloc::vec::Vec<FeedbackStandings>,
+}
+impl ::prost::Name for GetStandingsResponse {
+    const NAME: &'static str = "GetStandingsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetStandingsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetStandingsResponse".into()
+    }
+}
+/// What has become of one feedback.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FeedbackStandings {
+    /// UUID of the feedback.
+    #[prost(string, tag = "1")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// One for each effect of which something is kept; nothing is of what was refused. Without effects of their own.
+    #[prost(message, repeated, tag = "2")]
+    pub effects: ::prost::alloc::vec::Vec<super::super::common::v1::Standing>,
+}
+impl ::prost::Name for FeedbackStandings {
+    const NAME: &'static str = "FeedbackStandings";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.FeedbackStandings".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.FeedbackStandings".into()
+    }
+}
 /// Generated client implementations.
 pub mod ingest_service_client {
     #![allow(
@@ -4318,6 +4378,7 @@ pub mod ingest_service_client {
     use tonic::codegen::http::Uri;
     /// Receives events from feedback-svc: delivered at least once, with exactly-once effect. A sender that names another
     /// installation than this one gets FAILED_PRECONDITION, reason INSTALLATION_MISMATCH, and nothing of its batch is applied.
+    /// Says what has become of them, too.
     #[derive(Debug, Clone)]
     pub struct IngestServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -4424,6 +4485,33 @@ pub mod ingest_service_client {
                 .insert(GrpcMethod::new("emend.learning.v1.IngestService", "Ingest"));
             self.inner.streaming(req, path, codec).await
         }
+        /// Says what has become of what feedbacks support, as it is now. Changes nothing.
+        pub async fn get_standings(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetStandingsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetStandingsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.IngestService/GetStandings",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.IngestService", "GetStandings"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -4451,9 +4539,18 @@ pub mod ingest_service_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::IngestRequest>>,
         ) -> std::result::Result<tonic::Response<Self::IngestStream>, tonic::Status>;
+        /// Says what has become of what feedbacks support, as it is now. Changes nothing.
+        async fn get_standings(
+            &self,
+            request: tonic::Request<super::GetStandingsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetStandingsResponse>,
+            tonic::Status,
+        >;
     }
     /// Receives events from feedback-svc: delivered at least once, with exactly-once effect. A sender that names another
     /// installation than this one gets FAILED_PRECONDITION, reason INSTALLATION_MISMATCH, and nothing of its batch is applied.
+    /// Says what has become of them, too.
     #[derive(Debug)]
     pub struct IngestServiceServer<T> {
         inner: Arc<T>,
@@ -4578,6 +4675,51 @@ pub mod ingest_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/emend.learning.v1.IngestService/GetStandings" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetStandingsSvc<T: IngestService>(pub Arc<T>);
+                    impl<
+                        T: IngestService,
+                    > tonic::server::UnaryService<super::GetStandingsRequest>
+                    for GetStandingsSvc<T> {
+                        type Response = super::GetStandingsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetStandingsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as IngestService>::get_standings(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetStandingsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 _ => {
                     Box::pin(async move {
                         let mut response = http::Response::new(
@@ -4648,8 +4790,8 @@ pub struct Policy {
     /// awaits review; a first set of examples waits for the next rating or policy.
     #[prost(int64, tag = "8")]
     pub max_resources: i64,
-    /// Maximum encoded size of one value in bytes, 1 to 524,288. Default 524,288. A set of examples that would be larger goes
-    /// without its oldest ones.
+    /// Maximum encoded size of one value in bytes, 1 to 524,288. Default 524,288. A set of examples
+    /// holds the newest that fit.
     #[prost(int32, tag = "9")]
     pub max_value_bytes: i32,
     /// How many of a contest's newest corrections are counted, 100 to 100,000. Default 10,000.
@@ -5648,7 +5790,8 @@ pub struct ListResourcesRequest {
     /// Only these kinds. Default: all.
     #[prost(enumeration = "super::super::common::v1::ResourceKind", repeated, tag = "2")]
     pub kinds: ::prost::alloc::vec::Vec<i32>,
-    /// Only keys with this prefix, which the server normalises. At most 512 characters. Default: any.
+    /// Only keys with this prefix, which the server brings into the form of the kinds' keys, into that of phrases where `kinds`
+    /// is empty or their forms differ. At most 512 characters. Default: any.
     #[prost(string, tag = "3")]
     pub key_prefix: ::prost::alloc::string::String,
     /// Only this user's own resources. Default: only GLOBAL resources.

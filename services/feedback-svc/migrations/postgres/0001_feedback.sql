@@ -106,6 +106,8 @@ CREATE TABLE feedback_status (
     outcome_of     BIGINT NOT NULL,
     retracted_at   BIGINT,
     retracted_by   TEXT   NOT NULL,
+    -- The strongest role of who retracted it: 1 reporter to 4 admin, 0 none.
+    retract_role   BIGINT NOT NULL,
     -- Its personal parts are erased.
     redacted_at    BIGINT,
     redacted_by    TEXT

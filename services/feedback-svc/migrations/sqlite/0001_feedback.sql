@@ -87,6 +87,8 @@ CREATE TABLE feedback_status (
     outcome_of     INTEGER NOT NULL,
     retracted_at   INTEGER,
     retracted_by   TEXT    NOT NULL,
+    -- The strongest role of who retracted it: 1 reporter to 4 admin, 0 none.
+    retract_role   INTEGER NOT NULL,
     -- Its personal parts are erased.
     redacted_at    INTEGER,
     redacted_by    TEXT

@@ -18,7 +18,7 @@ use prost::Message as _;
 
 use super::{FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_REDACTED, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE};
 use crate::{
-    corrections::feedback::Feedback,
+    corrections::feedback::{Feedback, is_by_ruling},
     outbox::{entry::DeliveryState, event::recorded},
 };
 
@@ -142,6 +142,20 @@ impl Entry {
         self.feedback.retraction.is_some()
     }
 
+    /// How often it can have been retracted: where rulings decide, once by each role and once by nobody in particular.
+    fn most_retractions(&self) -> i64 {
+        match (
+            &self.feedback.retraction,
+            self.feedback.submission.correction.form().kind(),
+        ) {
+            (None, _) => 0,
+            (Some(_), kind) if is_by_ruling(kind) => {
+                1 + i64::try_from(emend_core::Role::ALL.len()).unwrap_or(i64::MAX)
+            }
+            (Some(_), _) => 1,
+        }
+    }
+
     /// The voter's pseudonym, and whether the voter was known by an id of its own.
     pub fn voter(&self) -> (VoterKey, bool) {
         if let Some(redaction) = &self.feedback.redaction {
@@ -225,11 +239,13 @@ impl Entry {
 
     fn check_status(&self, id: &str, findings: &mut Findings) {
         let mut wrong = |message: String| findings.add(FEEDBACK_STATUS, id, message);
-        let expected = 1 + i64::from(self.is_retracted());
-        if self.events != expected {
+        // One when it was stored; one for each retraction, each by a stronger role than the one before.
+        let retractions = i64::from(self.is_retracted())..=self.most_retractions();
+        if !retractions.contains(&(self.events - 1)) {
             wrong(format!(
-                "it has had {} events, but should have had {expected}",
-                self.events
+                "it has had {} events, but should have had {}",
+                self.events,
+                1 + retractions.start()
             ));
         }
         if self.outcome_of < 0 || self.outcome_of > self.events {
@@ -304,7 +320,7 @@ impl Entry {
                 );
                 again.message == message && are_roles(&found.sender_roles)
             }
-            (2, Some(event::Event::Retracted(found))) => {
+            (2.., Some(event::Event::Retracted(found))) => {
                 self.is_of(&message, entry) && are_roles(&found.sender_roles)
             }
             (0, Some(event::Event::Redacted(_))) => self.is_of(&message, entry),

@@ -23,7 +23,7 @@ emend_store::checks! {
     FEEDBACK_PARTS: "A feedback, its personal part and its status exist together, in one namespace; outbox entries and request ids name a feedback that exists, or the erasure of a reporter.";
     FEEDBACK_KIND: "The kind by which a feedback is listed is that of its correction.";
     FEEDBACK_REDACTED: "A redacted feedback has no personal part.";
-    FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more when it was retracted; the outcome is that of the newest event that was delivered.";
+    FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more for each retraction that counts; the outcome is that of the newest event that was delivered.";
     OUTBOX_STATE: "The newest event of a feedback is in the outbox, pending or dead as the feedback says, unless it was delivered.";
     OUTBOX_ENTRY: "An outbox entry holds an event of its feedback, with the same content, under a unique number.";
     REQUEST_ID_TAKEN_TWICE: "A request id of a caller was used once within the seven days for which it is kept.";

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use emend_core::{
-    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, RequestId, Scope, personal_data,
+    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, RequestId, Role, Rule, Scope,
+    personal_data,
 };
 use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
 use jiff::Timestamp;
@@ -147,6 +148,11 @@ pub(crate) struct NewFeedback {
     pub(crate) event: NewEvent,
 }
 
+/// Whether it matters who retracts what is learned as this kind.
+pub(crate) fn is_by_ruling(kind: Kind) -> bool {
+    matches!(kind.rules().rule, Rule::Ruling(_))
+}
+
 /// A request to retract feedback.
 #[derive(Debug, Clone)]
 pub(crate) struct NewRetraction {
@@ -156,10 +162,19 @@ pub(crate) struct NewRetraction {
     pub(crate) id: FeedbackId,
     /// The authenticated client that asks for it.
     pub(crate) caller: Caller,
+    /// Its strongest role at that time.
+    pub(crate) role: Option<Role>,
     /// Why, masked; may be empty.
     pub(crate) reason: String,
     /// The event that tells learning-svc it was retracted.
     pub(crate) event: NewEvent,
+}
+
+impl NewRetraction {
+    /// The number under which [`NewRetraction::role`] is stored.
+    pub(crate) fn role_number(&self) -> i64 {
+        self.role.map_or(0, |role| role as i64 + 1)
+    }
 }
 
 /// What the database assigned to a stored event.
@@ -270,7 +285,7 @@ mod tests {
     #[test]
     fn each_field_changes_the_hash_but_the_request_id() {
         let original = submission();
-        let changed: [fn(&mut Submission); 9] = [
+        let changed: [fn(&mut Submission); 10] = [
             |s| s.namespace = Namespace::parse("other").unwrap(),
             |s| s.reporter = Reporter::parse("", "jane", "web", "").unwrap(),
             |s| s.reporter.client_key = "k".into(),
@@ -280,6 +295,7 @@ mod tests {
             |s| s.scope = Scope::User,
             |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
             |s| s.correction = Correction::parse(Form::PhraseMapping, "a", "", "b").unwrap(),
+            |s| s.correction = s.correction.clone().in_task(Some("t1".into())),
         ];
         for change in changed {
             let mut other = original.clone();

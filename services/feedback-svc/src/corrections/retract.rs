@@ -8,7 +8,7 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Error;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{FeedbackId, Namespace, Role};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -30,8 +30,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
 impl UseCases {
-    /// Retracts a feedback. Idempotent: a repeated retraction is answered like the first. With `until`, waits until
-    /// then for the outcome.
+    /// Retracts a feedback. Idempotent: a repeated retraction is answered like the first, unless the caller has more right
+    /// than who retracted it before, and that matters. With `until`, waits until then for the outcome.
     pub(crate) async fn retract(
         self: &Arc<Self>,
         origin: &Origin,
@@ -49,12 +49,14 @@ impl UseCases {
         } = origin;
         let event_id = self.new_event_id();
         let roles = origin.roles(&namespace);
+        let role = roles.iter().filter_map(|name| Role::parse(name).ok()).max();
         let event = event::retracted(event_id, id, &namespace, caller, roles, traceparent, &reason);
         let waiter = until.map(|_| self.waiters.register(event_id));
         let retraction = NewRetraction {
             namespace,
             id,
             caller: caller.clone(),
+            role,
             reason,
             event,
         };

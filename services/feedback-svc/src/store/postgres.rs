@@ -118,8 +118,9 @@ WITH drawn AS MATERIALIZED (
     SELECT accept_order, namespace, reporter_id, session_id, client, client_key, query_id, reason, context, '', rated
     FROM stored
 ), status AS (
-    INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)
-    SELECT accept_order, namespace, $19, 1, 0, '' FROM stored
+    INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by,
+                                 retract_role)
+    SELECT accept_order, namespace, $19, 1, 0, '', 0 FROM stored
 ), events AS (
     INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload, state,
                         attempts, due_at, lease_token, code, error)

@@ -345,11 +345,12 @@ async fn insert_chunk(
     // No other feedback's orders lie between them.
     query
         .push(
-            "; INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)
+            "; INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by,
+                                           retract_role)
              SELECT accept_order, namespace, ",
         )
         .push_bind(pending)
-        .push(", 1, 0, '' FROM feedback WHERE accept_order BETWEEN ")
+        .push(", 1, 0, '', 0 FROM feedback WHERE accept_order BETWEEN ")
         .push_bind(chunk.first().map_or(0, |item| item.order))
         .push(" AND ")
         .push_bind(chunk.last().map_or(0, |item| item.order));

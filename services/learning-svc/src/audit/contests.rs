@@ -4,6 +4,7 @@
 //! contest are in memory.
 
 mod decided;
+mod rulings;
 mod tally;
 mod window;
 
@@ -111,6 +112,7 @@ pub(super) async fn check(
         let mut contests = load(reading, &range, figures, findings).await?;
         check_histories(reading, &range, &mut contests, figures.head, findings).await?;
         recount(reading, &range, policies, &contests, figures, findings).await?;
+        rulings::check(reading, &range, policies, &contests, findings).await?;
         window::check(reading, policies, &contests, findings).await?;
         replay(reading, &range, &mut contests, &mut replayed, findings).await?;
         for contest in contests.values() {

@@ -45,6 +45,8 @@ emend_store::checks! {
     CANDIDATE_OCCURRENCES: "A candidate's occurrence count is the number of ballots for it that count.";
     CANDIDATE_VOTES: "A candidate's voters and net confirmations are those that its contest's ballots give, recounted by the policy that counted them.";
     CANDIDATE_RULING: "A ruling waits for want of the right to decide exactly if its sender's roles did not entitle it, by the policy of its time.";
+    RULING_ORDER: "The accept order of a ruling is that of its ballot.";
+    RULING_RETRACTED: "A ruling is taken back by a retraction exactly if its feedback is marked as retracted, and with the right of who did.";
     CANDIDATE_HISTORY: "A candidate's transitions lead without a gap from its creation to its status, and name revisions that are in the log.";
     BALLOT_CANDIDATE: "A ballot that counts is for a candidate of its contest.";
     BALLOT_RETRACTED: "A ballot counts unless its feedback is marked as retracted, and then it does not.";

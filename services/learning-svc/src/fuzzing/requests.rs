@@ -17,6 +17,7 @@ use crate::{
     ingest::grpc as ingest,
     policies::grpc as policies,
     resources::grpc::{self as resources, read as reads},
+    standings::grpc as standings,
     stream::grpc as subscriptions,
 };
 
@@ -28,7 +29,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 20 {
+    match which % 21 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -62,6 +63,16 @@ pub fn request(bytes: &[u8]) {
             let id = parse::candidate_id(&mut violations, &request.candidate_id);
             let shown = id.map(|id| id.to_string());
             assert!(shown.is_none_or(|shown| shown.eq_ignore_ascii_case(&request.candidate_id)));
+        }),
+        19 => read(message, |request: pb::GetStandingsRequest| {
+            if let Ok((namespace, feedback)) = standings::asked(&request) {
+                let again = pb::GetStandingsRequest {
+                    namespace: namespace.to_string(),
+                    feedback_ids: feedback.iter().map(ToString::to_string).collect(),
+                    ..request
+                };
+                same(standings::asked(&again), &(namespace, feedback));
+            }
         }),
         _ => read(message, update_namespace_policy),
     }

@@ -280,7 +280,7 @@ struct Group {
     now: Timestamp,
     unit: OpenContests,
     seen: Seen,
-    /// Feedbacks that were retracted, and the roles of who did.
+    /// Feedbacks that were retracted, and the roles of who did with most right.
     retracted: HashMap<FeedbackId, Roles>,
     redacted: HashSet<FeedbackId>,
     /// What was said for a user alone before that user was erased.
@@ -468,9 +468,14 @@ impl Group {
         at: Timestamp,
         sender: &Roles,
     ) -> Result<pb::Outcome, Failure> {
-        if self.retracted.insert(event.feedback, sender.clone()).is_none() {
+        let before = self.retracted.get(&event.feedback);
+        let has_more_right = before.is_none_or(|before| sender.strongest() > before.strongest());
+        if has_more_right {
+            self.retracted.insert(event.feedback, sender.clone());
             let mark = mark(event, caller, at);
-            self.unit.marks.retractions.push(Mark {
+            let marks = &mut self.unit.marks.retractions;
+            marks.retain(|weaker| weaker.feedback != event.feedback);
+            marks.push(Mark {
                 sender: sender.clone(),
                 ..mark
             });
@@ -478,7 +483,11 @@ impl Group {
         if self.ratings.contains_key(&event.feedback) {
             return self.exclude_rating(event, caller, at, Exclusion::Retraction);
         }
-        if known.iter().all(|known| known.retracted) {
+        let decides = |known: &KnownBallot| {
+            let is_by_ruling = matches!(known.key.kind.rules().rule, Rule::Ruling(_));
+            !known.retracted || has_more_right && is_by_ruling
+        };
+        if !known.iter().any(decides) {
             return Ok(self.nothing_more(
                 known.first(),
                 Reason::Retracted.name(),

@@ -143,6 +143,12 @@ impl App {
         };
         match import.mode {
             Mode::AllOrNothing => {
+                let wrong = rows
+                    .iter()
+                    .find_map(|row| Some((row.line, no_vote(import, row)?)));
+                if let Some((line, why)) = wrong {
+                    return Err(Error::invalid(format!("rows[line {line}].correction"), why));
+                }
                 let done =
                     retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows, may));
                 imported.add(done.await?);
@@ -232,14 +238,8 @@ impl App {
             }
         };
         for row in rows {
-            let rule = row.proposal.key.kind.rules().rule;
-            let is_by_votes = matches!(rule, Rule::Votes { .. });
-            let done = if import.import_as == ImportAs::Votes && !is_by_votes {
-                Err(format!(
-                    "is no vote: {} is decided by {}, import it as a decision",
-                    row.proposal.key.kind,
-                    rule.decided_by()
-                ))
+            let done = if let Some(why) = no_vote(import, row) {
+                Err(why)
             } else if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))
             } else if import.import_as == ImportAs::Votes
@@ -333,6 +333,19 @@ impl App {
         });
         Ok(true)
     }
+}
+
+/// Why a row can't be imported as a vote, if it is to be.
+fn no_vote(import: &Import, row: &Row) -> Option<String> {
+    let kind = row.proposal.key.kind;
+    let rule = kind.rules().rule;
+    let is_wrong = import.import_as == ImportAs::Votes && !matches!(rule, Rule::Votes { .. });
+    is_wrong.then(|| {
+        format!(
+            "is no vote: {kind} is decided by {}, import it as a decision",
+            rule.decided_by()
+        )
+    })
 }
 
 /// Applies a row's value as a person's decision. Returns whether that changed anything.

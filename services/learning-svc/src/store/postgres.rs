@@ -65,6 +65,9 @@ mod resources_sql;
 #[path = "../log/store/lists_sql.rs"]
 mod revisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../standings/store/sql.rs"]
+mod standings_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

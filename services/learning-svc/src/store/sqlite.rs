@@ -64,6 +64,9 @@ mod resources_sql;
 #[path = "../log/store/lists_sql.rs"]
 mod revisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../standings/store/sql.rs"]
+mod standings_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -252,6 +255,29 @@ mod tests {
             ),
         ] {
             let query = revisions_sql::matching(&filter, Some(Revision(7)), 100);
+            assert_searches(&plan(&store, &query).await, index);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_feedback_supports_is_found_by_its_id() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let namespace = Namespace::parse("fund-admin").unwrap();
+        let feedback = [1, 2].map(|id| FeedbackId(uuid::Uuid::from_u128(id)));
+        for (query, index) in [
+            (
+                standings_sql::ballots(&namespace, &feedback),
+                "b USING PRIMARY KEY (feedback_id=?)",
+            ),
+            (
+                standings_sql::candidates(&namespace, &feedback),
+                "k USING INDEX sqlite_autoindex_candidates_1 (candidate_id=?)",
+            ),
+            (
+                standings_sql::ratings(&namespace, &feedback),
+                "n USING COVERING INDEX ratings_live (contest=? AND class=? AND (accept_order,feedback_id)>(?,?))",
+            ),
+        ] {
             assert_searches(&plan(&store, &query).await, index);
         }
     }

@@ -28,6 +28,7 @@ on_both_databases!(
     an_imported_vote_proposes_no_new_value_in_a_full_contest,
     imports_and_votes_in_opposite_order_do_not_deadlock,
     an_import_stops_when_its_caller_loses_the_right,
+    what_votes_do_not_decide_is_no_vote,
 );
 
 pub(super) fn import(mode: Mode, import_as: ImportAs) -> Import {
@@ -285,4 +286,30 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
         "the part before stays, and nothing was written after"
     );
     assert_sound(&app).await;
+}
+
+async fn what_votes_do_not_decide_is_no_vote(world: &World) {
+    let app = world.instance().await;
+    let rows = || {
+        let correction = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+        let rule = Row {
+            line: 2,
+            proposal: correction.effects(&namespace(), None).remove(0),
+        };
+        vec![row(1, "set up", "create"), rule]
+    };
+    let refused = app
+        .import(&import(Mode::AllOrNothing, ImportAs::Votes), rows(), &still)
+        .await
+        .unwrap_err();
+    let Error::InvalidArgument(violations) = refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(violations[0].field, "rows[line 2].correction");
+    assert!(violations[0].description.contains("import it as a decision"));
+    let skipped = app
+        .import(&import(Mode::SkipInvalid, ImportAs::Votes), rows(), &still)
+        .await
+        .unwrap();
+    assert_eq!((skipped.applied, skipped.refused[0].line), (1, 2));
 }

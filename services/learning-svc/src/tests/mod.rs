@@ -11,6 +11,7 @@ mod imports;
 mod people;
 mod policies;
 mod rulings;
+mod standings;
 mod votes;
 mod windows;
 pub(crate) mod world;

@@ -2,8 +2,8 @@
 
 use emend_base::{Entropy, Error};
 use emend_core::{
-    AcceptOrder, CandidateId, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles, Status,
-    contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
+    AcceptOrder, CandidateId, Correction, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles,
+    Status, contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
 };
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
@@ -19,7 +19,7 @@ use crate::{
         store::{CandidateFilter, CandidateRecord},
     },
     ingest::apply::{FeedbackChange, IngestEvent},
-    log::revert::Revert,
+    log::{revert::Revert, store::RevisionFilter},
     resources::{
         grpc,
         import::{ImportAs, Mode, Row},
@@ -29,7 +29,9 @@ use crate::{
         on_both_databases,
         policies::set as set_policy,
         votes::state,
-        world::{World, approval, assert_sound, head, namespace, one, operator, rejection, review, still},
+        world::{
+            World, apply, approval, assert_sound, head, namespace, one, operator, rejection, review, still,
+        },
     },
 };
 
@@ -38,17 +40,19 @@ on_both_databases!(
     approving_an_older_ruling_leaves_the_newer_one_in_force_and_says_so,
     a_reporter_cannot_take_back_what_a_reviewer_approved,
     a_correction_just_after_an_operators_write_wins,
+    a_retraction_counts_with_the_most_right_that_anybody_took_back_with,
     reverting_what_brought_a_ruling_into_force_takes_it_back,
     reverting_another_revision_rules_anew,
     what_waited_while_frozen_is_decided_once_released,
     a_redelivered_ruling_is_one_ruling,
+    the_log_says_why_a_ruling_was_made_until_that_is_erased,
     what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back,
     however_many_ask_an_entitled_decision_is_never_refused,
     every_order_of_arrival_gives_equal_resources_and_rulings,
     people_do_not_write_to_the_layers_of_the_system,
 );
 
-const REVIEWER: &str = "reporter,reviewer";
+pub(super) const REVIEWER: &str = "reporter,reviewer";
 const REPORTER: &str = "reporter";
 
 fn roles(names: &str) -> Roles {
@@ -64,10 +68,22 @@ fn form_of(what: &str) -> Form {
     }
 }
 
-/// A decision in one what, by a sender with these roles.
-fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
+fn correction(pattern: &str, what: &str) -> Correction {
     let level = DomainRule::parse(what).unwrap().level;
-    let correction = emend_core::Correction::parse_domain(form_of(what), pattern, level).unwrap();
+    Correction::parse_domain(form_of(what), pattern, level).unwrap()
+}
+
+/// A row of an import.
+fn row(pattern: &str, what: &str) -> Row {
+    Row {
+        line: 1,
+        proposal: correction(pattern, what).effects(&namespace(), None).remove(0),
+    }
+}
+
+/// A decision in one what, by a sender with these roles.
+pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
+    let correction = correction(pattern, what);
     let mut event = world.phrase("ann", "replaced below", "x");
     let FeedbackChange::Recorded(recorded) = &mut event.what else {
         unreachable!("it was recorded")
@@ -77,7 +93,7 @@ fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEve
     event
 }
 
-fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
+pub(super) fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
     let mut event = world.retraction(of);
     let FeedbackChange::Retracted { sender, .. } = &mut event.what else {
         unreachable!("it was retracted")
@@ -212,6 +228,44 @@ async fn a_reporter_cannot_take_back_what_a_reviewer_approved(world: &World) {
     assert_sound(&app).await;
 }
 
+async fn a_retraction_counts_with_the_most_right_that_anybody_took_back_with(world: &World) {
+    let app = world.instance().await;
+    let events = |decided: &IngestEvent| {
+        [
+            decided.clone(),
+            retraction(world, decided, REPORTER),
+            retraction(world, decided, REVIEWER),
+            retraction(world, decided, REPORTER),
+        ]
+    };
+    for (number, order) in [
+        [0, 1, 2, 3],
+        [1, 2, 3, 0],
+        [2, 1, 3, 0],
+        [1, 0, 2, 3],
+        [2, 0, 1, 3],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for together in [false, true] {
+            let pattern = format!("{together}{number}.example.org");
+            let decided = decision(world, &pattern, "primary", REVIEWER);
+            let events = events(&decided);
+            let arriving = order.map(|place: usize| events[place].clone());
+            for group in arriving.chunks(if together { arriving.len() } else { 1 }) {
+                apply(&app, group).await;
+            }
+            assert_eq!(in_force(&app, &pattern).await, None, "{order:?} {together}");
+        }
+    }
+    let decided = decision(world, "example.org", "primary", REVIEWER);
+    apply(&app, &[decided.clone(), retraction(world, &decided, REPORTER)]).await;
+    let outcome = one(&app, &retraction(world, &decided, REVIEWER)).await;
+    assert_eq!(outcome.state(), OutcomeState::Withdrawn);
+    assert_sound(&app).await;
+}
+
 async fn a_correction_just_after_an_operators_write_wins(world: &World) {
     let app = world.instance().await;
     app.put(&put("example.org", "block")).await.unwrap();
@@ -315,20 +369,35 @@ async fn a_redelivered_ruling_is_one_ruling(world: &World) {
     );
 }
 
+async fn the_log_says_why_a_ruling_was_made_until_that_is_erased(world: &World) {
+    let app = world.instance().await;
+    let event = decision(world, "example.org", "block", REVIEWER);
+    one(&app, &event).await;
+    app.put(&put("example.org", "low")).await.unwrap();
+    let filter = RevisionFilter {
+        namespace: namespace(),
+        kind: None,
+        keys: Vec::new(),
+        operation: None,
+    };
+    let reasons = async || {
+        let (revisions, _) = app.store.list_revisions(&filter, None, 10).await.unwrap();
+        revisions
+            .into_iter()
+            .map(|revision| revision.reason)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(reasons().await, ["", "because"]);
+    one(&app, &world.redaction(&event)).await;
+    assert_eq!(reasons().await, ["", ""]);
+}
+
 async fn what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back(world: &World) {
     let app = world.instance().await;
     let block = decision(world, "example.org", "block", REVIEWER);
     one(&app, &block).await;
     let import = super::imports::import(Mode::AllOrNothing, ImportAs::Decision);
-    let row = || {
-        let level = None;
-        let correction =
-            emend_core::Correction::parse_domain(Form::DomainBlock, "example.org", level).unwrap();
-        Row {
-            line: 1,
-            proposal: correction.effects(&namespace(), None).remove(0),
-        }
-    };
+    let row = || row("example.org", "block");
     let imported = app.import(&import, vec![row()], &still).await.unwrap();
     assert_eq!((imported.applied, imported.unchanged), (1, 0));
     let again = app.import(&import, vec![row()], &still).await.unwrap();
@@ -361,11 +430,17 @@ enum Step {
     Said(&'static str, &'static str, Option<&'static str>),
     /// An operator sets this.
     Put(&'static str),
-    /// An operator deletes what is in force, if anything is; else nothing happens.
+    /// An operator deletes what is in force.
     Delete,
+    /// An operator imports this.
+    Import(&'static str),
+    /// An operator sets this, and reverts it.
+    PutAndRevert(&'static str),
+    /// A reviewer decides.
+    Review(Verdicts),
 }
 
-/// What a reviewer does in the end with the correction of this number, if it waits.
+/// What a reviewer does with the correction of this number, if it waits.
 #[derive(Debug, Clone, Copy)]
 enum Verdicts {
     Approve(usize),
@@ -376,24 +451,29 @@ enum Verdicts {
 fn story(draw: &mut impl FnMut(u32) -> usize) -> (Vec<Step>, Vec<Verdicts>) {
     const WORDS: [&str; 6] = ["block", "unblock", "unblock:low", "academic", "primary", "clear"];
     const SENDERS: [&str; 3] = [REPORTER, REVIEWER, "operator"];
-    let steps = (0..3 + draw(5)).map(|_| match draw(6) {
+    let verdict = |draw: &mut dyn FnMut(u32) -> usize| match draw(2) {
+        0 => Verdicts::Approve(draw(8)),
+        _ => Verdicts::Reject(draw(8)),
+    };
+    let steps = (0..3 + draw(8)).map(|_| match draw(9) {
         0 => Step::Put(["block", "low"][draw(2)]),
         1 => Step::Delete,
+        2 => Step::Import(["block", "low"][draw(2)]),
+        3 => Step::PutAndRevert(["block", "low"][draw(2)]),
+        4 => Step::Review(verdict(draw)),
         _ => {
             let by = [None, None, Some(REPORTER), Some(REVIEWER)][draw(4)];
             Step::Said(WORDS[draw(6)], SENDERS[draw(3)], by)
         }
     });
     let steps: Vec<_> = steps.collect();
-    let verdicts = (0..draw(3)).map(|_| match draw(2) {
-        0 => Verdicts::Approve(draw(8)),
-        _ => Verdicts::Reject(draw(8)),
-    });
+    let verdicts = (0..draw(3)).map(|_| verdict(draw));
     (steps, verdicts.collect())
 }
 
-/// Tells a story: each correction and each retraction arrives after `delay` further steps. Operators' writes happen in their
-/// place; before each, whatever was said before it has an older accept order, and after it a newer one.
+/// Tells a story: each correction and each retraction arrives after `delay` further steps, and before a reviewer decides about
+/// it. What operators do happens in its place; before it, whatever was said before it has an older accept order, and after it a
+/// newer one. What they write must not depend on what has arrived, so something else is in force each time.
 async fn tell(
     world: &World,
     app: &App,
@@ -423,7 +503,35 @@ async fn tell(
                 newest = newest_order(app, pattern).await;
                 said.push(None);
             }
-            // To delete is to rule that nothing applies; what is deleted differs with what arrived, so something is set first.
+            Step::Import(what) => {
+                app.put(&put(pattern, "primary")).await.unwrap();
+                let import = super::imports::import(Mode::AllOrNothing, ImportAs::Decision);
+                let imported = app.import(&import, vec![row(pattern, what)], &still).await;
+                assert_eq!(imported.unwrap().applied, 1);
+                newest = newest_order(app, pattern).await;
+                said.push(None);
+            }
+            Step::PutAndRevert(what) => {
+                app.put(&put(pattern, "primary")).await.unwrap();
+                app.put(&put(pattern, what)).await.unwrap();
+                revert(app, head(app).await).await;
+                newest = newest_order(app, pattern).await;
+                said.push(None);
+            }
+            Step::Review(verdict) => {
+                let number = verdict.number();
+                if let Some(Some(about)) = said.get(number).cloned() {
+                    let (now, later): (Vec<_>, Vec<_>) = waiting
+                        .into_iter()
+                        .partition(|(_, event)| event.feedback == about.feedback);
+                    waiting = later;
+                    for (_, event) in now {
+                        one(app, &event).await;
+                    }
+                    decide(app, &about, *verdict).await;
+                }
+                said.push(None);
+            }
             Step::Delete => {
                 app.put(&put(pattern, "primary")).await.unwrap();
                 let delete = Delete {
@@ -447,13 +555,8 @@ async fn tell(
         one(app, &event).await;
     }
     for verdict in verdicts {
-        let (number, verdict): (_, Verdict) = match verdict {
-            Verdicts::Approve(number) => (number, approval()),
-            Verdicts::Reject(number) => (number, rejection()),
-        };
-        if let Some(Some(event)) = said.get(*number) {
-            // Refused where it is in force or decided already, in every order alike.
-            let _ = review(app, ruling(event), None, verdict).await;
+        if let Some(Some(event)) = said.get(verdict.number()) {
+            decide(app, event, *verdict).await;
         }
     }
     let mut figures = Vec::new();
@@ -472,6 +575,23 @@ async fn tell(
     figures.sort_by_key(|(order, _)| *order);
     let figures = figures.into_iter().map(|(_, figures)| figures).collect();
     (in_force(app, pattern).await, figures)
+}
+
+impl Verdicts {
+    const fn number(self) -> usize {
+        match self {
+            Self::Approve(number) | Self::Reject(number) => number,
+        }
+    }
+}
+
+/// Refused where it is in force or decided already, in every order alike.
+async fn decide(app: &App, about: &IngestEvent, verdict: Verdicts) {
+    let verdict: Verdict = match verdict {
+        Verdicts::Approve(_) => approval(),
+        Verdicts::Reject(_) => rejection(),
+    };
+    let _ = review(app, ruling(about), None, verdict).await;
 }
 
 /// The accept order of the newest ruling on a pattern, which an operator has just written.

@@ -34,6 +34,7 @@ on_both_databases!(
     any_order_of_arrival_gives_the_same_set,
     the_log_keeps_the_newest_set_and_the_checksums_of_earlier_ones,
     what_was_missed_while_frozen_is_shown_when_released,
+    a_set_that_had_no_room_is_shown_once_the_limit_is_raised,
     a_changed_policy_is_applied_to_every_set,
     nobody_sets_deletes_or_reverts_a_set,
     a_rating_is_recorded_once,
@@ -41,7 +42,7 @@ on_both_databases!(
 );
 
 /// A rating by a reporter of one output.
-fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
+pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
     let mut event = world.phrase(reporter, "a", "b");
     let FeedbackChange::Recorded(recorded) = &mut event.what else {
         unreachable!("it was recorded")
@@ -108,7 +109,7 @@ async fn findings(world: &World) -> String {
     format!("{:?}", findings.kept())
 }
 
-async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
+pub(super) async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
     let update = PolicyUpdate {
         key: PolicyKey {
             namespace: namespace(),
@@ -357,6 +358,22 @@ async fn what_was_missed_while_frozen_is_shown_when_released(world: &World) {
     assert_eq!(findings(world).await, "[]");
     change_policy(&app, |policy| policy.frozen = false).await;
     assert_eq!(shown(&app).await.0, ["3", "2"]);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_set_that_had_no_room_is_shown_once_the_limit_is_raised(world: &World) {
+    let app = world.instance().await;
+    change_policy(&app, |policy| policy.max_resources = 1).await;
+    let mut elsewhere = rating(world, "ann", "1", "GOOD");
+    if let FeedbackChange::Recorded(recorded) = &mut elsewhere.what {
+        let key = ResourceKey::parse("fund-admin", Some(Kind::FewShotSet), "INTERPRET", "", "");
+        recorded.effects[0].key = key.unwrap();
+    }
+    apply(&app, &[elsewhere]).await;
+    let outcome = one(&app, &rating(world, "ann", "2", "GOOD")).await;
+    assert_eq!(told(&outcome), (Pending, "RESOURCE_LIMIT"));
+    change_policy(&app, |policy| policy.max_resources = 2).await;
+    assert_eq!(shown(&app).await.0, ["2"]);
     assert_eq!(findings(world).await, "[]");
 }
 

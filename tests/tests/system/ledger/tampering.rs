@@ -342,6 +342,21 @@ const CASES: &[Case] = &[
         "UPDATE candidates SET ruling_roles = 'reporter' WHERE ruling_order > 0",
     ),
     (
+        "RULING_ORDER",
+        Learning,
+        "UPDATE candidates SET ruling_order = ruling_order - 1 WHERE ruling_order > 0 AND status = 5",
+    ),
+    (
+        "RULING_RETRACTED",
+        Learning,
+        "UPDATE candidates SET ruling_taken_back = 0 WHERE ruling_taken_back > 0",
+    ),
+    (
+        "RULING_RETRACTED",
+        Learning,
+        "UPDATE candidates SET ruling_taken_back = 1 WHERE ruling_order > 0",
+    ),
+    (
         "CONTEST_DECIDED",
         Learning,
         "UPDATE candidates SET ruling_taken_back = 2 WHERE ruling_order > 0 AND status = 3",

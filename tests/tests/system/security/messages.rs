@@ -42,6 +42,7 @@ from_namespace!(
     feedback::RedactReporterRequest,
     feedback::RedriveDeadLettersRequest,
     learning::Event,
+    learning::GetStandingsRequest,
     learning::ListCandidatesRequest,
     learning::ApproveCandidateRequest,
     learning::RejectCandidateRequest,
@@ -104,6 +105,7 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
+        "GetStandings" => naming!(learning::GetStandingsRequest),
         "ListCandidates" => naming!(learning::ListCandidatesRequest),
         "GetCandidate" => learning::GetCandidateRequest {
             namespace: ns(),

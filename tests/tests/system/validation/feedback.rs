@@ -2,8 +2,8 @@
 
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, VerbCorrection,
-        correction::Correction as Form,
+        ClaimReject, ClaimRestore, Correction, DomainBlock, EdgeCorrect, EdgeRelation, EntityCorrection,
+        PhraseMapping, Prohibition, Reporter, Scope, VerbCorrection, correction::Correction as Form,
     },
     feedback::v1::{
         BatchSubmitFeedbackRequest, GetFeedbackRequest, GetSettingsRequest, ListDeadLettersRequest,
@@ -204,6 +204,60 @@ fn submit() -> Rpc {
             &["correction.entity.correct_choice"],
         )
         .case(
+            "a rejection with everything wrong",
+            &correcting(Form::ClaimReject(ClaimReject {
+                claim_id: long(257),
+                reason_code: "spam".into(),
+                task_id: long(257),
+            })),
+            &[
+                "correction.claim_reject.claim_id",
+                "correction.claim_reject.reason_code",
+                "correction.claim_reject.task_id",
+            ],
+        )
+        .case(
+            "a restoration for one user, without a reason",
+            &SubmitFeedbackRequest {
+                scope: Scope::User.into(),
+                ..correcting(Form::ClaimRestore(ClaimRestore {
+                    claim_id: "c1".into(),
+                    task_id: String::new(),
+                }))
+            },
+            &["reason", "scope"],
+        )
+        .case(
+            "an empty restoration with U+0000",
+            &correcting(Form::ClaimRestore(ClaimRestore {
+                claim_id: String::new(),
+                task_id: NUL.into(),
+            })),
+            &[
+                "correction.claim_restore.claim_id",
+                "correction.claim_restore.task_id",
+            ],
+        )
+        .case(
+            "an empty correction of an edge",
+            &correcting(Form::EdgeCorrect(EdgeCorrect::default())),
+            &[
+                "correction.edge_correct.edge_id",
+                "correction.edge_correct.correct_relation",
+            ],
+        )
+        .case(
+            "a domain blocked in a task with a control character",
+            &SubmitFeedbackRequest {
+                reason: "seen it".into(),
+                ..correcting(Form::DomainBlock(DomainBlock {
+                    pattern: "spam.example".into(),
+                    task_id: "\u{7}".into(),
+                }))
+            },
+            &["correction.domain_block.task_id"],
+        )
+        .case(
             "a negative scope",
             &SubmitFeedbackRequest { scope: -1, ..good() },
             &["scope"],
@@ -261,6 +315,18 @@ fn submit() -> Rpc {
             },
             &["request_id"],
         );
+    for relation in [EdgeRelation::Cites as i32, UNKNOWN] {
+        let request = correcting(Form::EdgeCorrect(EdgeCorrect {
+            edge_id: "e1".into(),
+            correct_relation: relation,
+            ..EdgeCorrect::default()
+        }));
+        rpc = rpc.case(
+            format!("an edge's relation {relation}"),
+            &request,
+            &["correction.edge_correct.correct_relation"],
+        );
+    }
     for namespace in BAD_NAMESPACES
         .into_iter()
         .map(str::to_owned)

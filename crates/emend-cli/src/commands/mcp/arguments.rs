@@ -74,11 +74,81 @@ pub(super) struct FeedbackArguments {
     pub(super) context: FeedbackContext,
 }
 
+/// What is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EvidenceAction {
+    /// Never show the sources of a domain. Args: `pattern`, `reason`.
+    DomainBlock,
+    /// Show the sources of a domain again. Args: `pattern`, `reason`, and perhaps `level`.
+    DomainUnblock,
+    /// End what people decided about a domain. Args: `pattern`, `reason`.
+    DomainClearOverride,
+    /// Hide a claim from results. Args: `claim_id`, `reason`, and perhaps `reason_code`.
+    ClaimReject,
+    /// Show a claim again. Args: `claim_id`, `reason`.
+    ClaimRestore,
+    /// Say which label an edge should have. Args: `edge_id`, `correct_relation`, and perhaps `reason`.
+    EdgeCorrect,
+}
+
+impl EvidenceAction {
+    /// Whether it decides about the sources of a domain.
+    pub(super) const fn is_about_a_domain(self) -> bool {
+        matches!(
+            self,
+            Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride
+        )
+    }
+}
+
+/// What the action is about, and why. Which of these it takes is said with the action.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EvidenceDetails {
+    /// A domain, which covers all its subdomains, or `*.DOMAIN` for the subdomains alone.
+    #[serde(default)]
+    pub(super) pattern: Option<String>,
+    /// How far the sources are trusted: `primary`, `government`, `academic`, `trusted`, `low` or `unverified`.
+    #[serde(default)]
+    pub(super) level: Option<String>,
+    /// The claim's id.
+    #[serde(default)]
+    pub(super) claim_id: Option<String>,
+    /// Why the claim is rejected, as a code of [A-Z0-9_], for example `SPAM`.
+    #[serde(default)]
+    pub(super) reason_code: Option<String>,
+    /// The edge's id.
+    #[serde(default)]
+    pub(super) edge_id: Option<String>,
+    /// The right label: `supports`, `refutes` or `neutral`.
+    #[serde(default)]
+    pub(super) correct_relation: Option<String>,
+    /// Why, in the user's words. Required, except for `edge_correct`.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+    /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
+    #[serde(default)]
+    pub(super) reporter: Option<String>,
+}
+
+/// A decision about evidence.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EvidenceArguments {
+    /// The research task in which it is decided: 1 to 256 characters.
+    pub(super) task_id: String,
+    /// What is decided.
+    pub(super) action: EvidenceAction,
+    /// What it is about, and why.
+    pub(super) args: EvidenceDetails,
+}
+
 /// Which correction to take back.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RetractArguments {
-    /// The `feedback_id` from the answer of `intent_feedback`.
+    /// The `feedback_id` from the answer of `intent_feedback`, or the `event_id` from that of `feedback`.
     pub(super) feedback_id: String,
     /// Why, in the user's words.
     #[serde(default)]

@@ -7,6 +7,13 @@ Examples of arguments:
 {"feedback_type": "prohibition", "original_input": "wind down the fund", "system_choice": "delete_fund", "context": {"session_id": "chat-82"}}
 {"feedback_type": "phrase_mapping", "original_input": "send my usual pack", "correct_choice": "send_nav_pack", "scope": "user", "context": {"reporter": "mia"}}"#;
 
+pub(super) const EVIDENCE: &str = r#"Record what the user decided about the evidence of a research task: that a domain's sources must not be shown or may be shown again, that a claim is wrong or was right, or which label an edge between a fragment and a claim should have. It applies at once if you are entitled to decide, otherwise it awaits review; what is not known yet is decided when it is upserted. `state` and `message` say which; keep `event_id` to take the decision back with intent_retract.
+
+Examples of arguments:
+{"task_id": "t-17", "action": "domain_block", "args": {"pattern": "spam.example", "reason": "copies others"}}
+{"task_id": "t-17", "action": "claim_reject", "args": {"claim_id": "claim:12", "reason": "an advertisement", "reason_code": "SPAM"}}
+{"task_id": "t-17", "action": "edge_correct", "args": {"edge_id": "edge:7", "correct_relation": "refutes"}}"#;
+
 pub(super) const RETRACT: &str = r#"Take a correction back: its vote no longer counts. Where too few votes are left, what was learned from it is withdrawn.
 
 Examples of arguments:
@@ -48,8 +55,8 @@ mod tests {
 
     use super::*;
     use crate::commands::mcp::arguments::{
-        ApproveArguments, FeedbackArguments, ListArguments, RejectArguments, ResolveArguments,
-        RetractArguments,
+        ApproveArguments, EvidenceArguments, FeedbackArguments, ListArguments, RejectArguments,
+        ResolveArguments, RetractArguments,
     };
 
     fn has_three_examples<Arguments: DeserializeOwned>(description: &str) {
@@ -65,6 +72,7 @@ mod tests {
     #[test]
     fn each_tool_is_described_by_three_calls_that_it_accepts() {
         has_three_examples::<FeedbackArguments>(FEEDBACK);
+        has_three_examples::<EvidenceArguments>(EVIDENCE);
         has_three_examples::<RetractArguments>(RETRACT);
         has_three_examples::<ResolveArguments>(RESOLVE);
         has_three_examples::<ListArguments>(LIST);

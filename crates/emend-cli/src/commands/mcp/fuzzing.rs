@@ -4,13 +4,15 @@ use rmcp::model::ClientJsonRpcMessage;
 use serde::de::DeserializeOwned;
 
 use super::arguments::{
-    ApproveArguments, FeedbackArguments, ListArguments, RejectArguments, ResolveArguments, RetractArguments,
+    ApproveArguments, EvidenceArguments, FeedbackArguments, ListArguments, RejectArguments, ResolveArguments,
+    RetractArguments,
 };
 
 /// Parses one line of standard input, as a message of the protocol and as each tool's arguments.
 pub fn tool_call(line: &[u8]) {
     let _ = serde_json::from_slice::<ClientJsonRpcMessage>(line);
     arguments::<FeedbackArguments>(line);
+    arguments::<EvidenceArguments>(line);
     arguments::<RetractArguments>(line);
     arguments::<ResolveArguments>(line);
     arguments::<ListArguments>(line);

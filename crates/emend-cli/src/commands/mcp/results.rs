@@ -38,6 +38,20 @@ pub(super) fn recorded(feedback: &Feedback, voter: Voter) -> Value {
     object
 }
 
+/// A decision about evidence that was just recorded, and its effect.
+pub(super) fn decision_recorded(feedback: &Feedback) -> Value {
+    let outcome = feedback.outcome.clone().unwrap_or_default();
+    json!({
+        "recorded": true,
+        "was_new": outcome.was_new,
+        "state": words::outcome_name(outcome.state),
+        "reason": outcome.reason,
+        "revision": outcome.revision,
+        "message": message(&outcome),
+        "event_id": feedback.feedback_id,
+    })
+}
+
 /// A correction that was just taken back.
 pub(super) fn retracted(feedback: &Feedback) -> Value {
     let mut object = result_of(feedback);
@@ -56,10 +70,6 @@ fn result_of(feedback: &Feedback) -> Value {
         })
     });
     let evaluated = outcome.evaluated_at.is_some() && outcome.reason != NOT_EVALUATED;
-    let message = match outcome.message.as_str() {
-        "" => "Stored; not evaluated yet.",
-        message => message,
-    };
     let (threshold_applied, auto_applied) = applied_by(&outcome);
     json!({
         "evaluated": evaluated,
@@ -73,12 +83,19 @@ fn result_of(feedback: &Feedback) -> Value {
         "threshold_applied": threshold_applied,
         "auto_applied": auto_applied,
         "what_was_learned": learned,
-        "message": message,
+        "message": message(&outcome),
         "feedback_id": feedback.feedback_id,
         "request_id": feedback.request_id,
         "candidate_id": outcome.candidate_id,
         "revision": outcome.revision,
     })
+}
+
+fn message(outcome: &Outcome) -> &str {
+    match outcome.message.as_str() {
+        "" => "Stored; not evaluated yet.",
+        message => message,
+    }
 }
 
 /// Whether this correction applied the value by reaching the threshold, and whether it applied it at once.

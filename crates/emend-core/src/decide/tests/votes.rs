@@ -23,7 +23,7 @@ fn medium_risk_is_pending_at_one_and_two_and_applied_at_three() {
     );
     assert_eq!(
         first.message,
-        "Noted: “Set up a CSA” means the verb “a”. It needs 2 more confirmations."
+        "Proposed: “Set up a CSA” means the verb “a”. It needs 2 more confirmations."
     );
     let second = scenario.vote("r2", "a");
     assert_eq!(

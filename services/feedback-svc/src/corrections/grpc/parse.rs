@@ -1,7 +1,7 @@
 //! Requests → arguments of the use cases: a valid value, or every violated field at once.
 
 use emend_core::{
-    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Scope, Violations,
+    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
     correction::scope_user, violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;
@@ -81,11 +81,8 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
                 ),
             );
         }
-        if scope == Some(Scope::User) && !form.may_be_for_a_user() {
-            violations.add(
-                "scope",
-                format!("must be GLOBAL with {}: it is decided for everybody", form.name()),
-            );
+        if let Some(scope) = scope {
+            violations.check("scope", form.check_scope(scope));
         }
     }
     let parsed = (|| {

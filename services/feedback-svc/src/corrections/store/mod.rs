@@ -30,7 +30,8 @@ pub(crate) trait CorrectionStore {
     /// Feedback of a namespace, newest first.
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError>;
 
-    /// Retracts a feedback, with its event leased or due at once. Only the first retraction counts.
+    /// Retracts a feedback, with its event leased or due at once. Only the first retraction counts, and of what rulings
+    /// decide also one by a stronger role than any before.
     async fn retract(
         &self,
         retraction: &NewRetraction,
@@ -62,7 +63,7 @@ pub(crate) enum Retracted {
         /// Whether it is stored with its reason. It is without if the feedback is redacted: that gets no personal part again.
         has_reason: bool,
     },
-    /// It was retracted before.
+    /// It was retracted before, with the same right or a better one.
     Before,
     /// There is no such feedback in that namespace.
     NotFound,

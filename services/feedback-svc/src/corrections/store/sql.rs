@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{FeedbackId, Kind, Namespace};
 use prost::Message as _;
 use sqlx::QueryBuilder;
 
@@ -17,7 +17,7 @@ use super::{
     Connection, Db,
 };
 use crate::{
-    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction},
+    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction, is_by_ruling},
     outbox::{
         entry::{DeliveryState, Lease},
         event,
@@ -190,6 +190,9 @@ fn ceiling_micros(at: jiff::Timestamp) -> i64 {
     micros + i64::from(at.as_nanosecond() > i128::from(micros) * 1000)
 }
 
+/// The number of a feedback's second event.
+const FIRST_RETRACTION: i64 = 2;
+
 /// Stores the retraction and its event. Must run in a transaction.
 pub(super) async fn retract(
     connection: &mut Connection,
@@ -200,22 +203,32 @@ pub(super) async fn retract(
         namespace,
         id,
         caller,
+        role: _,
         reason,
         event,
     } = retraction;
-    let noted: Option<(i64, i64, i64)> = sqlx::query_as(
-        "UPDATE feedback_status SET retracted_at = (SELECT now FROM database_clock), retracted_by = $3,
-                event_count = event_count + 1, delivery_state = $4
-         WHERE accept_order = (SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2)
-           AND retracted_at IS NULL
-         RETURNING accept_order, event_count, retracted_at",
-    )
-    .bind(id.0.as_bytes().as_slice())
-    .bind(namespace.as_str())
-    .bind(caller.as_str())
-    .bind(DeliveryState::Pending.number())
-    .fetch_optional(&mut *connection)
-    .await?;
+    let mut note = QueryBuilder::new(
+        "UPDATE feedback_status SET retracted_at = (SELECT now FROM database_clock), event_count = event_count + 1,
+                retracted_by = ",
+    );
+    note.push_bind(caller.as_str());
+    note.push(", retract_role = ").push_bind(retraction.role_number());
+    note.push(", delivery_state = ")
+        .push_bind(DeliveryState::Pending.number());
+    note.push(" WHERE accept_order = (SELECT accept_order FROM feedback WHERE feedback_id = ")
+        .push_bind(id.0.as_bytes().as_slice());
+    note.push(" AND namespace = ").push_bind(namespace.as_str());
+    note.push(") AND (retracted_at IS NULL OR retract_role < ")
+        .push_bind(retraction.role_number());
+    note.push(
+        " AND (SELECT kind FROM feedback AS f WHERE f.accept_order = feedback_status.accept_order) IN (",
+    );
+    let mut kinds = note.separated(", ");
+    for kind in Kind::ALL.into_iter().filter(|kind| is_by_ruling(*kind)) {
+        kinds.push_bind(i64::from(kind.number()));
+    }
+    note.push(")) RETURNING accept_order, event_count, retracted_at");
+    let noted: Option<(i64, i64, i64)> = note.build_query_as().fetch_optional(&mut *connection).await?;
     let Some((accept_order, event_number, at)) = noted else {
         let there: Option<i64> =
             sqlx::query_scalar("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
@@ -229,7 +242,8 @@ pub(super) async fn retract(
             Retracted::NotFound
         });
     };
-    let has_reason = reason.is_empty()
+    // A stronger retraction's reason takes the place of the one before, even if it gives none.
+    let has_reason = reason.is_empty() && event_number == FIRST_RETRACTION
         || sqlx::query(
             "UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1 AND voter IS NULL",
         )

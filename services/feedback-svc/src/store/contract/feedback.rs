@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use emend_core::{
-    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, ReporterId, RequestId, Scope,
-    correction::Form,
+    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, ReporterId, RequestId, Role,
+    Scope, correction::Form,
 };
 use emend_store::StoreError;
 use futures::future::join_all;
@@ -15,7 +15,7 @@ use super::{
     claim_all, delivered, get, listed, orders, query,
 };
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, Submission},
+    corrections::feedback::{Feedback, FeedbackQuery, NewRetraction, Submission},
     outbox::entry::DeliveryState,
     testing::{
         TestStore, feedback, inserted, lease, namespace, of, retraction, stored, submission, with_request_id,
@@ -36,6 +36,7 @@ contract! {
     a_group_is_stored_whole_or_not_at_all
     lists_are_filtered_paged_and_newest_first
     only_the_first_retraction_counts
+    a_ruling_is_retracted_again_by_a_stronger_role
     ; sql
     the_ledger_cannot_be_changed
     a_corrupt_row_is_named
@@ -450,6 +451,55 @@ async fn only_the_first_retraction_counts(database: &TestStore) {
         database.store.retract(&elsewhere, None).await.unwrap(),
         Retracted::NotFound
     );
+}
+
+async fn a_ruling_is_retracted_again_by_a_stronger_role(database: &TestStore) {
+    let mut ruling = submission("a");
+    ruling.correction = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+    let (ruling, vote) = (of(ruling, &Caller::anonymous()), feedback("b"));
+    for new in [&ruling, &vote] {
+        stored(&*database.store, new, None).await;
+    }
+    let mut taken = Vec::new();
+    for (role, counts) in [
+        (Role::Reporter, [true, true]),
+        (Role::Reporter, [false, false]),
+        (Role::Reviewer, [true, false]),
+        (Role::Reporter, [false, false]),
+        (Role::Admin, [true, false]),
+    ] {
+        for (new, counts) in [&ruling, &vote].into_iter().zip(counts) {
+            let retraction = NewRetraction {
+                role: Some(role),
+                ..retraction(new.id, if role == Role::Admin { "" } else { role.name() })
+            };
+            let retracted = database.store.retract(&retraction, None).await.unwrap();
+            assert_eq!(
+                matches!(retracted, Retracted::Now { has_reason: true, .. }),
+                counts,
+                "{role:?}"
+            );
+            if counts {
+                taken.push(retraction.event.id);
+            }
+        }
+    }
+    let reason_of = |of: Feedback| of.retraction.unwrap().reason;
+    assert_eq!(
+        reason_of(get(database, ruling.id).await),
+        "",
+        "the reason of the last one that counts"
+    );
+    assert_eq!(reason_of(get(database, vote.id).await), "reporter");
+    let mut sent: Vec<_> = claim_all(database)
+        .await
+        .iter()
+        .map(|claimed| claimed.event_id)
+        .collect();
+    taken.extend([ruling.event.id, vote.event.id]);
+    sent.sort_unstable();
+    taken.sort_unstable();
+    assert_eq!(sent, taken);
 }
 
 async fn the_ledger_cannot_be_changed(database: &TestStore) {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     corrections::feedback::{
-        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
+        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction, is_by_ruling,
     },
     installation::store::InstallationState,
     outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
@@ -55,6 +55,8 @@ pub(super) struct Row {
     pub(super) events: u32,
     /// The number of the event whose outcome it has.
     pub(super) outcome_of: u32,
+    /// The number of the strongest role of who retracted it.
+    pub(super) retract_role: i64,
 }
 
 #[derive(Debug)]
@@ -172,6 +174,7 @@ impl Tables {
             feedback,
             events: 1,
             outcome_of: 0,
+            retract_role: 0,
         };
         self.feedback.insert(accepted.order.0, row);
         self.send(
@@ -264,9 +267,12 @@ impl Tables {
         let Some(row) = row else {
             return Ok(Retracted::NotFound);
         };
-        if row.feedback.retraction.is_some() {
+        let has_more_right = row.retract_role < retraction.role_number()
+            && is_by_ruling(row.feedback.submission.correction.form().kind());
+        if row.feedback.retraction.is_some() && !has_more_right {
             return Ok(Retracted::Before);
         }
+        row.retract_role = retraction.role_number();
         row.feedback.retraction = Some(Retraction {
             at,
             reason: retraction.reason.clone(),

@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) use self::rows::{
     AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
-    AuditedTransition, EntryRow,
+    AuditedTransition, EntryRow, SentRulingRow,
 };
 pub(crate) use crate::store::rows::KeyRow;
 
@@ -105,6 +105,9 @@ pub(crate) trait AuditRead: Send {
 
     /// Their counted ballots: by contest, newest first.
     fn ballots(&mut self, range: &Range) -> BoxStream<'_, Result<BallotRow>>;
+
+    /// Their rulings that corrections made.
+    fn sent_rulings(&mut self, range: &Range) -> BoxStream<'_, Result<SentRulingRow>>;
 
     /// Their changes in the log: by contest, newest first.
     fn changes(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedChange>>;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use emend_core::{
-    AcceptOrder, Ballot, Candidate, ContestId, EventId, FeedbackId, RatingClass, ResourceKey, ResourceValue,
-    Status, UserId, contest::VoterKey,
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestId, EventId, FeedbackId, RatingClass, ResourceKey,
+    ResourceValue, Roles, Status, UserId, contest::VoterKey,
 };
 use emend_proto::common::v1::Outcome;
 use emend_store::StoreError;
@@ -164,6 +164,31 @@ pub(crate) struct AuditedTransition {
     pub(crate) from_status: i32,
     pub(crate) to_status: i32,
     pub(crate) revision: i64,
+}
+
+/// A ruling that a correction made, with what is stored of that.
+#[derive(Debug, FromRow)]
+pub(crate) struct SentRulingRow {
+    pub(crate) contest: i64,
+    candidate_id: Vec<u8>,
+    pub(crate) accept_order: i64,
+    /// The roles of who retracted it, if anybody did.
+    sender_roles: Option<String>,
+}
+
+impl SentRulingRow {
+    /// The ruling, and the roles of who retracted it.
+    pub(crate) fn parse(&self) -> Result<(CandidateId, Option<Roles>), StoreError> {
+        let at = At {
+            table: "retraction_marks",
+            id: &StoredId(&self.candidate_id),
+        };
+        let roles = self.sender_roles.as_ref();
+        Ok((
+            CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
+            roles.map(|roles| at.roles("sender_roles", roles)).transpose()?,
+        ))
+    }
 }
 
 impl AuditedTransition {

@@ -13,7 +13,7 @@ use super::{BEGIN_AUDIT, Db, log_sql, ratings_sql, work_sql::bytes};
 use crate::{
     audit::store::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
-        BallotRow, EntryRow, Extent, Range, Span, WrongRating,
+        BallotRow, EntryRow, Extent, Range, SentRulingRow, Span, WrongRating,
     },
     log::store::Head,
     outputs::store::{OfClass, rows::RatingRow},
@@ -248,6 +248,16 @@ impl AuditRead for Reading {
         self.streamed(
             "SELECT feedback_id, contest, candidate_id, accept_order, voter, identified, caller, received_at
              FROM ballots WHERE retracted = 0 AND {}contest; ORDER BY contest, accept_order DESC, feedback_id",
+            range,
+        )
+    }
+
+    fn sent_rulings(&mut self, range: &Range) -> BoxStream<'_, Result<SentRulingRow>> {
+        self.streamed(
+            "SELECT k.contest, k.candidate_id, b.accept_order, m.sender_roles
+             FROM candidates AS k JOIN ballots AS b ON b.contest = k.contest AND b.candidate_id = k.candidate_id
+             LEFT JOIN retraction_marks AS m ON m.feedback_id = b.feedback_id
+             WHERE k.ruling_order > 0 AND {}k.contest; ORDER BY k.contest, k.candidate",
             range,
         )
     }

@@ -165,26 +165,29 @@ async fn marks_are_seen_and_kept_once() {
         FeedbackId(uuid::Uuid::from_u128(1)),
         FeedbackId(uuid::Uuid::from_u128(2)),
     );
-    let roles = Roles::parse(["reporter", "reviewer"].into_iter()).unwrap();
-    let mark = |feedback| Mark {
+    let roles = |names: &[&str]| Roles::parse(names.iter().copied()).unwrap();
+    let mark = |feedback, sender: &[&str]| Mark {
         feedback,
         event: EventId(uuid::Uuid::from_u128(3)),
         caller: emend_core::Caller::system(),
-        sender: roles.clone(),
+        sender: roles(sender),
         at: NOW,
     };
-    for _ in 0..2 {
+    for sender in [&["reporter"][..], &["reporter", "reviewer"]] {
         let mut tx = store.begin().await.unwrap();
         let marks = Marks {
-            retractions: vec![mark(feedback)],
-            redactions: vec![mark(other)],
+            retractions: vec![mark(feedback, sender)],
+            redactions: vec![mark(other, sender)],
         };
         tx.inbox().save_marks(&marks).await.unwrap();
         tx.commit().await.unwrap();
     }
     let mut tx = store.begin().await.unwrap();
     let seen = tx.inbox().seen(&[], &[feedback, other]).await.unwrap();
-    assert_eq!(seen.retracted, HashMap::from([(feedback, roles)]));
+    assert_eq!(
+        seen.retracted,
+        HashMap::from([(feedback, roles(&["reporter", "reviewer"]))])
+    );
     assert_eq!(seen.redacted, [other]);
 }
 

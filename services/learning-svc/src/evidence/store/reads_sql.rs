@@ -271,8 +271,8 @@ const EDGES: &str = "SELECT e.edge, e.edge_id, e.given, e.label, e.confidence, e
 /// above, else the registrable domain. A claim without a page is a source of its own.
 const SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
      WHEN h.set_level <= 3 THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
-/// What makes two edges evidence of one source where only the strongest weighs, as [`combine`](emend_core::evidence::combine) says: the
-/// same at every level of trust, since a change of levels must change no confidence.
+/// The same where it is asked what edges weigh: trust has no part in confidence, so whatever a domain publishes without a work's id is
+/// one source.
 const WEIGHED_SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
      ELSE 'domain ' || CAST(h.domain AS TEXT) END";
 const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p ON p.page = e.page \

@@ -19,7 +19,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct Seen {
     /// The encoded outcomes of applied events.
     pub outcomes: HashMap<EventId, Bytes>,
-    /// Feedbacks with a retraction mark, and the roles of who retracted each.
+    /// Feedbacks with a retraction mark, and the roles of who retracted each, with most right.
     pub retracted: HashMap<FeedbackId, Roles>,
     /// Feedbacks with a redaction mark.
     pub redacted: Vec<FeedbackId>,
@@ -55,12 +55,12 @@ pub struct InboxWrite {
     pub outcome: Bytes,
 }
 
-/// Marks to store, each where there is none yet.
+/// Marks to store.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
-    /// Of retracted feedbacks.
+    /// Of retracted feedbacks; each takes the place of the one that is there.
     pub retractions: Vec<Mark>,
-    /// Of redacted feedbacks.
+    /// Of redacted feedbacks, each stored where there is none yet.
     pub redactions: Vec<Mark>,
 }
 

@@ -109,7 +109,13 @@ async fn save_marks(work: &mut Work, table: &'static str, marks: &[Mark]) -> Res
                 row.push_bind(mark.sender.to_string());
             }
         });
-        query.push(" ON CONFLICT (feedback_id) DO NOTHING");
+        query.push(" ON CONFLICT (feedback_id) DO ");
+        query.push(if keeps_roles {
+            "UPDATE SET event_id = excluded.event_id, caller = excluded.caller, marked_at = excluded.marked_at, \
+             sender_roles = excluded.sender_roles"
+        } else {
+            "NOTHING"
+        });
         work.run(query).await?;
     }
     Ok(())

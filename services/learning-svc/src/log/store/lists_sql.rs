@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_core::{Kind, Namespace, Revision};
+use emend_core::{Kind, Namespace, Revision, decide::Cause};
 use emend_store::StoreError;
 use sqlx::{FromRow, QueryBuilder};
 
@@ -57,8 +57,14 @@ impl Backend {
     /// Revisions by number, without their changes.
     async fn revision_records(&self, shown: &[RevisionSize]) -> Result<BTreeMap<i64, RevisionRecord>> {
         let mut query = QueryBuilder::new(
-            "SELECT revision, operation_id, cause, caller, on_behalf_of, reason, committed_at FROM revisions WHERE \
-             revision IN (",
+            "SELECT revision, operation_id, cause, caller, on_behalf_of, committed_at, CASE WHEN cause = ",
+        );
+        query.push_bind(Cause::Ruling.number());
+        // Why a ruling was made can be erased, so it is where the ruling's other personal parts are.
+        query.push(
+            " THEN coalesce((SELECT d.reason FROM changes AS h JOIN ballot_details AS d ON d.feedback_id = h.feedback_id \
+             WHERE h.revision = revisions.revision ORDER BY h.ordinal LIMIT 1), '') ELSE reason END AS reason \
+             FROM revisions WHERE revision IN (",
         );
         push_revisions(&mut query, shown);
         let rows = self.rows::<RevisionRow>(query).await?;

@@ -58,13 +58,9 @@ impl RatingRepository for Work {
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
         for wanted in batches_up_to(wanted, WANTED) {
-            let mut keys = HashMap::new();
-            for of in wanted {
-                keys.insert(self.keys.contest(of.contest)?, of.contest);
-            }
-            let contests: HashMap<ContestId, i64> = keys.iter().map(|(key, id)| (*id, *key)).collect();
+            let contests = self.contests(wanted.iter().map(|of| of.contest))?;
             let query = of_voters(wanted, &contests, max_text_chars);
-            self.ratings(query, &keys, &mut found).await?;
+            self.ratings(query, &contests, &mut found).await?;
         }
         Ok(found)
     }
@@ -76,13 +72,9 @@ impl RatingRepository for Work {
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
         for wanted in batches_up_to(wanted, WANTED) {
-            let mut keys = HashMap::new();
-            for of in wanted {
-                keys.insert(self.keys.contest(of.contest)?, of.contest);
-            }
-            let contests: HashMap<ContestId, i64> = keys.iter().map(|(key, id)| (*id, *key)).collect();
+            let contests = self.contests(wanted.iter().map(|of| of.contest))?;
             let query = of_classes(wanted, &contests, max_text_chars);
-            self.ratings(query, &keys, &mut found).await?;
+            self.ratings(query, &contests, &mut found).await?;
         }
         Ok(found)
     }
@@ -94,12 +86,18 @@ impl RatingRepository for Work {
 }
 
 impl Work {
+    /// The keys of contests within the database.
+    fn contests(&self, ids: impl Iterator<Item = ContestId>) -> Result<HashMap<ContestId, i64>> {
+        ids.map(|id| Ok((id, self.keys.contest(id)?))).collect()
+    }
+
     async fn ratings(
         &mut self,
         query: QueryBuilder<Db>,
-        of: &HashMap<i64, ContestId>,
+        contests: &HashMap<ContestId, i64>,
         found: &mut Vec<(ContestId, Rated)>,
     ) -> Result<()> {
+        let of: HashMap<i64, ContestId> = contests.iter().map(|(id, key)| (*key, *id)).collect();
         for row in self.rows::<RatingRow>(query).await? {
             if let Some(contest) = of.get(&row.contest) {
                 found.push((*contest, row.parse()?));

@@ -8,9 +8,7 @@ mod tests;
 use emend_base::Error;
 use emend_core::{
     Invalid, Kind, Namespace, NormalizedKey, Revision, UserId, Violations,
-    kinds::parse_choice,
-    normalize::{MAX_KEY_CHARS, normalize},
-    violation::bounded_prose,
+    kinds::{Form, parse_choice},
 };
 use emend_proto::{common::v1 as common, learning::v1 as pb};
 use emend_wire::{
@@ -123,7 +121,7 @@ fn parse_list(mut request: pb::ListResourcesRequest) -> Result<(ListQuery, Query
     } else {
         parse::kinds("kinds", &request.kinds, &mut violations);
     }
-    let prefix = violations.check("key_prefix", key_prefix(&request.key_prefix));
+    let prefix = violations.check("key_prefix", form_of(&request.kinds).prefix(&request.key_prefix));
     let user_id = violations.check("user_id", optional_user(&request.user_id));
     let min_revision = violations.check("min_revision", parse::revision(request.min_revision));
     let parsed = (|| {
@@ -164,8 +162,17 @@ fn token(hash: QueryHash, last: &common::Resource) -> String {
     page::token(hash, &key.unwrap_or_default().encode_to_vec())
 }
 
-fn key_prefix(raw: &str) -> Result<String, Invalid> {
-    Ok(normalize(&bounded_prose(raw, 0, MAX_KEY_CHARS)?))
+/// The form of these kinds' keys; that of phrases where they differ, or none is named.
+fn form_of(kinds: &[i32]) -> Form {
+    let mut forms = kinds
+        .iter()
+        .map(|number| Kind::from_number(*number).map_or(Form::Phrase, |kind| kind.rules().key));
+    let first = forms.next().unwrap_or(Form::Phrase);
+    if forms.all(|form| form == first) {
+        first
+    } else {
+        Form::Phrase
+    }
 }
 
 fn optional_user(raw: &str) -> Result<String, Invalid> {

@@ -7,7 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status, digest::value_checksum,
+    Ballot, CandidateId, Cause, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status,
+    digest::value_checksum,
 };
 use emend_store::Connections;
 
@@ -24,6 +25,7 @@ use crate::{
     evidence::store::EvidenceStore,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
+    standings::store::{StandingStore, Supported},
     store::{
         Store, UnitOfWork, codes,
         contents::{Contents, ContentsBallot},
@@ -204,6 +206,14 @@ impl ErasedLog for MemoryStore {
     }
 }
 
+/// This store is asked for no standings.
+#[async_trait]
+impl StandingStore for MemoryStore {
+    async fn supported(&self, _namespace: &Namespace, _feedback: &[FeedbackId]) -> Result<Supported> {
+        Ok(Supported::default())
+    }
+}
+
 #[async_trait]
 impl Store for MemoryStore {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
@@ -258,6 +268,14 @@ pub(super) fn list_revisions(
         if found.len() >= limit as usize {
             return Ok((found, true));
         }
+        let said = |change: &&ChangeWrite| {
+            let feedback = change.trigger.as_ref()?.feedback;
+            Some(tables.details.get(&feedback)?.reason.clone())
+        };
+        let reason = match write.cause {
+            Cause::Ruling => changes.iter().find_map(said).unwrap_or_default(),
+            _ => write.reason.clone(),
+        };
         let shown = changes
             .into_iter()
             .filter(|change| change.key.namespace == filter.namespace);
@@ -266,7 +284,7 @@ pub(super) fn list_revisions(
             operation: write.operation.map(|id| id.to_string()).unwrap_or_default(),
             cause: write.cause,
             actor: write.actor.clone(),
-            reason: write.reason.clone(),
+            reason,
             committed_at: timestamp(*committed_at)?,
             changes: shown.map(change_record).collect::<Result<_>>()?,
         });

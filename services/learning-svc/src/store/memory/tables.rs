@@ -113,7 +113,7 @@ impl Tables {
             }
             Write::Marks(marks) => {
                 for mark in &marks.retractions {
-                    self.retraction_marks.entry(mark.feedback).or_insert(mark.clone());
+                    self.retraction_marks.insert(mark.feedback, mark.clone());
                 }
                 for mark in &marks.redactions {
                     self.redaction_marks.entry(mark.feedback).or_insert(mark.clone());

@@ -1,4 +1,4 @@
-use emend_core::{Learned, ResourceValue};
+use emend_core::{FewShotSet, Learned, ResourceValue};
 use emend_wire::value;
 use tonic::Code;
 
@@ -337,4 +337,24 @@ async fn a_feedback_hint_is_given_where_the_backends_candidates_are_close() {
     );
     request.backend_candidates.push(candidate("c", 0.4));
     assert!(resolve(&stream, request, None).await.unwrap().feedback_hint);
+}
+
+#[tokio::test]
+async fn a_prefix_is_in_the_form_of_the_kinds_keys() {
+    let set = Learned::FewShotSet(FewShotSet::default());
+    let stream = stream(&[learned("INTERPRET", set), verb("interpret", "x")]).await;
+    for (kind, prefix, found) in [
+        (Kind::FewShotSet, "INTER", 1),
+        (Kind::FewShotSet, "inter", 0),
+        (Kind::InvocationPhrase, "INTER", 1),
+    ] {
+        let request = pb::ListResourcesRequest {
+            namespace: "a".into(),
+            kinds: vec![kind.number()],
+            key_prefix: prefix.into(),
+            ..Default::default()
+        };
+        let page = list_resources(&stream, request, None).await.unwrap();
+        assert_eq!(page.resources.len(), found, "{kind} {prefix}");
+    }
 }
