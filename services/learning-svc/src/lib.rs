@@ -296,6 +296,10 @@ pub async fn start(
         app.clone()
             .reevaluate_until_stopped(lifecycle.clone(), move |alive| report.set(REEVALUATION, alive)),
     );
+    lifecycle.spawn(
+        "follow the evidence",
+        app.clone().follow_evidence_until_stopped(lifecycle.clone()),
+    );
     let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
     lifecycle.spawn(
         "clean up after erasures",

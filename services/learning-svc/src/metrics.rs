@@ -11,7 +11,7 @@ use emend_store::StoreError;
 use crate::{
     Config,
     contests::metrics::ContestMetrics,
-    evidence::metrics::{EvidenceMetrics, MAX_SHOWN},
+    evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
     store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
@@ -31,6 +31,8 @@ pub struct LearningMetrics {
     pub stream: StreamMetrics,
     /// The fleet.
     pub nodes: NodeMetrics,
+    /// The evidence graph.
+    pub evidence: EvidenceMetrics,
 }
 
 impl LearningMetrics {
@@ -75,6 +77,7 @@ impl LearningMetrics {
         self.nodes.show_nodes(counts);
         self.contests.show_candidates(&store.count_candidates().await?);
         if let Some(evidence) = store.evidence() {
+            self.evidence.show_backlog(evidence.backlog(COUNTED).await?);
             self.evidence
                 .show_trust_files(&evidence.trust_versions(MAX_SHOWN).await?);
         }

@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 33] = [
+pub const RULES: [Rule; 35] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -111,8 +111,18 @@ pub const RULES: [Rule; 33] = [
         Reaches::Each,
     ),
     rule(
+        "/emend.learning.v1.PolicyService/GetNamespacePolicy",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.PolicyService/GetPolicy",
         Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.PolicyService/UpdateNamespacePolicy",
+        Role::Admin,
         Reaches::One,
     ),
     rule(
@@ -201,7 +211,9 @@ emend_serve::addresses! {
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::BatchApproveCandidatesRequest => |_it| Named::Each;
     pb::BatchRejectCandidatesRequest => |_it| Named::Each;
+    pb::GetNamespacePolicyRequest => |it| Named::One(&it.namespace);
     pb::GetPolicyRequest => |it| Named::One(&it.namespace);
+    pb::UpdateNamespacePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace));
     pb::UpdatePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace)),
         for_user on_behalf(it.policy.as_ref().map_or("", |policy| &policy.namespace), &it.on_behalf_of);
     pb::GetResourceRequest => |it| Named::One(of(it.key.as_ref()));

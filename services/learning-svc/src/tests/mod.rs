@@ -5,6 +5,7 @@ mod effects;
 mod erasure;
 mod events;
 mod evidence;
+mod evidence_levels;
 mod evidence_reads;
 mod evidence_trust;
 mod hot;

@@ -133,6 +133,15 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             requests: vec![learning::RejectCandidateRequest::from_namespace(ns())],
         }
         .encode_to_vec(),
+        "GetNamespacePolicy" => naming!(learning::GetNamespacePolicyRequest),
+        "UpdateNamespacePolicy" => learning::UpdateNamespacePolicyRequest {
+            policy: Some(learning::NamespacePolicy {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "GetPolicy" => naming!(learning::GetPolicyRequest),
         "UpdatePolicy" => learning::UpdatePolicyRequest {
             policy: Some(learning::Policy {

@@ -324,7 +324,7 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
 }
 
 /// How many independent sources support claims. A claim is no source.
-fn independent(claims: &[i64]) -> QueryBuilder<Db> {
+pub(super) fn independent(claims: &[i64]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     query.push(format_args!(
         "SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"
