@@ -25,14 +25,12 @@ pub(crate) const SERVICE: &str = "learning-svc";
 pub struct LearningMetrics {
     /// Candidates and promotions.
     pub contests: ContestMetrics,
-    /// Trust files.
+    /// The evidence graph, and trust files.
     pub evidence: EvidenceMetrics,
     /// The update stream.
     pub stream: StreamMetrics,
     /// The fleet.
     pub nodes: NodeMetrics,
-    /// The evidence graph.
-    pub evidence: EvidenceMetrics,
 }
 
 impl LearningMetrics {
