@@ -4,6 +4,7 @@
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;
+pub(crate) mod citations;
 pub mod graph;
 pub(crate) mod grpc;
 mod read;

@@ -5,6 +5,7 @@ mod effects;
 mod erasure;
 mod events;
 mod evidence;
+mod evidence_citations;
 mod hot;
 mod imports;
 mod people;

@@ -1,5 +1,6 @@
 //! The evidence service.
 
+pub(crate) mod citations;
 pub(crate) mod parse;
 pub(crate) mod render;
 
@@ -159,9 +160,12 @@ impl EvidenceService for EvidenceGraph {
 
     async fn rank_citations(
         &self,
-        _request: Request<pb::RankCitationsRequest>,
+        request: Request<pb::RankCitationsRequest>,
     ) -> Result<Response<pb::RankCitationsResponse>, Status> {
-        Err(Error::Unimplemented("RankCitations").into())
+        let Call { message, .. } = open(request)?;
+        let citations = citations::parse(&message).map_err(Error::from)?;
+        let ranked = self.app.rank_citations(&citations).await?;
+        Ok(Response::new(citations::render(ranked)))
     }
 
     async fn apply_trust_file(
