@@ -16,8 +16,8 @@ use emend_proto::{
         feedback_service_client::FeedbackServiceClient, settings_service_client::SettingsServiceClient,
     },
     learning::v1::{
-        candidate_service_client::CandidateServiceClient, policy_service_client::PolicyServiceClient,
-        resource_service_client::ResourceServiceClient,
+        candidate_service_client::CandidateServiceClient, evidence_service_client::EvidenceServiceClient,
+        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -146,6 +146,11 @@ impl Context {
     /// A client of what was learned.
     pub async fn resources(&self) -> Result<ResourceServiceClient<Channel>> {
         self.learning_channel().await.map(ResourceServiceClient::new)
+    }
+
+    /// A client of the evidence graph.
+    pub async fn evidence(&self) -> Result<EvidenceServiceClient<Channel>> {
+        self.learning_channel().await.map(EvidenceServiceClient::new)
     }
 
     /// A client of the policies.

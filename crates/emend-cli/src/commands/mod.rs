@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod candidates;
+pub mod citations;
 pub mod claims;
 mod decision;
 pub mod doctor;
@@ -59,6 +60,8 @@ pub enum Command {
     Claims(claims::Args),
     /// Which labels edges of the evidence graph should have: correct
     Edges(edges::Args),
+    /// Papers that a paper cites or that cite it become pages: run
+    Citations(citations::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
     /// Revert a revision
@@ -108,6 +111,7 @@ impl Command {
             Self::Domains(args) => domains::run(args, context, output).await?,
             Self::Claims(args) => claims::run(args, context, output).await?,
             Self::Edges(args) => edges::run(args, context, output).await?,
+            Self::Citations(args) => citations::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
