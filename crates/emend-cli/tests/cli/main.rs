@@ -1,6 +1,10 @@
 //! The `emend` command as a process, against services that it runs itself.
 
+<<<<<<< HEAD
 mod claims;
+=======
+mod citations;
+>>>>>>> evicite
 mod configuration;
 mod demo;
 mod domains;

@@ -6,6 +6,7 @@
 pub(crate) mod changes;
 mod events;
 pub(crate) mod exports;
+pub(crate) mod citations;
 pub mod graph;
 pub(crate) mod grpc;
 mod levels;

@@ -8,6 +8,7 @@ mod evidence;
 mod evidence_levels;
 mod evidence_reads;
 mod evidence_trust;
+mod evidence_citations;
 mod hot;
 mod imports;
 mod people;

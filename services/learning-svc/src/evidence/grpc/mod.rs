@@ -1,7 +1,11 @@
 //! The evidence service.
 
+<<<<<<< HEAD
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+=======
+pub(crate) mod citations;
+>>>>>>> evicite
 pub(crate) mod parse;
 pub(crate) mod reads;
 pub(crate) mod render;
@@ -193,9 +197,12 @@ impl EvidenceService for EvidenceGraph {
 
     async fn rank_citations(
         &self,
-        _request: Request<pb::RankCitationsRequest>,
+        request: Request<pb::RankCitationsRequest>,
     ) -> Result<Response<pb::RankCitationsResponse>, Status> {
-        Err(Error::Unimplemented("RankCitations").into())
+        let Call { message, .. } = open(request)?;
+        let citations = citations::parse(&message).map_err(Error::from)?;
+        let ranked = self.app.rank_citations(&citations).await?;
+        Ok(Response::new(citations::render(ranked)))
     }
 
     async fn apply_trust_file(

@@ -56,6 +56,9 @@ pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Sen
     /// Contests that wait for a target that is known, after `after`, at most `limit`.
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
 
+    /// Whether a page was upserted.
+    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool>;
+
     /// One claim.
     async fn claim(
         &self,
