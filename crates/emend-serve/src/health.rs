@@ -125,7 +125,9 @@ impl Readiness {
     pub fn notes(&self) -> Vec<String> {
         let checks = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let notes = checks.notes.iter();
-        notes.map(|(subject, what)| format!("{subject}: {what}")).collect()
+        notes
+            .map(|(subject, what)| format!("{subject}: {what}"))
+            .collect()
     }
 
     fn subscribe(&self, service: &str) -> Option<watch::Receiver<bool>> {
