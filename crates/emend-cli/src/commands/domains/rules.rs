@@ -158,7 +158,7 @@ fn blocked_table(domains: &[BlockedDomain]) -> Table {
         ("BLOCKED", Column::Fixed),
         ("REASON", Column::Text),
         ("CLAIMS", Column::Text),
-        ("ELSE", Column::Fixed),
+        ("OTHERWISE", Column::Fixed),
         ("CAUSE", Column::Text),
     ])
     .with_rows(domains, |of| {
