@@ -40,7 +40,8 @@ Examples:
 
 The file is for the namespaces that it names, not for that of --namespace. It says all that the
 trust file says: rules that it no longer names end. Raise its version with each change; where
-that version or a newer one is in force, nothing is done. Decisions of people come before it.")]
+that version or a newer one is in force, nothing is done; where that version has other content, the
+exit code is 4. Decisions of people come before the file.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -86,13 +87,15 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .into_inner();
     let width = output.width();
     output.result(&view::trust_file(&done), || table(&done).render(width))?;
-    for of in done.namespaces.iter().filter(|of| of.differs) {
-        eprintln!(
-            "emend: version {} is in force in {} with other content: raise the file's version",
-            of.version, of.namespace
-        );
+    let differing = done.namespaces.iter().filter(|of| of.differs);
+    let differing: Vec<&str> = differing.map(|of| of.namespace.as_str()).collect();
+    if differing.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(Failure::Conflict(format!(
+        "the file's version is in force in {} with other content: raise it",
+        differing.join(", ")
+    )))
 }
 
 fn format_of(file: &Path) -> Result<Format> {

@@ -224,9 +224,10 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
     let again = up.run(&["trust", "apply", path]).await.ok().stdout;
     assert!(again.contains("nothing to do"), "{again}");
     write(1, "\"spam.example\"");
-    let same = up.run(&["trust", "apply", path]).await.ok();
+    let same = up.run(&["trust", "apply", path]).await;
+    assert_eq!(same.code, 4, "{}", same.stderr);
     assert!(
-        same.stderr.contains("raise the file's version"),
+        same.stderr.contains("with other content: raise it"),
         "{}",
         same.stderr
     );

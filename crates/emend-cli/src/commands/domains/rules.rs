@@ -17,7 +17,7 @@ use crate::{
 
 /// Which decisions to list.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
+pub(super) struct ListArgs {
     /// Only those about this pattern
     #[arg(long, default_value = "", hide_default_value = true)]
     pattern: String,
@@ -34,7 +34,7 @@ pub struct ListArgs {
 
 /// How many blocked domains to list.
 #[derive(Debug, clap::Args)]
-pub struct BlockedArgs {
+pub(super) struct BlockedArgs {
     /// List at most this many; 0 for all
     #[arg(long, default_value_t = 100, value_name = "COUNT")]
     limit: usize,
@@ -158,7 +158,7 @@ fn blocked_table(domains: &[BlockedDomain]) -> Table {
         ("BLOCKED", Column::Fixed),
         ("REASON", Column::Text),
         ("CLAIMS", Column::Text),
-        ("ELSE", Column::Fixed),
+        ("OTHERWISE", Column::Fixed),
         ("CAUSE", Column::Text),
     ])
     .with_rows(domains, |of| {

@@ -1,13 +1,17 @@
 //! Decisions about domains are read through indexes. Compiled for each database.
 
-use emend_core::{CandidateId, Key, Kind, Namespace, Status};
+use emend_core::{CandidateId, Key, Kind, Namespace, ResourceKey, Status};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
     super::{candidates_sql::listed, levels_sql::of_patterns, open_for_test, work_sql::plan},
     count_supported, decisions, in_force_by_file, rulings_before,
 };
-use crate::contests::store::{CandidateFilter, CandidatePosition};
+use crate::{
+    contests::store::{CandidateFilter, CandidatePosition},
+    store::Store as _,
+};
 
 #[tokio::test]
 async fn decisions_about_domains_are_found_by_indexes() {
@@ -15,6 +19,18 @@ async fn decisions_about_domains_are_found_by_indexes() {
         return;
     };
     let namespace = Namespace::parse("research").unwrap();
+    // Of a table with a few rows PostgreSQL reads all.
+    let mut keys: Vec<ResourceKey> = (0..3_000)
+        .map(|number| {
+            let pattern = format!("d{number}.example");
+            ResourceKey::parse("research", Some(Kind::DomainRule), &pattern, "file", "").unwrap()
+        })
+        .collect();
+    keys.sort_unstable_by_key(ResourceKey::contest_id);
+    let mut tx = store.begin().await.unwrap();
+    let keys: Vec<&ResourceKey> = keys.iter().collect();
+    tx.contests().create(&keys, Timestamp::UNIX_EPOCH).await.unwrap();
+    tx.commit().await.unwrap();
     let id = CandidateId(Uuid::from_u128(1));
     let filter = |keys| CandidateFilter {
         namespace: namespace.clone(),
