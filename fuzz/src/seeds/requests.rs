@@ -466,6 +466,19 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                 installation_id: ID.into(),
             },
         ),
+        of(
+            20,
+            &learning::UpdateNamespacePolicyRequest {
+                policy: Some(learning::NamespacePolicy {
+                    namespace: namespace(),
+                    combining: 2,
+                    min_claims: 9,
+                    rejected_permille: 250,
+                    ..Default::default()
+                }),
+                ..Default::default()
+            },
+        ),
     ]
     .into_iter()
     .chain(evidence())

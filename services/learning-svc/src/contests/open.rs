@@ -79,6 +79,8 @@ pub struct Written {
     pub outcomes: Vec<pb::Outcome>,
     /// What was applied, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
+    /// Whether something follows for the evidence graph that is computed later.
+    pub evidence: bool,
 }
 
 /// What is written under the head's lock.
@@ -475,7 +477,8 @@ impl OpenContests {
         let rules = self.of_contests(|working| working.resource_changed, changes::changed_rules);
         // A newer ruling may say the same: then it is another that is in force.
         let rulings = self.of_contests(|working| working.decided, changes::ruling);
-        if let (Some(evidence), false) = (tx.evidence(), rules.is_empty() && rulings.is_empty()) {
+        let is_about_evidence = !(rules.is_empty() && rulings.is_empty());
+        if let (Some(evidence), true) = (tx.evidence(), is_about_evidence) {
             evidence.note_rules(&rules).await?;
             evidence.save_rulings(&rulings).await?;
         }
@@ -485,6 +488,7 @@ impl OpenContests {
             revisions: Numbers::default(),
             outcomes: Vec::with_capacity(self.answers.len()),
             promoted: std::mem::take(&mut self.promoted),
+            evidence: is_about_evidence,
         };
         let count = self.revisions.count();
         if count > 0 {

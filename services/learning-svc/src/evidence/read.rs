@@ -55,9 +55,9 @@ impl App {
     }
 
     /// What counts in a namespace where several edges come from one source.
-    #[expect(clippy::unused_async, reason = "policies of namespaces are read here")]
-    pub(super) async fn combining(&self, _namespace: &Namespace) -> Result<Combining, Error> {
-        Ok(Combining::CountAll)
+    pub(super) async fn combining(&self, namespace: &Namespace) -> Result<Combining, Error> {
+        let stored = self.evidence()?.stored_namespace_policy(namespace).await?;
+        Ok(stored.policy.combining)
     }
 }
 

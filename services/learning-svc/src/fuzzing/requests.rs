@@ -3,7 +3,10 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
-use emend_core::{Caller, Kind, Policy, Violations};
+use emend_core::{
+    Caller, Kind, Policy, Violations,
+    evidence::{BlockingPolicy, NamespacePolicy},
+};
 use emend_proto::{codec, learning::v1 as pb};
 use emend_wire::{page, parse as wire, render};
 use prost::{Message, Name};
@@ -27,7 +30,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 28 {
+    match which % 29 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -72,7 +75,8 @@ pub fn request(bytes: &[u8]) {
                 same(standings::asked(&again), &(namespace, feedback));
             }
         }),
-        rest => evidence::fuzzing::request(rest - 20, message),
+        20 => read(message, update_namespace_policy),
+        rest => evidence::fuzzing::request(rest - 21, message),
     }
 }
 
@@ -248,5 +252,18 @@ fn update_policy(request: pb::UpdatePolicyRequest) {
                 "an update that is accepted keeps policies valid"
             );
         }
+    }
+}
+
+fn update_namespace_policy(request: pb::UpdateNamespacePolicyRequest) {
+    if let Ok(update) = policies::namespaces::update(&Caller::anonymous(), request) {
+        let mut policy = NamespacePolicy::default();
+        (update.change)(&mut policy);
+        let again = BlockingPolicy::new(policy.blocking.min_claims(), policy.blocking.rejected_permille());
+        assert_eq!(
+            again,
+            Ok(policy.blocking),
+            "an update that is accepted keeps policies valid"
+        );
     }
 }

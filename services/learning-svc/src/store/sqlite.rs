@@ -64,6 +64,9 @@ mod policies_sql;
 #[path = "../outputs/store/sql.rs"]
 mod ratings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/refresh_sql.rs"]
+mod refresh_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../resources/store/sql.rs"]
 mod resources_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -73,8 +76,14 @@ mod revisions_sql;
 #[path = "../standings/store/sql.rs"]
 mod standings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/trust_sql.rs"]
+mod trust_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/verification_sql.rs"]
+mod verification_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "work_sql.rs"]
 mod work_sql;

@@ -133,6 +133,15 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             requests: vec![learning::RejectCandidateRequest::from_namespace(ns())],
         }
         .encode_to_vec(),
+        "GetNamespacePolicy" => naming!(learning::GetNamespacePolicyRequest),
+        "UpdateNamespacePolicy" => learning::UpdateNamespacePolicyRequest {
+            policy: Some(learning::NamespacePolicy {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "GetPolicy" => naming!(learning::GetPolicyRequest),
         "UpdatePolicy" => learning::UpdatePolicyRequest {
             policy: Some(learning::Policy {
@@ -178,7 +187,12 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "ExportMaterials" => naming!(learning::ExportMaterialsRequest),
         "ExportCorrections" => naming!(learning::ExportCorrectionsRequest),
         "RankCitations" => naming!(learning::RankCitationsRequest),
-        "ApplyTrustFile" => learning::ApplyTrustFileRequest::default().encode_to_vec(),
+        "ApplyTrustFile" => learning::ApplyTrustFileRequest {
+            content: format!("namespaces: [{namespace}]\nversion: 1\n"),
+            format: learning::TrustFileFormat::Yaml.into(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "Subscribe" => subscription(&[namespace]).encode_to_vec(),
         "ReportStatus" => learning::ReportStatusRequest {
             node_id: "node".into(),

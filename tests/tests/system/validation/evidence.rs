@@ -3,7 +3,8 @@
 use emend_proto::learning::v1::{
     EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, ExportCorrectionsRequest,
     ExportMaterialsRequest, GetClaimRequest, GetReviewStatsRequest, ListClaimsRequest, ListEdgesRequest,
-    ListEvidenceEventsRequest, NodeRef, UpsertEvidenceRequest, node_ref::Node,
+    ListEvidenceEventsRequest, NodeRef, RankCitationsRequest, RelatedPaper, UpsertEvidenceRequest,
+    node_ref::Node,
 };
 use emend_tests::harness::{NAMESPACE, says::supports};
 use prost_types::Timestamp;
@@ -20,6 +21,7 @@ pub(super) fn cases() -> Vec<Rpc> {
         review_stats(),
         export_materials(),
         export_corrections(),
+        rank_citations(),
     ]
 }
 
@@ -347,5 +349,49 @@ fn export_corrections() -> Rpc {
                 ..ExportCorrectionsRequest::default()
             },
             &["test_percent"],
+        )
+}
+
+fn rank_citations() -> Rpc {
+    Rpc::of("/emend.learning.v1.EvidenceService/RankCitations")
+        .case(
+            "empty",
+            &RankCitationsRequest::default(),
+            &["namespace", "page_id", "related"],
+        )
+        .case(
+            "everything at once",
+            &RankCitationsRequest {
+                namespace: "Not OK".into(),
+                page_id: NUL.into(),
+                task_id: NUL.into(),
+                keep: 101,
+                related: vec![RelatedPaper {
+                    r#abstract: NUL.into(),
+                    similarity: f64::NAN,
+                    relevance: 1.5,
+                    ..RelatedPaper::default()
+                }],
+            },
+            &[
+                "namespace",
+                "page_id",
+                "task_id",
+                "keep",
+                "related[0].page",
+                "related[0].abstract",
+                "related[0].similarity",
+                "related[0].relevance",
+            ],
+        )
+        .case(
+            "too many papers",
+            &RankCitationsRequest {
+                namespace: NAMESPACE.into(),
+                page_id: "p1".into(),
+                related: vec![RelatedPaper::default(); 501],
+                ..RankCitationsRequest::default()
+            },
+            &["related"],
         )
 }

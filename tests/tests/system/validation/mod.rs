@@ -10,6 +10,7 @@ mod policies;
 mod resources;
 mod review;
 mod streams;
+mod trust;
 
 use std::collections::BTreeSet;
 
@@ -112,6 +113,7 @@ fn table() -> Vec<Case> {
         resources::cases(),
         review::cases(),
         streams::cases(),
+        trust::cases(),
     ];
     tables.into_iter().flatten().flat_map(|rpc| rpc.cases).collect()
 }

@@ -25,8 +25,10 @@ use crate::{
     evidence::store::rows::HostLevel,
 };
 
-/// Rules in force by namespace and name, each with why the system made it.
-type Rules = HashMap<String, HashMap<String, RulesOfName<Option<RuleCause>>>>;
+/// Rules in force by name, each with why the system made it.
+type RulesByName = HashMap<String, RulesOfName<Option<RuleCause>>>;
+/// The same by namespace.
+type Rules = HashMap<String, RulesByName>;
 /// Names of which rules changed, by namespace.
 type StaleNames = HashMap<String, HashSet<String>>;
 
@@ -121,6 +123,12 @@ async fn check_domains(
     stale: &StaleNames,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
+    let mut policies: HashMap<String, BlockingPolicy> = HashMap::new();
+    for row in reading.namespace_policies().await? {
+        if let Some(stored) = findings.readable(row.parse())? {
+            policies.insert(row.namespace, stored.policy.blocking);
+        }
+    }
     let mut after = 0;
     loop {
         let domains = reading.domains_after(after, PAGE).await?;
@@ -146,8 +154,12 @@ async fn check_domains(
         let rules = rules_above(reading, &names, findings).await?;
         for domain in &domains {
             let claims = claims.remove(&domain.domain).unwrap_or_default();
-            if domain.stale == 0 && !in_progress.contains(&domain.domain) {
-                check_domain(domain, &claims, &rules, stale, findings);
+            let is_current = domain.stale == 0 && !in_progress.contains(&domain.domain);
+            if let (true, Some(namespace)) = (is_current, domain.namespace.as_deref())
+                && !is_stale(stale, namespace, &domain.name)
+            {
+                let policy = policies.get(namespace).copied().unwrap_or_default();
+                check_domain(domain, &claims, rules.get(namespace), policy, findings);
             }
         }
         after = through;
@@ -158,27 +170,18 @@ async fn check_domains(
 fn check_domain(
     domain: &AuditedDomain,
     claims: &ClaimsOfDomain,
-    rules: &Rules,
-    stale: &StaleNames,
+    rules: Option<&RulesByName>,
+    policy: BlockingPolicy,
     findings: &mut Findings,
 ) {
-    let Some(namespace) = domain.namespace.as_deref() else {
-        return;
-    };
-    if is_stale(stale, namespace, &domain.name) {
-        return;
-    }
-    let of_namespace = rules.get(namespace);
-    let set = deciding(&domain.name, Layers::WithoutVerified, |above| {
-        of_namespace?.get(above)
-    });
+    let set = deciding(&domain.name, Layers::WithoutVerified, |above| rules?.get(above));
     let level = set.as_ref().map_or_else(Default::default, |of| of.level);
-    let due = claims.rule(&domain.name, level, set.is_some(), BlockingPolicy::default());
+    let due = claims.rule(&domain.name, level, set.is_some(), policy);
     let place = Place {
         layer: Layer::Verified,
         below_only: false,
     };
-    let here = of_namespace.and_then(|rules| rules.get(&domain.name));
+    let here = rules.and_then(|rules| rules.get(&domain.name));
     let stored = here
         .and_then(|here| here.rule(place))
         .map(|(rule, cause)| DomainRuleValue { rule, cause });

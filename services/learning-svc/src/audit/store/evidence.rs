@@ -13,7 +13,10 @@ use emend_store::StoreError;
 use futures::stream::BoxStream;
 use sqlx::FromRow;
 
-use crate::{evidence::store::rows::reversed, store::rows::At};
+use crate::{
+    evidence::store::rows::{NamespacePolicyRow, reversed},
+    store::rows::At,
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -205,6 +208,7 @@ pub(crate) struct AuditedDomain {
     pub(crate) domain: i64,
     pub(crate) namespace: Option<String>,
     pub(crate) name: String,
+    /// Whether it is to be computed anew, also where that is noted of its namespace.
     pub(crate) stale: i32,
 }
 
@@ -282,6 +286,9 @@ pub(crate) trait AuditEvidence: Send {
 
     /// Registrable domains, at most `limit`.
     async fn domains_after(&mut self, after: i64, limit: u32) -> Result<Vec<AuditedDomain>>;
+
+    /// The policy of each namespace that has one.
+    async fn namespace_policies(&mut self) -> Result<Vec<NamespacePolicyRow>>;
 
     /// The claims that the domains in (after, through] support, by domain, each once.
     fn supported_claims(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<SupportedClaim>>;

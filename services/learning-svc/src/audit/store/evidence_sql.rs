@@ -12,7 +12,7 @@ use crate::{
         AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, RuleInForce, RulingInForce,
         Stray, SupportedClaim, Supporting,
     },
-    evidence::store::rows::reversed,
+    evidence::store::rows::{NamespacePolicyRow, reversed},
     store::batches::batches,
 };
 
@@ -188,9 +188,19 @@ impl AuditEvidence for Reading {
     }
 
     async fn domains_after(&mut self, after: i64, limit: u32) -> Result<Vec<AuditedDomain>> {
-        let domains = "SELECT d.domain, s.namespace, d.name, d.stale FROM evidence_domains AS d \
+        let domains = "SELECT d.domain, s.namespace, d.name, \
+             CASE WHEN d.stale <> 0 OR d.name > s.verify_after THEN 1 ELSE 0 END AS stale FROM evidence_domains AS d \
              LEFT JOIN evidence_spaces AS s ON s.space = d.space WHERE d.domain > ";
         self.page(domains, "d.domain", after, limit).await
+    }
+
+    async fn namespace_policies(&mut self) -> Result<Vec<NamespacePolicyRow>> {
+        let query = QueryBuilder::new(
+            "SELECT p.namespace, p.version, p.combining, p.min_claims, p.rejected_permille, p.updated_at \
+             FROM namespace_policies AS p WHERE p.version = \
+             (SELECT MAX(n.version) FROM namespace_policies AS n WHERE n.namespace = p.namespace)",
+        );
+        self.all(query).await
     }
 
     fn supported_claims(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<SupportedClaim>> {

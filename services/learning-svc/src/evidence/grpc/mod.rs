@@ -1,10 +1,12 @@
 //! The evidence service.
 
+pub(crate) mod citations;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub(crate) mod parse;
 pub(crate) mod reads;
 pub(crate) mod render;
+mod trust;
 
 use emend_base::Error;
 use emend_core::{Violations, evidence::EvidenceId};
@@ -124,16 +126,18 @@ impl EvidenceService for EvidenceGraph {
 
     async fn list_domain_rules(
         &self,
-        _request: Request<pb::ListDomainRulesRequest>,
+        request: Request<pb::ListDomainRulesRequest>,
     ) -> Result<Response<pb::ListDomainRulesResponse>, Status> {
-        Err(Error::Unimplemented("ListDomainRules").into())
+        Ok(Response::new(trust::list_domain_rules(&self.app, request).await?))
     }
 
     async fn list_blocked_domains(
         &self,
-        _request: Request<pb::ListBlockedDomainsRequest>,
+        request: Request<pb::ListBlockedDomainsRequest>,
     ) -> Result<Response<pb::ListBlockedDomainsResponse>, Status> {
-        Err(Error::Unimplemented("ListBlockedDomains").into())
+        Ok(Response::new(
+            trust::list_blocked_domains(&self.app, request).await?,
+        ))
     }
 
     async fn list_evidence_events(
@@ -190,16 +194,19 @@ impl EvidenceService for EvidenceGraph {
 
     async fn rank_citations(
         &self,
-        _request: Request<pb::RankCitationsRequest>,
+        request: Request<pb::RankCitationsRequest>,
     ) -> Result<Response<pb::RankCitationsResponse>, Status> {
-        Err(Error::Unimplemented("RankCitations").into())
+        let Call { message, .. } = open(request)?;
+        let citations = citations::parse(&message).map_err(Error::from)?;
+        let ranked = self.app.rank_citations(&citations).await?;
+        Ok(Response::new(citations::render(ranked)))
     }
 
     async fn apply_trust_file(
         &self,
-        _request: Request<pb::ApplyTrustFileRequest>,
+        request: Request<pb::ApplyTrustFileRequest>,
     ) -> Result<Response<pb::ApplyTrustFileResponse>, Status> {
-        Err(Error::Unimplemented("ApplyTrustFile").into())
+        Ok(Response::new(trust::apply_trust_file(&self.app, request).await?))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Characters of the text of a fragment or claim at most.
-const MAX_TEXT_CHARS: usize = 32_768;
+pub(super) const MAX_TEXT_CHARS: usize = 32_768;
 /// Characters of a title at most.
 const MAX_TITLE_CHARS: usize = 1_024;
 /// Characters of a URL at most.
@@ -95,7 +95,7 @@ fn each<M, T>(
     parsed
 }
 
-fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
+pub(super) fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("page_id", EvidenceId::parse(&message.page_id));
     let url = violations.check("url", url(&message.url));

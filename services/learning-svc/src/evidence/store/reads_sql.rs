@@ -73,6 +73,15 @@ impl EvidenceStore for Backend {
         rows.iter().map(|row| row.parse("contests")).collect()
     }
 
+    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool> {
+        let mut query = QueryBuilder::new(
+            "SELECT p.page FROM evidence_pages AS p JOIN evidence_spaces AS s ON s.space = p.space WHERE s.namespace = ",
+        );
+        query.push_bind(namespace.as_str());
+        query.push(" AND p.page_id = ").push_bind(page.as_str());
+        Ok(!self.rows::<(i64,)>(query).await?.is_empty())
+    }
+
     async fn claim(
         &self,
         namespace: &Namespace,
@@ -324,7 +333,7 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
 }
 
 /// How many independent sources support claims. A claim is no source.
-fn independent(claims: &[i64]) -> QueryBuilder<Db> {
+pub(super) fn independent(claims: &[i64]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     query.push(format_args!(
         "SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"

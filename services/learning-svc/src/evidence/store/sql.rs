@@ -1,6 +1,6 @@
 //! The evidence graph in a unit of work, in SQL. Written once, compiled for each database.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use async_trait::async_trait;
 use emend_core::{CandidateId, ContestId, Kind, Namespace, ResourceKey, Violations, evidence::Covering};
@@ -66,16 +66,17 @@ impl EvidenceRepository for Work {
     }
 
     async fn note_rules(&mut self, changed: &[(Namespace, String)]) -> Result<()> {
+        // Also where there is no evidence: an upsert under way may be adding the first of it, by the rules of before.
+        let spaces: BTreeSet<&str> = changed.iter().map(|(namespace, _)| namespace.as_str()).collect();
+        for spaces in batches(&spaces.into_iter().collect::<Vec<_>>()) {
+            let mut query = QueryBuilder::new("INSERT INTO evidence_spaces (namespace, rules) ");
+            query.push_values(spaces, |mut row, namespace| {
+                row.push_bind(*namespace).push("1");
+            });
+            query.push(" ON CONFLICT (namespace) DO UPDATE SET rules = evidence_spaces.rules + 1");
+            self.run(query).await?;
+        }
         for changed in batches(changed) {
-            let mut query =
-                QueryBuilder::new("UPDATE evidence_spaces SET rules = rules + 1 WHERE namespace IN ");
-            push_names(
-                &mut query,
-                changed.iter().map(|(namespace, _)| namespace.as_str()),
-            );
-            if self.run(query).await? == 0 {
-                continue;
-            }
             let mut query = QueryBuilder::new(
                 "INSERT INTO evidence_stale_names (space, reversed, done) SELECT s.space, written.column2, '' FROM (",
             );
