@@ -65,15 +65,12 @@ pub enum Command {
     Claims(claims::Args),
     /// Edges of the evidence graph and their labels: list, correct
     Edges(edges::Args),
-<<<<<<< HEAD
     /// The evidence graph: import, export, events
     Evidence(evidence::Args),
     /// What people corrected of a model's labels: stats, export
     Corrections(corrections::Args),
-=======
     /// Papers that a paper cites or that cite it become pages: run
     Citations(citations::Args),
->>>>>>> evicite
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
     /// Revert a revision
@@ -124,12 +121,9 @@ impl Command {
             Self::Trust(args) => trust::run(args, context, output).await?,
             Self::Claims(args) => claims::run(args, context, output).await?,
             Self::Edges(args) => edges::run(args, context, output).await?,
-<<<<<<< HEAD
             Self::Evidence(args) => evidence::run(args, context, output).await?,
             Self::Corrections(args) => corrections::run(args, context, output).await?,
-=======
             Self::Citations(args) => citations::run(args, context, output).await?,
->>>>>>> evicite
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,

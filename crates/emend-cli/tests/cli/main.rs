@@ -1,10 +1,7 @@
 //! The `emend` command as a process, against services that it runs itself.
 
-<<<<<<< HEAD
-mod claims;
-=======
 mod citations;
->>>>>>> evicite
+mod claims;
 mod configuration;
 mod demo;
 mod domains;

@@ -4,9 +4,9 @@
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;
+pub(crate) mod citations;
 mod events;
 pub(crate) mod exports;
-pub(crate) mod citations;
 pub mod graph;
 pub(crate) mod grpc;
 mod levels;

@@ -1,11 +1,8 @@
 //! The evidence service.
 
-<<<<<<< HEAD
+pub(crate) mod citations;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-=======
-pub(crate) mod citations;
->>>>>>> evicite
 pub(crate) mod parse;
 pub(crate) mod reads;
 pub(crate) mod render;
