@@ -3,6 +3,7 @@
 mod configuration;
 mod demo;
 mod domains;
+mod evidence;
 mod harness;
 mod journey;
 mod mcp;
