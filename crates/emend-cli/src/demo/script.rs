@@ -167,7 +167,7 @@ pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
         "the Lux fund" => &[("fund:lux-1", 0.66), ("fund:lux-2", 0.64)],
         "NAV" => &[("NAV", 1.0)],
         "edge:paper" => &[("neutral", 0.88)],
-        "does the fund pay fees" => &[("rumours.example", 0.9), ("journal.example", 0.7)],
+        "does the fund pay fees" => &[("gossip.example", 0.9), ("papers.example", 0.7)],
         _ => &[],
     }
 }
@@ -212,9 +212,9 @@ pub(super) fn evidence() -> UpsertEvidenceRequest {
     UpsertEvidenceRequest {
         namespace: NAMESPACE.into(),
         pages: vec![
-            page("page:post-1", "rumours.example", ""),
-            page("page:post-2", "rumours.example", ""),
-            page("page:paper", "journal.example", "10.1000/fees"),
+            page("page:post-1", "gossip.example", ""),
+            page("page:post-2", "gossip.example", ""),
+            page("page:paper", "papers.example", "10.1000/fees"),
         ],
         claims: vec![EvidenceClaim {
             claim_id: CLAIM.into(),
@@ -385,17 +385,17 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "17:10",
-            story: "Eve blocks a blog of rumours: the ranking leaves it out.",
+            story: "Eve blocks a blog of gossip: the ranking leaves it out.",
             action: submit(
                 &["eve"],
                 Correction::Block {
-                    pattern: "rumours.example",
+                    pattern: "gossip.example",
                     reason: "makes up prices",
                 },
                 OutcomeState::Applied,
             ),
             ask: FEES,
-            expect: learned("journal.example"),
+            expect: learned("papers.example"),
         },
     ]
 }

@@ -94,8 +94,8 @@ pub(super) fn end(end: &Summary) -> String {
         "\n● learned   ○ the backend's own answer\n\
          COMMIT→   milliseconds from the commit of a change until the node answered with it\n\
          SENT→     the same from the receipt of the correction that caused it; –: none did\n\n\
-         The claim “{}” has {} pages for it, of {} independent source, and {} against it:\n\
-         confidence {:.3} ± {:.3}. Blocking a domain changed nothing in that.\n\n\
+         The claim “{}” has {} pages for it (independent sources: {}) and {} against it.\n\
+         That is a confidence of {:.3} ± {:.3}, whoever is trusted or blocked.\n\n\
          Both nodes and the database are at revision {}, with {} resources, and their digests agree.",
         end.claim.text,
         confidence.supporting_count,
