@@ -10,7 +10,7 @@
 //! * [`policy`], [`contest`], [`mod@decide`]: what it takes to learn something.
 //! * [`evidence`]: sources and how far they are trusted, and how far evidence speaks for a claim.
 //! * [`outputs`]: ratings of what an AI made, and the examples that they become.
-//! * [`outcome`]: what a reporter is told.
+//! * [`outcome`]: what a reporter is told when a correction is evaluated. [`standing`]: what has become of it since.
 //! * [`lookup`]: what a node answers.
 //! * [`digest`]: whether two parties hold the same resources.
 //! * [`personal_data`]: what must not be stored or learned without review.
@@ -31,6 +31,7 @@ pub mod personal_data;
 pub mod policy;
 pub mod reporter;
 pub mod resource;
+pub mod standing;
 pub mod violation;
 
 pub use ballots::{Ballot, Ballots};
@@ -53,4 +54,5 @@ pub use outputs::{Language, Rated, RatedId, RatedTexts, Rating, RatingClass};
 pub use policy::{Counting, Policy, RiskLevel, Role, Roles, RulingPolicy, VotesPolicy, WindowPolicy};
 pub use reporter::Reporter;
 pub use resource::{Key, ResourceKey, ResourceValue};
+pub use standing::Standing;
 pub use violation::{FieldViolation, Invalid, Violations};

@@ -34,7 +34,7 @@ pub enum OutcomeState {
 
 impl OutcomeState {
     /// How far a correction in this state has come towards what it wants; more is further.
-    fn advancement(self) -> u8 {
+    pub fn advancement(self) -> u8 {
         match self {
             Self::Withdrawn => 0,
             Self::Refused => 1,
@@ -160,7 +160,7 @@ impl Reason {
             .ok_or_else(|| Invalid::new(format!("is not a reason: {name:?}")))
     }
 
-    fn explanation(self) -> &'static str {
+    pub(crate) fn explanation(self) -> &'static str {
         match self {
             Self::BelowThreshold => "it has too few confirmations",
             Self::Rivals => "other answers have too many supporters",
@@ -263,16 +263,7 @@ impl Outcome {
     /// The outcome of a correction that supports `candidate`, after evaluation. If a revision is written, it is filled
     /// in later.
     pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
-        // A value that once applied may have enough support and wait for the next vote.
-        let missing = candidate.confirmations_needed();
-        let (state, reason, confirmations_needed) = match candidate.status {
-            Status::Applied => (OutcomeState::Applied, None, 0),
-            Status::AwaitingReview => (OutcomeState::AwaitingReview, candidate.reason, 0),
-            Status::Rejected => (OutcomeState::Rejected, None, 0),
-            Status::Withdrawn => (OutcomeState::NoEffect, candidate.reason, 0),
-            Status::Superseded if candidate.ruling.is_some() => (OutcomeState::NoEffect, candidate.reason, 0),
-            Status::Pending | Status::Superseded => (OutcomeState::Pending, candidate.reason, missing),
-        };
+        let (state, reason, confirmations_needed) = state_of(candidate);
         let mut outcome = Self {
             state,
             reason,
@@ -396,42 +387,61 @@ impl Outcome {
 
     fn sentence(&self, decision_reason: Option<&str>) -> String {
         let what = self.learned.describe(&self.input);
-        let why = || match (self.reason, &self.learned) {
+        let why = match (self.reason, &self.learned) {
             (Some(Reason::HighRisk), Learned::DomainRule(_)) => {
                 "it is a shared suffix: the names below it are not its owner's"
             }
             (reason, _) => reason.map_or("", Reason::explanation),
         };
+        let says = says(self.state, self.confirmations_needed, why);
         match self.state {
-            OutcomeState::Applied => format!("Learned: {what}. It applies."),
+            OutcomeState::Applied => format!("Learned: {what}. {says}"),
             OutcomeState::Pending if self.reason == Some(Reason::TargetNotFound) => {
                 let target = self.learned.kind().rules().short_name;
                 format!("Noted: {what}. It takes effect when the {target} is upserted: it is not known yet.")
             }
-            OutcomeState::Pending if self.confirmations_needed == 0 => {
-                format!("Proposed: {what}. It waits because {}.", why())
-            }
-            OutcomeState::Pending if self.confirmations_needed == 1 => {
-                format!("Proposed: {what}. It needs 1 more confirmation.")
-            }
-            OutcomeState::Pending => {
-                format!(
-                    "Proposed: {what}. It needs {} more confirmations.",
-                    self.confirmations_needed
-                )
-            }
-            OutcomeState::AwaitingReview => {
-                format!("Proposed: {what}. It awaits review because {}.", why())
-            }
+            OutcomeState::Pending | OutcomeState::AwaitingReview => format!("Proposed: {what}. {says}"),
+            OutcomeState::Withdrawn => format!("Withdrawn: {what}. {says}"),
             OutcomeState::Rejected => {
                 format!(
                     "Not learned: {what}. It was rejected before: {}",
                     decision_reason.unwrap_or("no reason given")
                 )
             }
-            OutcomeState::NoEffect => format!("Without effect: {what}; {}.", why()),
-            OutcomeState::Refused => format!("Not learned: {what}; {}.", why()),
-            OutcomeState::Withdrawn => format!("Withdrawn: {what}. It applies no longer: {}.", why()),
+            OutcomeState::NoEffect => format!("Without effect: {what}; {why}."),
+            OutcomeState::Refused => format!("Not learned: {what}; {why}."),
         }
+    }
+}
+
+/// The state of a correction that supports `candidate`, why, and how many confirmations are missing.
+pub(crate) fn state_of(candidate: &Candidate) -> (OutcomeState, Option<Reason>, u32) {
+    match candidate.status {
+        Status::Applied => (OutcomeState::Applied, None, 0),
+        Status::AwaitingReview => (OutcomeState::AwaitingReview, candidate.reason, 0),
+        Status::Rejected => (OutcomeState::Rejected, None, 0),
+        Status::Withdrawn => (OutcomeState::NoEffect, candidate.reason, 0),
+        Status::Superseded if candidate.ruling.is_some() => (OutcomeState::NoEffect, candidate.reason, 0),
+        // A value that once applied may have enough support and wait for the next vote.
+        Status::Pending | Status::Superseded => (
+            OutcomeState::Pending,
+            candidate.reason,
+            candidate.confirmations_needed(),
+        ),
+    }
+}
+
+/// A state in a sentence, without the value that it is of.
+pub(crate) fn says(state: OutcomeState, confirmations_needed: u32, why: &str) -> String {
+    match state {
+        OutcomeState::Applied => "It applies.".to_owned(),
+        OutcomeState::Pending if confirmations_needed == 0 => format!("It waits because {why}."),
+        OutcomeState::Pending if confirmations_needed == 1 => "It needs 1 more confirmation.".to_owned(),
+        OutcomeState::Pending => format!("It needs {confirmations_needed} more confirmations."),
+        OutcomeState::AwaitingReview => format!("It awaits review because {why}."),
+        OutcomeState::Rejected => "It was rejected.".to_owned(),
+        OutcomeState::NoEffect => format!("Without effect: {why}."),
+        OutcomeState::Refused => format!("Not learned: {why}."),
+        OutcomeState::Withdrawn => format!("It applies no longer: {why}."),
     }
 }

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use crate::{
     kinds::{Kind, Rule},
-    outputs::Language,
+    outputs::{Language, RatingClass},
     violation::{Invalid, Violations},
 };
 
@@ -162,15 +162,29 @@ pub struct RulingPolicy {
 /// How much a window shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowPolicy {
-    /// How many good examples, 0 to 20.
+    /// How many good examples, 0 to [`MAX_WINDOW`].
     pub good: u32,
-    /// How many examples to avoid, 0 to 20.
+    /// How many examples to avoid, 0 to [`MAX_WINDOW`].
     pub bad: u32,
     /// The characters after which each text of an example is cut, 100 to 10,000.
     pub max_text_chars: u32,
     /// The language of the headings and labels around examples.
     pub language: Language,
 }
+
+impl WindowPolicy {
+    /// How many ratings of this class are shown, at most.
+    pub fn room(&self, class: RatingClass) -> u32 {
+        match class {
+            RatingClass::Good => self.good,
+            RatingClass::Bad => self.bad,
+            RatingClass::Neutral => 0,
+        }
+    }
+}
+
+/// How many ratings of one class any policy shows, at most.
+pub const MAX_WINDOW: u32 = 20;
 
 impl Default for WindowPolicy {
     fn default() -> Self {
@@ -233,8 +247,8 @@ impl Policy {
             100_000,
         );
         let window = &self.window;
-        within("window.good", window.good.into(), 0, 20);
-        within("window.bad", window.bad.into(), 0, 20);
+        within("window.good", window.good.into(), 0, MAX_WINDOW.into());
+        within("window.bad", window.bad.into(), 0, MAX_WINDOW.into());
         within("window.max_text_chars", window.max_text_chars.into(), 100, 10_000);
         if let Some(half_life) = votes.half_life {
             violations.check("half_life", check_half_life(half_life));

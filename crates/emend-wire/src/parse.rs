@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
-    Correction, FieldViolation, Invalid, Kind, Learned, RatedTexts, Reporter, ResourceKey, ResourceValue,
-    RiskLevel, Scope, Violations, correction::Form, violation::bounded_prose,
+    Correction, FieldViolation, Invalid, Kind, Learned, OutcomeState, RatedTexts, Reporter, ResourceKey,
+    ResourceValue, RiskLevel, Scope, Violations, correction::Form, violation::bounded_prose,
 };
 use emend_proto::common::v1::{self as pb, resource_value};
 use jiff::{SignedDuration, Timestamp};
@@ -36,6 +36,20 @@ pub fn kinds(field: &str, numbers: &[i32], violations: &mut Violations) -> Vec<K
     parsed
         .filter_map(|(index, &number)| violations.check(&format!("{field}[{index}]"), kind(number)))
         .collect()
+}
+
+/// The state with this number, if it is known.
+pub fn outcome_state(number: i32) -> Option<OutcomeState> {
+    match pb::OutcomeState::try_from(number).ok()? {
+        pb::OutcomeState::Unspecified => None,
+        pb::OutcomeState::Pending => Some(OutcomeState::Pending),
+        pb::OutcomeState::Applied => Some(OutcomeState::Applied),
+        pb::OutcomeState::AwaitingReview => Some(OutcomeState::AwaitingReview),
+        pb::OutcomeState::Rejected => Some(OutcomeState::Rejected),
+        pb::OutcomeState::NoEffect => Some(OutcomeState::NoEffect),
+        pb::OutcomeState::Refused => Some(OutcomeState::Refused),
+        pb::OutcomeState::Withdrawn => Some(OutcomeState::Withdrawn),
+    }
 }
 
 /// The scope with this number; UNSPECIFIED is GLOBAL.

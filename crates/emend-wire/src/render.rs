@@ -1,8 +1,8 @@
 //! Domain values → messages.
 
 use emend_core::{
-    Correction, Kind, Outcome, OutcomeState, RatedTexts, Rating, Reporter, ResourceKey, ResourceValue,
-    RiskLevel, Scope, decide::Cause,
+    Correction, Kind, Outcome, OutcomeState, RatedTexts, Rating, Reason, Reporter, ResourceKey,
+    ResourceValue, RiskLevel, Scope, Standing, decide::Cause,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
@@ -107,19 +107,8 @@ pub fn resource_value(value: &ResourceValue) -> pb::ResourceValue {
 pub fn outcome(outcome: &Outcome) -> pb::Outcome {
     let kind = outcome.learned.kind().number();
     pb::Outcome {
-        state: match outcome.state {
-            OutcomeState::Pending => pb::OutcomeState::Pending,
-            OutcomeState::Applied => pb::OutcomeState::Applied,
-            OutcomeState::AwaitingReview => pb::OutcomeState::AwaitingReview,
-            OutcomeState::Rejected => pb::OutcomeState::Rejected,
-            OutcomeState::NoEffect => pb::OutcomeState::NoEffect,
-            OutcomeState::Refused => pb::OutcomeState::Refused,
-            OutcomeState::Withdrawn => pb::OutcomeState::Withdrawn,
-        } as i32,
-        reason: outcome
-            .reason
-            .map(|reason| reason.name().to_owned())
-            .unwrap_or_default(),
+        state: outcome_state(outcome.state) as i32,
+        reason: reason(outcome.reason),
         candidate_id: outcome.candidate_id.map(|id| id.to_string()).unwrap_or_default(),
         kind,
         risk_level: risk_level(outcome.risk) as i32,
@@ -139,6 +128,38 @@ pub fn outcome(outcome: &Outcome) -> pb::Outcome {
         revision: outcome.revision.0,
         effects: outcome.effects.iter().map(self::outcome).collect(),
     }
+}
+
+/// What has become of one effect of a correction.
+pub fn standing(standing: &Standing) -> pb::Standing {
+    pb::Standing {
+        state: outcome_state(standing.state) as i32,
+        reason: reason(standing.reason),
+        candidate_id: standing.candidate_id.map(|id| id.to_string()).unwrap_or_default(),
+        kind: standing.kind.number(),
+        confirmations_needed: i32::try_from(standing.confirmations_needed).unwrap_or(i32::MAX),
+        reporter_count: saturated(standing.reporters),
+        revision: standing.revision.0,
+        message: standing.message.clone(),
+        effects: Vec::new(),
+    }
+}
+
+/// The state's number on the wire.
+fn outcome_state(state: OutcomeState) -> pb::OutcomeState {
+    match state {
+        OutcomeState::Pending => pb::OutcomeState::Pending,
+        OutcomeState::Applied => pb::OutcomeState::Applied,
+        OutcomeState::AwaitingReview => pb::OutcomeState::AwaitingReview,
+        OutcomeState::Rejected => pb::OutcomeState::Rejected,
+        OutcomeState::NoEffect => pb::OutcomeState::NoEffect,
+        OutcomeState::Refused => pb::OutcomeState::Refused,
+        OutcomeState::Withdrawn => pb::OutcomeState::Withdrawn,
+    }
+}
+
+fn reason(reason: Option<Reason>) -> String {
+    reason.map(|reason| reason.name().to_owned()).unwrap_or_default()
 }
 
 /// A count, capped at the wire's maximum.

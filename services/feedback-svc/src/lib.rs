@@ -68,6 +68,7 @@ use crate::{
     corrections::{
         group_commit::{CommitWorker, Committer},
         grpc::FeedbackEndpoint,
+        present::PresentState,
     },
     erasure::worker::Eraser,
     installation::Target,
@@ -164,6 +165,7 @@ pub async fn start(
     );
     let Parts {
         use_cases,
+        present,
         commits,
         relay,
     } = Parts::assemble(
@@ -177,7 +179,7 @@ pub async fn start(
     );
     let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
         .add_service(
-            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases))),
+            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases), present)),
             &[DATABASE, RELAY],
         )
         .add_service(
@@ -236,6 +238,7 @@ pub fn describe_metrics(metrics: &Metrics) {
 /// The parts that accept feedback and deliver it to learning-svc, independent of store and transport.
 struct Parts {
     use_cases: Arc<UseCases>,
+    present: PresentState,
     commits: CommitWorker,
     relay: Arc<Relay>,
 }
@@ -251,10 +254,12 @@ impl Parts {
         mismatch: Gauge,
     ) -> Self {
         let waiters = Waiters::default();
+        let target = Target::new(Arc::clone(store), mismatch);
+        let present = PresentState::new(Arc::clone(&delivery), target.clone());
         let relay = Arc::new(Relay::new(
             Arc::clone(store),
             delivery,
-            Target::new(Arc::clone(store), mismatch),
+            target,
             DeliveryQueue::new(relay.queue_events),
             waiters.clone(),
             entropy.clone(),
@@ -272,6 +277,7 @@ impl Parts {
         );
         Self {
             use_cases: Arc::new(use_cases),
+            present,
             commits,
             relay,
         }

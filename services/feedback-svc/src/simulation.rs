@@ -14,13 +14,14 @@ use emend_proto::{
         RetractFeedbackRequest, RetractFeedbackResponse, SubmitFeedbackRequest, SubmitFeedbackResponse,
         feedback_service_server::FeedbackService as _,
     },
-    learning::v1::{Event, EventResult},
+    learning::v1::{Event, EventResult, FeedbackStandings, GetStandingsRequest},
 };
 use emend_serve::auth::Access;
 use emend_store::simulation::{Interference, NoInterference};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
+use tokio::time::Instant;
 use tonic::Status;
 
 pub use crate::store::memory::Defect;
@@ -136,6 +137,16 @@ impl Delivery for LearningTransport {
         let results = self.0.deliver(events).await.map_err(DeliveryError::Unavailable)?;
         Ok(Delivered { results, by: None })
     }
+
+    async fn standings(
+        &self,
+        _: GetStandingsRequest,
+        _: Instant,
+    ) -> Result<Vec<FeedbackStandings>, DeliveryError> {
+        Err(DeliveryError::Unavailable(
+            "the simulation answers no reads".to_owned(),
+        ))
+    }
 }
 
 /// A replica: its handlers, its committer and its relay.
@@ -159,6 +170,7 @@ impl Replica {
         let store: Arc<dyn Store> = Arc::new(database.0.connect(interference));
         let Parts {
             use_cases,
+            present,
             commits,
             relay: worker,
         } = Parts::assemble(
@@ -172,7 +184,7 @@ impl Replica {
         );
         spawn_delivery(commits, &worker, relay, &lifecycle);
         Self {
-            endpoint: FeedbackEndpoint::new(use_cases),
+            endpoint: FeedbackEndpoint::new(use_cases, present),
             lifecycle,
         }
     }

@@ -95,6 +95,9 @@ impl App {
         tx.commit().await?;
         self.promotions.count(&written.promoted);
         unit.leave_ballots();
+        if written.evidence {
+            self.evidence_changed.notify_one();
+        }
         Ok(written)
     }
 

@@ -5,6 +5,7 @@
 //! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
 //! * [`evidence`]: the graph of pages, claims and edges, as people corrected it.
 //! * [`outputs`]: ratings of what an AI made.
+//! * [`standings`]: what has become of feedbacks.
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
 //! * [`log`]: the revisions, and reverting one.
@@ -44,6 +45,7 @@ pub mod resources;
 pub mod roles;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+pub mod standings;
 pub mod store;
 pub mod stream;
 #[cfg(test)]
@@ -57,7 +59,8 @@ use async_trait::async_trait;
 use emend_base::{
     Entropy, Environment, Lifecycle,
     lifecycle::Shutdown,
-    reload::{self, Reload},
+    reload::{self, Reload, When},
+    telemetry::metrics::prometheus::Gauge,
     tls::Remote,
 };
 use emend_core::{InstallationId, Revision};
@@ -79,7 +82,7 @@ use crate::{
     app::{App, Follower},
     contests::grpc::Candidates,
     erasure::{store::ErasedLog, worker::Eraser},
-    evidence::grpc::EvidenceGraph,
+    evidence::{grpc::EvidenceGraph, mounted::MountedTrustFile},
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
     policies::grpc::Policies,
@@ -202,6 +205,33 @@ async fn installation(
     Ok(head.installation)
 }
 
+/// Applies the mounted trust file, if there is one, and whenever it was read again.
+async fn mount_trust_file(
+    config: &Config,
+    app: &App,
+    readiness: &Readiness,
+    errors: Gauge,
+    lifecycle: &Lifecycle,
+) -> anyhow::Result<Option<Arc<dyn Reload>>> {
+    let mounted = config.trust_file.clone().map(|path| {
+        let mounted = MountedTrustFile::new(path, readiness.clone(), errors);
+        Arc::new(mounted)
+    });
+    if let Some(mounted) = &mounted {
+        let first = Arc::clone(mounted);
+        tokio::task::spawn_blocking(move || first.reload(When::Asked)).await?;
+        lifecycle.spawn(
+            "apply the trust file",
+            Arc::clone(mounted).run(app.clone(), lifecycle.clone()),
+        );
+    }
+    let mounted = mounted.map(|mounted| mounted as Arc<dyn Reload>);
+    config
+        .metrics
+        .watch_files(metrics::SERVICE, "trust", mounted.clone());
+    Ok(mounted)
+}
+
 /// Opens the database and serves on `listener`.
 pub async fn start(
     config: Config,
@@ -266,6 +296,10 @@ pub async fn start(
         app.clone()
             .reevaluate_until_stopped(lifecycle.clone(), move |alive| report.set(REEVALUATION, alive)),
     );
+    lifecycle.spawn(
+        "follow the evidence",
+        app.clone().follow_evidence_until_stopped(lifecycle.clone()),
+    );
     let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
     lifecycle.spawn(
         "clean up after erasures",
@@ -284,6 +318,9 @@ pub async fn start(
         ),
     );
 
+    let errors = metrics.evidence.trust_file_errors.clone();
+    let trust_file = mount_trust_file(&config, &app, &readiness, errors, &lifecycle).await?;
+
     lifecycle.spawn(
         "sample metrics",
         measure(
@@ -296,7 +333,12 @@ pub async fn start(
 
     let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy)
         .add_service(
-            IngestServiceServer::new(Ingest::new(queue, installation, lifecycle.soft().clone())),
+            IngestServiceServer::new(Ingest::new(
+                app.clone(),
+                queue,
+                installation,
+                lifecycle.soft().clone(),
+            )),
             READINESS_CHECKS,
         )
         .add_service(SubscriptionServer::new(stream.clone()), READINESS_CHECKS)
@@ -324,7 +366,7 @@ pub async fn start(
         .serve_inside(listener, &lifecycle)
         .context("can't serve")?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
-    reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
+    reload::spawn(reloaded.chain(trust_file).collect(), reload::INTERVAL, &lifecycle);
     tracing::info!(%address, database = %config.database, %installation, "learning-svc serves");
     Ok(Handle {
         address,

@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 32] = [
+pub const RULES: [Rule; 35] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -43,7 +43,7 @@ pub const RULES: [Rule; 32] = [
     rule(
         "/emend.learning.v1.EvidenceService/ApplyTrustFile",
         Role::Operator,
-        Reaches::All,
+        Reaches::Each,
     ),
     rule(
         "/emend.learning.v1.EvidenceService/ExportCorrections",
@@ -101,13 +101,28 @@ pub const RULES: [Rule; 32] = [
         Reaches::One,
     ),
     rule(
+        "/emend.learning.v1.IngestService/GetStandings",
+        Role::Ingester,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.IngestService/Ingest",
         Role::Ingester,
         Reaches::Each,
     ),
     rule(
+        "/emend.learning.v1.PolicyService/GetNamespacePolicy",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.PolicyService/GetPolicy",
         Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.PolicyService/UpdateNamespacePolicy",
+        Role::Admin,
         Reaches::One,
     ),
     rule(
@@ -175,9 +190,19 @@ pub const RULES: [Rule; 32] = [
 /// The messages that this service reads.
 pub(crate) struct Messages;
 
+/// A trust file, as one of the namespaces that it names sees it.
+#[derive(Debug)]
+pub(crate) struct TrustFileFor {
+    /// The namespace.
+    pub namespace: String,
+    /// For whom it is applied; may be empty.
+    pub on_behalf_of: String,
+}
+
 emend_serve::addresses! {
     Messages;
     pb::Event => |it| Named::One(&it.namespace);
+    pb::GetStandingsRequest => |it| Named::One(&it.namespace);
     pb::ListCandidatesRequest => |it| Named::One(&it.namespace);
     pb::GetCandidateRequest => |it| Named::One(&it.namespace);
     pb::ApproveCandidateRequest => |it| Named::One(&it.namespace),
@@ -186,7 +211,9 @@ emend_serve::addresses! {
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::BatchApproveCandidatesRequest => |_it| Named::Each;
     pb::BatchRejectCandidatesRequest => |_it| Named::Each;
+    pb::GetNamespacePolicyRequest => |it| Named::One(&it.namespace);
     pb::GetPolicyRequest => |it| Named::One(&it.namespace);
+    pb::UpdateNamespacePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace));
     pb::UpdatePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace)),
         for_user on_behalf(it.policy.as_ref().map_or("", |policy| &policy.namespace), &it.on_behalf_of);
     pb::GetResourceRequest => |it| Named::One(of(it.key.as_ref()));
@@ -212,7 +239,9 @@ emend_serve::addresses! {
     pb::ExportMaterialsRequest => |it| Named::One(&it.namespace);
     pb::ExportCorrectionsRequest => |it| Named::One(&it.namespace);
     pb::RankCitationsRequest => |it| Named::One(&it.namespace);
-    pb::ApplyTrustFileRequest => |_it| Named::All;
+    pb::ApplyTrustFileRequest => |_it| Named::Each;
+    TrustFileFor => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::SubscribeRequest => |_it| Named::Own;
     pb::ReportStatusRequest => |_it| Named::Own;
     pb::ListNodesRequest => |_it| Named::All;

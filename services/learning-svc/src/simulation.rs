@@ -70,7 +70,7 @@ impl Replica {
             app.clone().reevaluate_until_stopped(lifecycle.clone(), |_| ()),
         );
         Self {
-            ingest: Ingest::new(queue, installation, lifecycle.soft().clone()),
+            ingest: Ingest::new(app.clone(), queue, installation, lifecycle.soft().clone()),
             subscriptions: Subscriptions::new(stream.clone()),
             app,
             stream,

@@ -12,8 +12,9 @@ use emend_proto::{
         ListCandidatesRequest, ListNodesRequest, ListResourcesRequest, ListRevisionsRequest,
         PutResourceRequest, PutResourceResponse, RejectCandidateRequest, ResolveRequest, ResolveResponse,
         RevertRevisionRequest, Revision, candidate_service_client::CandidateServiceClient,
-        import_resources_request::Message, ingest_service_client::IngestServiceClient,
-        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
+        evidence_service_client::EvidenceServiceClient, import_resources_request::Message,
+        ingest_service_client::IngestServiceClient, policy_service_client::PolicyServiceClient,
+        resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -81,7 +82,8 @@ impl Feedback {
     }
 
     /// Waits until the newest event of each piece of feedback in a namespace is delivered; answers with all of it,
-    /// newest first. Where a retraction overtook its feedback, the feedback's own event may still be waiting.
+    /// newest first, as it is stored. Where a retraction overtook its feedback, the feedback's own event may still be
+    /// waiting.
     pub async fn all_delivered(&self, namespace: &str) -> Vec<emend_proto::feedback::v1::Feedback> {
         eventually("all feedback is delivered", || async {
             let waiting = ListFeedbackRequest {
@@ -92,7 +94,8 @@ impl Feedback {
             holds(waiting.is_empty(), || format!("{} at least wait", waiting.len()))
         })
         .await;
-        self.list(self.list_request(namespace)).await
+        let all = self.list(self.list_request(namespace)).await;
+        all.into_iter().map(as_stored).collect()
     }
 
     /// Lists a whole namespace, in pages of the maximum size.
@@ -144,6 +147,15 @@ impl Feedback {
     }
 }
 
+/// Feedback without what has become of it: that is stored nowhere, changes with what others say, and may be absent.
+#[must_use]
+pub fn as_stored(feedback: emend_proto::feedback::v1::Feedback) -> emend_proto::feedback::v1::Feedback {
+    emend_proto::feedback::v1::Feedback {
+        present: None,
+        ..feedback
+    }
+}
+
 /// Clients of one learning-svc.
 #[derive(Debug, Clone)]
 pub struct Learning {
@@ -157,6 +169,8 @@ pub struct Learning {
     pub subscriptions: SubscriptionServiceClient<Channel>,
     /// For calls that are not spelled out here.
     pub ingest: IngestServiceClient<Channel>,
+    /// For calls that are not spelled out here.
+    pub evidence: EvidenceServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,
 }
@@ -171,6 +185,7 @@ impl Learning {
             policies: PolicyServiceClient::new(channel.clone()),
             subscriptions: SubscriptionServiceClient::new(channel.clone()),
             ingest: IngestServiceClient::new(channel.clone()),
+            evidence: EvidenceServiceClient::new(channel.clone()),
             channel,
         }
     }

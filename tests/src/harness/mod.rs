@@ -25,7 +25,7 @@ pub mod wait;
 pub mod wary;
 
 pub use crate::faults::proxy::{self as gateway, Gateway};
-pub use clients::{Feedback, Learning};
+pub use clients::{Feedback, Learning, as_stored};
 pub use dice::Dice;
 pub use held::{Held, Key};
 pub use rpc::{answered, refused};

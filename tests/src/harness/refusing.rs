@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use emend_proto::{
     common::v1::ItemStatus,
     learning::v1::{
-        Event, EventResult, IngestRequest, IngestResponse, event_result,
+        Event, EventResult, GetStandingsRequest, GetStandingsResponse, IngestRequest, IngestResponse,
+        event_result,
         ingest_service_server::{IngestService, IngestServiceServer},
     },
 };
@@ -71,6 +72,13 @@ impl IngestService for RefusingService {
             })
         });
         Ok(Response::new(answers.boxed()))
+    }
+
+    async fn get_standings(
+        &self,
+        _request: Request<GetStandingsRequest>,
+    ) -> Result<Response<GetStandingsResponse>, Status> {
+        Err(Status::unimplemented("as by an older version"))
     }
 }
 

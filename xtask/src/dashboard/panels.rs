@@ -253,6 +253,17 @@ pub(super) const ROWS: &[Row] = &[
                     "revisions {{namespace}}",
                 )],
             },
+            Panel {
+                title: "Evidence to be followed",
+                about: "Names, claims and domains for which is to be computed anew what follows from changed evidence.",
+                kind: Lines(Few),
+                unit: "short",
+                width: 24,
+                queries: &[q(
+                    r#"max by (namespace, of) (emend_evidence_backlog{namespace=~"$namespace"})"#,
+                    "{{of}} {{namespace}}",
+                )],
+            },
         ],
     },
     Row {

@@ -25,9 +25,9 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List corrections, newest first
+    /// List corrections, newest first, with their outcome and what has become of them since
     List(ListArgs),
-    /// Get one correction with its current outcome
+    /// Get one correction with its outcome and what has become of it since
     Get {
         /// The feedback's id
         feedback_id: String,
@@ -110,6 +110,7 @@ fn table(feedback: &[Feedback]) -> Table {
         ("REPORTER", Column::Text),
         ("WHAT", Column::Text),
         ("WHEN EVALUATED", Column::Fixed),
+        ("NOW", Column::Fixed),
         ("", Column::Fixed),
     ])
     .with_rows(feedback, |feedback| {
@@ -125,6 +126,10 @@ fn table(feedback: &[Feedback]) -> Table {
                 .outcome
                 .as_ref()
                 .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state)),
+            feedback
+                .present
+                .as_ref()
+                .map_or_else(|| "unknown".into(), |present| words::outcome_name(present.state)),
             marks(feedback),
         ]
     })
@@ -193,9 +198,27 @@ fn details(feedback: &Feedback) -> String {
                 effect.message
             );
         }
-        if !outcome.candidate_id.is_empty() {
-            let _ = writeln!(text, "candidate {}", outcome.candidate_id);
+    }
+    if let Some(present) = &feedback.present {
+        let _ = writeln!(
+            text,
+            "now       {}: {}",
+            words::outcome_name(present.state),
+            present.message
+        );
+        for effect in &present.effects {
+            let _ = writeln!(
+                text,
+                "effect    {}: {}",
+                words::outcome_name(effect.state),
+                effect.message
+            );
         }
+    }
+    if let Some(outcome) = &feedback.outcome
+        && !outcome.candidate_id.is_empty()
+    {
+        let _ = writeln!(text, "candidate {}", outcome.candidate_id);
     }
     text
 }

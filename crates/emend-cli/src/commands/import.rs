@@ -40,13 +40,14 @@ pub(super) const MAX_REPORTED: usize = 1_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
-  type           phrase, entity, prohibition, synonym or domain
-  input          the phrase, alias, term or pattern of domains (also called phrase, alias,
-                 term, pattern)
+  type           phrase, entity, prohibition, synonym, domain, claim or edge
+  input          the phrase, alias, term, pattern of domains, or id of a claim or edge (also
+                 called phrase, alias, term, pattern, claim_id, edge_id)
   choice         the verb, the entity's id, the choice never to offer, the term that a
-                 synonym stands for, or the decision about a domain: block, unblock,
-                 unblock:LEVEL or a level (also called verb, entity_id, forbidden_choice,
-                 representative, decision)
+                 synonym stands for, the decision about a domain (block, unblock,
+                 unblock:LEVEL or a level) or about a claim (rejected, rejected:REASON_CODE
+                 or restored), or the label of an edge (supports, refutes or neutral); also
+                 called verb, entity_id, forbidden_choice, representative, decision, label
   relation       of a synonym, optional: equivalent (default), one_way or typo
   user_id        optional: for this user only
   system_choice  optional: what the system chose

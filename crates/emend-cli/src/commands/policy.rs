@@ -4,11 +4,11 @@ use clap::Subcommand;
 use emend_proto::{
     common::v1::{Language, RiskLevel},
     learning::v1::{
-        Counting, EntitledRole, GetPolicyRequest, Policy, RulingPolicy, UpdatePolicyRequest, WindowPolicy,
-        policy,
+        Combining, Counting, EntitledRole, GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy,
+        Policy, RulingPolicy, UpdateNamespacePolicyRequest, UpdatePolicyRequest, WindowPolicy, policy,
     },
 };
-use prost_types::FieldMask;
+use prost_types::{FieldMask, Timestamp};
 
 use crate::{
     context::Context,
@@ -30,6 +30,8 @@ Examples:
   emend policy set domain_rule --entitled operator
   emend policy set few_shot_set --good 8 --language ja
   emend policy set few_shot_set --frozen true --reason \"somebody floods it\"
+  emend policy namespace
+  emend policy namespace --combining one-per-source --min-claims 10
 
 After a change every contest is evaluated again in the background; `get` shows how many remain.")]
 pub struct Args {
@@ -47,6 +49,39 @@ enum Action {
     },
     /// Change the given fields and keep the rest
     Set(Box<SetArgs>),
+    /// Show the policy of the namespace as a whole, or change the given fields of it
+    Namespace(NamespaceArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct NamespaceArgs {
+    /// What of the edges of a claim weighs in its confidence
+    #[arg(long, value_enum)]
+    combining: Option<CombiningWay>,
+    /// With fewer claims than this a domain is not blocked for those that are rejected, 1 to 1000000
+    #[arg(long, value_name = "COUNT")]
+    min_claims: Option<i32>,
+    /// A domain is blocked where more of 1000 of its claims are rejected, 0 to 1000
+    #[arg(long, value_name = "COUNT")]
+    rejected_permille: Option<i32>,
+    /// Only if it still has this etag
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
+    etag: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Who decided it
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    by: String,
+}
+
+/// What counts where several edges of a claim come from one source.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum CombiningWay {
+    /// Each edge
+    CountAll,
+    /// Of each relation the strongest edge of each source
+    OnePerSource,
 }
 
 #[derive(Debug, clap::Args)]
@@ -177,6 +212,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .policy
         }
+        Action::Namespace(args) => return namespace(args, context, output).await,
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
     output.result(&view::policy(&policy), || text(&policy))
@@ -233,20 +269,90 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     })
 }
 
-fn text(policy: &Policy) -> String {
+/// Shows the policy of a namespace as a whole, or changes it where fields are given.
+async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let mut client = context.policies().await?;
+    let given = [
+        (args.combining.is_some(), "combining"),
+        (args.min_claims.is_some(), "min_claims"),
+        (args.rejected_permille.is_some(), "rejected_permille"),
+    ];
+    let paths: Vec<String> = given
+        .into_iter()
+        .filter_map(|(given, path)| given.then(|| path.to_owned()))
+        .collect();
+    let namespace = context.namespace();
+    let policy = if paths.is_empty() {
+        if !(args.etag.is_empty() && args.reason.is_empty() && args.by.is_empty()) {
+            return Err(Failure::usage(
+                "nothing is to be changed: give --combining, --min-claims or --rejected-permille",
+            ));
+        }
+        let request = GetNamespacePolicyRequest { namespace };
+        let answer = client.get_namespace_policy(context.request(request)).await?;
+        answer.into_inner().policy
+    } else {
+        let request = UpdateNamespacePolicyRequest {
+            policy: Some(NamespacePolicy {
+                namespace,
+                combining: args.combining.map_or(0, |way| match way {
+                    CombiningWay::CountAll => Combining::CountAll.into(),
+                    CombiningWay::OnePerSource => Combining::OnePerSource.into(),
+                }),
+                min_claims: args.min_claims.unwrap_or_default(),
+                rejected_permille: args.rejected_permille.unwrap_or_default(),
+                etag: args.etag,
+                ..Default::default()
+            }),
+            update_mask: Some(FieldMask { paths }),
+            reason: args.reason,
+            on_behalf_of: args.by,
+        };
+        let answer = client.update_namespace_policy(context.request(request)).await?;
+        answer.into_inner().policy
+    };
+    let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
+    output.result(&view::namespace_policy(&policy), || namespace_text(&policy))
+}
+
+fn namespace_text(policy: &NamespacePolicy) -> String {
+    let combining = policy.combining().as_str_name();
+    aligned(&[
+        ("namespace", policy.namespace.clone()),
+        (
+            "combining",
+            combining.trim_start_matches("COMBINING_").to_ascii_lowercase(),
+        ),
+        ("min claims", policy.min_claims.to_string()),
+        ("rejected permille", policy.rejected_permille.to_string()),
+        ("version", version(policy.version, policy.updated_at.as_ref())),
+        ("etag", policy.etag.clone()),
+    ])
+}
+
+fn version(version: i64, updated_at: Option<&Timestamp>) -> String {
+    match version {
+        0 => "0 (the default; never set)".into(),
+        version => format!("{version}, set at {}", view::short_time(updated_at)),
+    }
+}
+
+fn aligned(rows: &[(&str, String)]) -> String {
     use std::fmt::Write as _;
+    let mut text = String::new();
+    for (name, value) in rows {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{name:<21} {value}");
+    }
+    text
+}
+
+fn text(policy: &Policy) -> String {
     let counting = Counting::try_from(policy.counting).map_or("", |counting| counting.as_str_name());
     let half_life = policy
         .half_life
         .as_ref()
         .map_or_else(|| "none: votes do not decay".into(), view::span_text);
-    let version = match policy.version {
-        0 => "0 (the default; never set)".into(),
-        version => format!(
-            "{version}, set at {}",
-            view::short_time(policy.updated_at.as_ref())
-        ),
-    };
     let remaining = match policy.reevaluation_remaining {
         0 => "none: every contest is evaluated by this version".into(),
         count => format!("{count} contests are still to be evaluated by this version"),
@@ -291,14 +397,10 @@ fn text(policy: &Policy) -> String {
         ("max resources", policy.max_resources.to_string()),
         ("max value bytes", policy.max_value_bytes.to_string()),
         ("frozen", policy.frozen.to_string()),
-        ("version", version),
+        ("version", version(policy.version, policy.updated_at.as_ref())),
         ("etag", policy.etag.clone()),
         ("remaining", remaining),
     ];
-    let mut text = String::new();
-    for (name, value) in first.into_iter().chain(of_rule).chain(last) {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{name:<21} {value}");
-    }
-    text
+    let rows: Vec<_> = first.into_iter().chain(of_rule).chain(last).collect();
+    aligned(&rows)
 }

@@ -4,8 +4,8 @@ use emend_base::status::{Explained, from_item_status};
 use emend_core::Learned;
 use emend_proto::common::v1::{
     Actor, Correction, EdgeRelation, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome,
-    OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, SynonymRelation, TrustLevel,
-    correction::Correction as Variant, resource_value,
+    OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, Standing, SynonymRelation,
+    TrustLevel, correction::Correction as Variant, resource_value,
 };
 use serde_json::{Value, json};
 
@@ -163,6 +163,27 @@ pub fn outcome(outcome: Option<&Outcome>) -> Value {
         "evaluatedAt": time(outcome.evaluated_at.as_ref()),
         "revision": outcome.revision,
         "effects": outcome.effects.iter().map(|effect| self::outcome(Some(effect))).collect::<Vec<_>>(),
+    }))
+}
+
+/// What has become of a correction.
+pub(super) fn standing(standing: Option<&Standing>) -> Value {
+    let Some(standing) = standing else {
+        return Value::Null;
+    };
+    present(json!({
+        "state": name(
+            OutcomeState::try_from(standing.state).ok().map(|state| state.as_str_name()),
+            standing.state,
+        ),
+        "reason": standing.reason,
+        "candidateId": standing.candidate_id,
+        "kind": kind(standing.kind),
+        "confirmationsNeeded": standing.confirmations_needed,
+        "reporterCount": standing.reporter_count,
+        "revision": standing.revision,
+        "message": standing.message,
+        "effects": standing.effects.iter().map(|effect| self::standing(Some(effect))).collect::<Vec<_>>(),
     }))
 }
 

@@ -5,7 +5,7 @@ use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback, RedactRepor
 use serde_json::{Value, json};
 
 use super::{
-    common::{correction, outcome, reporter},
+    common::{correction, outcome, reporter, standing},
     name, present, scope, span, time,
 };
 
@@ -28,6 +28,7 @@ pub fn feedback(feedback: &Feedback) -> Value {
         "retractReason": feedback.retract_reason,
         "redactedAt": time(feedback.redacted_at.as_ref()),
         "outcome": outcome(feedback.outcome.as_ref()),
+        "present": standing(feedback.present.as_ref()),
         "deliveryState": name(
             DeliveryState::try_from(feedback.delivery_state).ok().map(|state| state.as_str_name()),
             feedback.delivery_state,

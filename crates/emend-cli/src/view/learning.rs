@@ -3,9 +3,9 @@
 use emend_proto::{
     common::v1::Language,
     learning::v1::{
-        Candidate, CandidateOrigin, CandidateStatus, Counting, Cursor, EntitledRole, GetCandidateResponse,
-        ImportResourcesResponse, MatchSource, Node, Policy, RejectedResource, ResolveResponse, ReviewResult,
-        Revision, policy,
+        Candidate, CandidateOrigin, CandidateStatus, Combining, Counting, Cursor, EntitledRole,
+        GetCandidateResponse, ImportResourcesResponse, MatchSource, NamespacePolicy, Node, Policy,
+        RejectedResource, ResolveResponse, ReviewResult, Revision, policy,
     },
 };
 use serde_json::{Value, json};
@@ -169,6 +169,22 @@ pub fn policy(policy: &Policy) -> Value {
         "etag": policy.etag,
         "updatedAt": time(policy.updated_at.as_ref()),
         "reevaluationRemaining": policy.reevaluation_remaining,
+    }))
+}
+
+/// The policy of a namespace as a whole.
+pub fn namespace_policy(policy: &NamespacePolicy) -> Value {
+    present(json!({
+        "namespace": policy.namespace,
+        "combining": name(
+            Combining::try_from(policy.combining).ok().map(|combining| combining.as_str_name()),
+            policy.combining,
+        ),
+        "minClaims": policy.min_claims,
+        "rejectedPermille": policy.rejected_permille,
+        "version": policy.version,
+        "etag": policy.etag,
+        "updatedAt": time(policy.updated_at.as_ref()),
     }))
 }
 

@@ -9,13 +9,17 @@ mod common;
 pub mod evidence;
 mod feedback;
 mod learning;
+mod trust;
 
 pub use common::{
     correction, correction_text, key, learned, learned_text, maps_to, outcome, pair, resource, value,
     value_pair, value_text,
 };
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
-pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
+pub use learning::{
+    candidate, candidate_details, import, namespace_policy, node, policy, resolved, review, revision,
+};
+pub use trust::{blocked_domain, domain_rule, trust_file};
 
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

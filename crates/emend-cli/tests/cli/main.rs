@@ -1,5 +1,7 @@
 //! The `emend` command as a process, against services that it runs itself.
 
+mod citations;
+mod claims;
 mod configuration;
 mod demo;
 mod domains;

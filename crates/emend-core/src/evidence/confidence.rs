@@ -225,6 +225,19 @@ impl Combining {
     /// All ways, in the order of their numbers on the wire.
     pub const ALL: [Self; 2] = [Self::CountAll, Self::OnePerSource];
 
+    /// The number on the wire and in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::CountAll => 1,
+            Self::OnePerSource => 2,
+        }
+    }
+
+    /// The way with this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| way.number() == number)
+    }
+
     /// The name that files and command lines use.
     pub const fn name(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ mod identity;
 mod layers;
 mod node;
 mod pattern;
+mod policy;
 mod relation;
 mod rules;
 mod sources;
@@ -21,6 +22,7 @@ pub use self::{
     layers::{Decided, Layer, Layers, Place, RulesHere, deciding},
     node::{EvidenceId, NodeRef, NodeSort},
     pattern::{DomainPattern, Suffix, host, suffixes},
+    policy::NamespacePolicy,
     relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},
     rules::{Covering, RulesOfName},
     sources::{SourceKey, independent_sources},

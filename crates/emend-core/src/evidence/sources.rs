@@ -28,14 +28,10 @@ impl SourceKey {
         host: &str,
         level: TrustLevel,
     ) -> Self {
-        match (works.into_iter().min(), level) {
-            (Some(work), _) => Self::Work(work.clone()),
-            (None, TrustLevel::Primary | TrustLevel::Government | TrustLevel::Academic) => {
-                Self::Page(page.to_owned())
-            }
-            (None, TrustLevel::Trusted | TrustLevel::Low | TrustLevel::Unverified | TrustLevel::Blocked) => {
-                Self::Domain(registrable_domain(host).to_owned())
-            }
+        match works.into_iter().min() {
+            Some(work) => Self::Work(work.clone()),
+            None if level.pages_are_sources() => Self::Page(page.to_owned()),
+            None => Self::Domain(registrable_domain(host).to_owned()),
         }
     }
 }

@@ -49,6 +49,14 @@ impl TrustLevel {
         }
     }
 
+    /// Whether each page of such a source is a source of its own, because its author is: ACADEMIC and above.
+    pub const fn pages_are_sources(self) -> bool {
+        match self {
+            Self::Primary | Self::Government | Self::Academic => true,
+            Self::Trusted | Self::Low | Self::Unverified | Self::Blocked => false,
+        }
+    }
+
     /// The number on the wire and in databases.
     pub const fn number(self) -> i32 {
         match self {

@@ -109,10 +109,12 @@ impl Default for BlockingPolicy {
 }
 
 impl BlockingPolicy {
-    /// Checks the bounds: from 1 claim, and up to 1,000 of 1,000. The violation says which of the two it is about.
+    /// Checks the bounds: 1 to 1,000,000 claims, and up to 1,000 of 1,000. The violation says which of the two it is about.
     pub fn new(min_claims: u32, rejected_permille: u32) -> Result<Self, Invalid> {
-        if min_claims == 0 {
-            return Err(Invalid::new("must be 1 claim or more, is 0"));
+        if !(1..=1_000_000).contains(&min_claims) {
+            return Err(Invalid::new(format!(
+                "must be 1 to 1,000,000 claims, is {min_claims}"
+            )));
         }
         if rejected_permille > 1_000 {
             return Err(Invalid::new(format!(
@@ -123,6 +125,24 @@ impl BlockingPolicy {
             min_claims,
             rejected_permille,
         })
+    }
+
+    /// The share of rejected claims above which it does, in percent: `30`, `33.3`.
+    pub fn rejected_percent(self) -> String {
+        match (self.rejected_permille / 10, self.rejected_permille % 10) {
+            (percent, 0) => percent.to_string(),
+            (percent, tenths) => format!("{percent}.{tenths}"),
+        }
+    }
+
+    /// Below this many claims it does not block.
+    pub fn min_claims(self) -> u32 {
+        self.min_claims
+    }
+
+    /// It blocks where more of 1,000 claims are rejected.
+    pub fn rejected_permille(self) -> u32 {
+        self.rejected_permille
     }
 
     /// Whether so many rejected claims block a domain: more than the share, not as many.

@@ -56,8 +56,9 @@ pub fn set_of(live: &[&Rated], policy: &WindowPolicy, max_bytes: usize) -> FewSh
             .filter(move |rated| rated.class == class)
             .take(count as usize)
     };
-    let mut shown: Vec<&Rated> = of(RatingClass::Good, policy.good)
-        .chain(of(RatingClass::Bad, policy.bad))
+    let mut shown: Vec<&Rated> = [RatingClass::Good, RatingClass::Bad]
+        .into_iter()
+        .flat_map(|class| of(class, policy.room(class)))
         .copied()
         .collect();
     shown.sort_unstable_by_key(|rated| std::cmp::Reverse(rated.place()));

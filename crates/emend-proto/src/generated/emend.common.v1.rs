@@ -1319,6 +1319,50 @@ impl ::prost::Name for Outcome {
         "/emend.common.v1.Outcome".into()
     }
 }
+/// What has become of what a correction supports, as it is now: unlike an outcome, it follows what others say and decide.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Standing {
+    /// The state. Of a retracted correction NO_EFFECT with reason RETRACTED, whatever else supports the value; WITHDRAWN of one
+    /// that was not retracted itself, where the value applied and does so no longer.
+    #[prost(enumeration = "OutcomeState", tag = "1")]
+    pub state: i32,
+    /// As in Outcome.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    /// The candidate it supports. UUID; empty where ratings decide.
+    #[prost(string, tag = "3")]
+    pub candidate_id: ::prost::alloc::string::String,
+    /// The kind of resource that it is about.
+    #[prost(enumeration = "ResourceKind", tag = "4")]
+    pub kind: i32,
+    /// Net confirmations still missing; 0 if none.
+    #[prost(int32, tag = "5")]
+    pub confirmations_needed: i32,
+    /// How many distinct voters support the candidate; 0 where ratings decide.
+    #[prost(int64, tag = "6")]
+    pub reporter_count: i64,
+    /// The revision that gave the resource its value, where the state is APPLIED; 0 in every other state, and of a ruling that
+    /// nothing applies which never changed anything.
+    #[prost(int64, tag = "7")]
+    pub revision: i64,
+    /// The state in a sentence or two. It says nothing that others wrote.
+    #[prost(string, tag = "8")]
+    pub message: ::prost::alloc::string::String,
+    /// One per effect, in the correction's order where that is known, if it has several; empty for all others. The state of the
+    /// whole is that of the least advanced effect. Effects have no effects of their own.
+    #[prost(message, repeated, tag = "9")]
+    pub effects: ::prost::alloc::vec::Vec<Standing>,
+}
+impl ::prost::Name for Standing {
+    const NAME: &'static str = "Standing";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.Standing".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.Standing".into()
+    }
+}
 /// The status of one item of a batch; the same shape as google.rpc.Status.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ItemStatus {

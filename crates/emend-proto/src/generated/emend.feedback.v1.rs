@@ -48,7 +48,7 @@ impl ::prost::Name for SubmitFeedbackRequest {
 /// The stored feedback.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitFeedbackResponse {
-    /// As stored, with its current outcome.
+    /// As stored, with its outcome.
     #[prost(message, optional, tag = "1")]
     pub feedback: ::core::option::Option<Feedback>,
 }
@@ -110,7 +110,8 @@ pub struct Feedback {
     /// Why it was retracted; masked.
     #[prost(string, tag = "14")]
     pub retract_reason: ::prost::alloc::string::String,
-    /// The result of evaluating it. PENDING with reason NOT_EVALUATED until learning-svc has answered.
+    /// The result of evaluating its newest event, as it was then: it stays as it is, whatever others say later; `present` says
+    /// what has become of it. PENDING with reason NOT_EVALUATED until learning-svc has answered.
     #[prost(message, optional, tag = "15")]
     pub outcome: ::core::option::Option<super::super::common::v1::Outcome>,
     /// The delivery state of its newest event.
@@ -119,6 +120,11 @@ pub struct Feedback {
     /// When its personal parts were erased: by a redaction, or by age. Absent if they were not.
     #[prost(message, optional, tag = "17")]
     pub redacted_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// What has become of what it supports, as learning-svc says now. Only GetFeedback, ListFeedback and submissions whose
+    /// request_id was used before ask for it, for at most 1 s. Absent if learning-svc does not answer in that time, if another
+    /// installation answers, and if nothing is known there of this feedback; never a reason for an error.
+    #[prost(message, optional, tag = "18")]
+    pub present: ::core::option::Option<super::super::common::v1::Standing>,
 }
 impl ::prost::Name for Feedback {
     const NAME: &'static str = "Feedback";
@@ -178,7 +184,7 @@ pub struct BatchSubmitFeedbackResult {
     pub feedback: ::core::option::Option<Feedback>,
     /// `feedback` is stored in full but returned in part, because all results together would exceed the 4 MiB that gRPC
     /// clients accept by default. First context and reason are left out; if that is not enough, what_was_learned and
-    /// message of the outcome, then the correction. GetFeedback returns everything.
+    /// message of the outcome and `present`, then the correction. GetFeedback returns everything.
     #[prost(bool, tag = "3")]
     pub abridged: bool,
 }
@@ -215,7 +221,7 @@ impl ::prost::Name for GetFeedbackRequest {
 /// One feedback item.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetFeedbackResponse {
-    /// With its current outcome.
+    /// With its outcome, and what has become of it since.
     #[prost(message, optional, tag = "1")]
     pub feedback: ::core::option::Option<Feedback>,
 }
@@ -753,7 +759,8 @@ pub mod feedback_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Returns one feedback item with its current outcome. NOT_FOUND if it does not exist in that namespace.
+        /// Returns one feedback item with its outcome and what has become of it since. NOT_FOUND if it does not exist in that
+        /// namespace.
         pub async fn get_feedback(
             &mut self,
             request: impl tonic::IntoRequest<super::GetFeedbackRequest>,
@@ -780,7 +787,7 @@ pub mod feedback_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists the feedback of a namespace, newest first.
+        /// Lists the feedback of a namespace, newest first, each with its outcome and what has become of it since.
         pub async fn list_feedback(
             &mut self,
             request: impl tonic::IntoRequest<super::ListFeedbackRequest>,
@@ -996,7 +1003,8 @@ pub mod feedback_service_server {
             tonic::Response<super::BatchSubmitFeedbackResponse>,
             tonic::Status,
         >;
-        /// Returns one feedback item with its current outcome. NOT_FOUND if it does not exist in that namespace.
+        /// Returns one feedback item with its outcome and what has become of it since. NOT_FOUND if it does not exist in that
+        /// namespace.
         async fn get_feedback(
             &self,
             request: tonic::Request<super::GetFeedbackRequest>,
@@ -1004,7 +1012,7 @@ pub mod feedback_service_server {
             tonic::Response<super::GetFeedbackResponse>,
             tonic::Status,
         >;
-        /// Lists the feedback of a namespace, newest first.
+        /// Lists the feedback of a namespace, newest first, each with its outcome and what has become of it since.
         async fn list_feedback(
             &self,
             request: tonic::Request<super::ListFeedbackRequest>,

@@ -1872,10 +1872,11 @@ pub struct ListDomainRulesRequest {
     /// Only those of this layer: human, file or verified. Default: any.
     #[prost(string, tag = "3")]
     pub layer: ::prost::alloc::string::String,
-    /// Also those that ended. Default: only those in force.
+    /// Also those that ended or were taken back or rejected; those that await review are in the review queue. Default: only those in
+    /// force.
     #[prost(bool, tag = "4")]
     pub include_ended: bool,
-    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
     #[prost(int32, tag = "5")]
     pub page_size: i32,
     /// From the previous response; the other fields must be unchanged.
@@ -1968,7 +1969,7 @@ pub struct ListBlockedDomainsRequest {
     /// The search application. Required.
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
     #[prost(int32, tag = "2")]
     pub page_size: i32,
     /// From the previous response; the other fields must be unchanged.
@@ -1988,7 +1989,7 @@ impl ::prost::Name for ListBlockedDomainsRequest {
 /// A page of blocked domains.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListBlockedDomainsResponse {
-    /// By pattern.
+    /// The newest decision first.
     #[prost(message, repeated, tag = "1")]
     pub domains: ::prost::alloc::vec::Vec<BlockedDomain>,
     /// Empty on the last page.
@@ -2023,7 +2024,7 @@ pub struct BlockedDomain {
     /// Claims that are REJECTED and have a SUPPORTS edge from it, at most 20; only where the system blocked it.
     #[prost(string, repeated, tag = "5")]
     pub contradicting_claims: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How far it would be trusted without the block.
+    /// How far it would be trusted if nothing blocked it.
     #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "6")]
     pub original_level: i32,
     /// Whether a correction brings it back.
@@ -2110,7 +2111,7 @@ impl ::prost::Name for ListEvidenceEventsResponse {
 /// Something that was done to a domain, claim or edge.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EvidenceEvent {
-    /// Its id: grows with time within a namespace.
+    /// Its id. Of what was done to one target the later has the greater one.
     #[prost(int64, tag = "1")]
     pub event_id: i64,
     /// What was done.
@@ -2119,13 +2120,13 @@ pub struct EvidenceEvent {
     /// What it is about.
     #[prost(message, optional, tag = "3")]
     pub key: ::core::option::Option<super::super::common::v1::ResourceKey>,
-    /// The task; may be empty.
+    /// The task; may be empty. What is done to a correction later has the task of that.
     #[prost(string, tag = "4")]
     pub task_id: ::prost::alloc::string::String,
     /// Who did it.
     #[prost(message, optional, tag = "5")]
     pub actor: ::core::option::Option<super::super::common::v1::Actor>,
-    /// Why; empty if not given or erased.
+    /// Why: of a correction as its reporter said, empty if not given or erased; of all else as an operator or reviewer said.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
     /// What was in force before, as one word; empty: nothing was.
@@ -2258,7 +2259,8 @@ impl ::prost::Name for ExportMaterialsRequest {
         "/emend.learning.v1.ExportMaterialsRequest".into()
     }
 }
-/// One line of an export: pages first, then fragments, claims and edges. A node comes if the task's claims or edges name it.
+/// One line of an export: pages first, then fragments, claims and edges, each in the order in which they were first upserted. Edges are
+/// those of the task; a node comes if it belongs to the task or if the task's claims or edges name it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExportMaterialsResponse {
     /// What the line is.
@@ -2375,7 +2377,7 @@ pub struct CorrectionSample {
     /// The task; may be empty.
     #[prost(string, tag = "3")]
     pub task_id: ::prost::alloc::string::String,
-    /// The text of the edge's source.
+    /// The text of the edge's source; of a page, its title.
     #[prost(string, tag = "4")]
     pub premise: ::prost::alloc::string::String,
     /// The text of the edge's target.
@@ -2523,7 +2525,9 @@ impl ::prost::Name for RankedPaper {
 /// A trust file.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyTrustFileRequest {
-    /// The file's text: YAML or TOML, at most 2 MiB.
+    /// The file's text, at most 2 MiB: `namespaces` (a list), `version` (1 or more), `domains` (a list of `pattern` and `level`),
+    /// `blocked` (patterns), `dangerous_patterns` (names, as backends report them with claims). A pattern in `domains` may be a
+    /// public suffix.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
     /// How it is written.
@@ -2584,6 +2588,9 @@ pub struct TrustFileApplied {
     /// The last revision written; 0 if none was.
     #[prost(int64, tag = "7")]
     pub revision: i64,
+    /// Whether the version in force is that of this file and has other content: the file was changed, and its version was not.
+    #[prost(bool, tag = "8")]
+    pub differs: bool,
 }
 impl ::prost::Name for TrustFileApplied {
     const NAME: &'static str = "TrustFileApplied";
@@ -3026,7 +3033,7 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        /// Lists the domains that are blocked now, whoever blocked them, the newest decision first.
         pub async fn list_blocked_domains(
             &mut self,
             request: impl tonic::IntoRequest<super::ListBlockedDomainsRequest>,
@@ -3056,7 +3063,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        /// Lists what was done to domains, claims and edges, also what had no effect: the newest first, by their ids where a target or
+        /// task is given, else by time.
         pub async fn list_evidence_events(
             &mut self,
             request: impl tonic::IntoRequest<super::ListEvidenceEventsRequest>,
@@ -3116,7 +3124,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends. A replica
+        /// makes two exports at once; further ones are refused with RESOURCE_EXHAUSTED, reason EXPORTS_BUSY.
         pub async fn export_materials(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportMaterialsRequest>,
@@ -3146,7 +3155,8 @@ pub mod evidence_service_client {
                 );
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Streams the correction samples: what the model said, and what a person says is right.
+        /// Streams the correction samples: what the model said, and what a person says is right. One consistent state, bounded like
+        /// ExportMaterials. Redactions erase reason and reporter of a sample, and not its texts, which are the backend's.
         pub async fn export_corrections(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportCorrectionsRequest>,
@@ -3203,7 +3213,9 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        /// Applies a trust file as one operation: rules of the layer "file"; those that the file does not name end. In a namespace where
+        /// its version or a newer one is in force it does nothing. A file with an error changes nothing anywhere. Each namespace is
+        /// one transaction: after a failure, send the file again.
         pub async fn apply_trust_file(
             &mut self,
             request: impl tonic::IntoRequest<super::ApplyTrustFileRequest>,
@@ -3290,7 +3302,7 @@ pub mod evidence_service_server {
             tonic::Response<super::ListDomainRulesResponse>,
             tonic::Status,
         >;
-        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        /// Lists the domains that are blocked now, whoever blocked them, the newest decision first.
         async fn list_blocked_domains(
             &self,
             request: tonic::Request<super::ListBlockedDomainsRequest>,
@@ -3298,7 +3310,8 @@ pub mod evidence_service_server {
             tonic::Response<super::ListBlockedDomainsResponse>,
             tonic::Status,
         >;
-        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        /// Lists what was done to domains, claims and edges, also what had no effect: the newest first, by their ids where a target or
+        /// task is given, else by time.
         async fn list_evidence_events(
             &self,
             request: tonic::Request<super::ListEvidenceEventsRequest>,
@@ -3320,7 +3333,8 @@ pub mod evidence_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends. A replica
+        /// makes two exports at once; further ones are refused with RESOURCE_EXHAUSTED, reason EXPORTS_BUSY.
         async fn export_materials(
             &self,
             request: tonic::Request<super::ExportMaterialsRequest>,
@@ -3337,7 +3351,8 @@ pub mod evidence_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams the correction samples: what the model said, and what a person says is right.
+        /// Streams the correction samples: what the model said, and what a person says is right. One consistent state, bounded like
+        /// ExportMaterials. Redactions erase reason and reporter of a sample, and not its texts, which are the backend's.
         async fn export_corrections(
             &self,
             request: tonic::Request<super::ExportCorrectionsRequest>,
@@ -3353,7 +3368,9 @@ pub mod evidence_service_server {
             tonic::Response<super::RankCitationsResponse>,
             tonic::Status,
         >;
-        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        /// Applies a trust file as one operation: rules of the layer "file"; those that the file does not name end. In a namespace where
+        /// its version or a newer one is in force it does nothing. A file with an error changes nothing anywhere. Each namespace is
+        /// one transaction: after a failure, send the file again.
         async fn apply_trust_file(
             &self,
             request: tonic::Request<super::ApplyTrustFileRequest>,
@@ -4305,6 +4322,66 @@ impl ::prost::Name for EventResult {
         "/emend.learning.v1.EventResult".into()
     }
 }
+/// Asks what has become of feedbacks.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetStandingsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// UUIDs of 1 to 1,000 feedbacks.
+    #[prost(string, repeated, tag = "2")]
+    pub feedback_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// UUID of the installation that the sender delivers to. Empty while it knows none.
+    #[prost(string, tag = "3")]
+    pub installation_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetStandingsRequest {
+    const NAME: &'static str = "GetStandingsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetStandingsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetStandingsRequest".into()
+    }
+}
+/// What has become of them.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetStandingsResponse {
+    /// One for each feedback of which something is kept here, in the order in which they were asked for.
+    #[prost(message, repeated, tag = "1")]
+    pub standings: ::prost::alloc::vec::Vec<FeedbackStandings>,
+}
+impl ::prost::Name for GetStandingsResponse {
+    const NAME: &'static str = "GetStandingsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetStandingsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetStandingsResponse".into()
+    }
+}
+/// What has become of one feedback.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FeedbackStandings {
+    /// UUID of the feedback.
+    #[prost(string, tag = "1")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// One for each effect of which something is kept; nothing is of what was refused. Without effects of their own.
+    #[prost(message, repeated, tag = "2")]
+    pub effects: ::prost::alloc::vec::Vec<super::super::common::v1::Standing>,
+}
+impl ::prost::Name for FeedbackStandings {
+    const NAME: &'static str = "FeedbackStandings";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.FeedbackStandings".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.FeedbackStandings".into()
+    }
+}
 /// Generated client implementations.
 pub mod ingest_service_client {
     #![allow(
@@ -4318,6 +4395,7 @@ pub mod ingest_service_client {
     use tonic::codegen::http::Uri;
     /// Receives events from feedback-svc: delivered at least once, with exactly-once effect. A sender that names another
     /// installation than this one gets FAILED_PRECONDITION, reason INSTALLATION_MISMATCH, and nothing of its batch is applied.
+    /// Says what has become of them, too.
     #[derive(Debug, Clone)]
     pub struct IngestServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -4424,6 +4502,33 @@ pub mod ingest_service_client {
                 .insert(GrpcMethod::new("emend.learning.v1.IngestService", "Ingest"));
             self.inner.streaming(req, path, codec).await
         }
+        /// Says what has become of what feedbacks support, as it is now. Changes nothing.
+        pub async fn get_standings(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetStandingsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetStandingsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.IngestService/GetStandings",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.IngestService", "GetStandings"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -4451,9 +4556,18 @@ pub mod ingest_service_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::IngestRequest>>,
         ) -> std::result::Result<tonic::Response<Self::IngestStream>, tonic::Status>;
+        /// Says what has become of what feedbacks support, as it is now. Changes nothing.
+        async fn get_standings(
+            &self,
+            request: tonic::Request<super::GetStandingsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetStandingsResponse>,
+            tonic::Status,
+        >;
     }
     /// Receives events from feedback-svc: delivered at least once, with exactly-once effect. A sender that names another
     /// installation than this one gets FAILED_PRECONDITION, reason INSTALLATION_MISMATCH, and nothing of its batch is applied.
+    /// Says what has become of them, too.
     #[derive(Debug)]
     pub struct IngestServiceServer<T> {
         inner: Arc<T>,
@@ -4574,6 +4688,51 @@ pub mod ingest_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.IngestService/GetStandings" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetStandingsSvc<T: IngestService>(pub Arc<T>);
+                    impl<
+                        T: IngestService,
+                    > tonic::server::UnaryService<super::GetStandingsRequest>
+                    for GetStandingsSvc<T> {
+                        type Response = super::GetStandingsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetStandingsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as IngestService>::get_standings(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetStandingsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)
@@ -4827,6 +4986,119 @@ impl ::prost::Name for UpdatePolicyResponse {
         "/emend.learning.v1.UpdatePolicyResponse".into()
     }
 }
+/// What is settled for a namespace as a whole.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamespacePolicy {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What of the edges of a claim weighs in its confidence. All are counted. Default: COUNT_ALL.
+    #[prost(enumeration = "Combining", tag = "2")]
+    pub combining: i32,
+    /// With fewer claims than this a domain is not blocked for those that are rejected, 1 to 1,000,000. Default 5.
+    #[prost(int32, tag = "3")]
+    pub min_claims: i32,
+    /// A domain is blocked where more of 1,000 of its claims are rejected, 0 to 1,000. Default 300.
+    #[prost(int32, tag = "4")]
+    pub rejected_permille: i32,
+    /// Increases by 1 with each change. 0: never set. Output only.
+    #[prost(int64, tag = "5")]
+    pub version: i64,
+    /// Send it back to change only the version you saw (ABORTED if it has changed).
+    #[prost(string, tag = "6")]
+    pub etag: ::prost::alloc::string::String,
+    /// When it was last changed; absent for the default. Output only.
+    #[prost(message, optional, tag = "7")]
+    pub updated_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for NamespacePolicy {
+    const NAME: &'static str = "NamespacePolicy";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.NamespacePolicy".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.NamespacePolicy".into()
+    }
+}
+/// Identifies the policy of a namespace.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNamespacePolicyRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetNamespacePolicyRequest {
+    const NAME: &'static str = "GetNamespacePolicyRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetNamespacePolicyRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetNamespacePolicyRequest".into()
+    }
+}
+/// The policy in force.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNamespacePolicyResponse {
+    /// The current policy.
+    #[prost(message, optional, tag = "1")]
+    pub policy: ::core::option::Option<NamespacePolicy>,
+}
+impl ::prost::Name for GetNamespacePolicyResponse {
+    const NAME: &'static str = "GetNamespacePolicyResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetNamespacePolicyResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetNamespacePolicyResponse".into()
+    }
+}
+/// Changes the policy of a namespace.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateNamespacePolicyRequest {
+    /// The new values.
+    #[prost(message, optional, tag = "1")]
+    pub policy: ::core::option::Option<NamespacePolicy>,
+    /// Which fields to change: combining, min_claims, rejected_permille. Absent: every field set to something other than its zero
+    /// value.
+    #[prost(message, optional, tag = "2")]
+    pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
+    /// Why. At most 2,000 characters.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// The operator, as the caller asserts it. At most 128 characters.
+    #[prost(string, tag = "4")]
+    pub on_behalf_of: ::prost::alloc::string::String,
+}
+impl ::prost::Name for UpdateNamespacePolicyRequest {
+    const NAME: &'static str = "UpdateNamespacePolicyRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UpdateNamespacePolicyRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UpdateNamespacePolicyRequest".into()
+    }
+}
+/// The changed policy.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateNamespacePolicyResponse {
+    /// The policy after the change.
+    #[prost(message, optional, tag = "1")]
+    pub policy: ::core::option::Option<NamespacePolicy>,
+}
+impl ::prost::Name for UpdateNamespacePolicyResponse {
+    const NAME: &'static str = "UpdateNamespacePolicyResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UpdateNamespacePolicyResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UpdateNamespacePolicyResponse".into()
+    }
+}
 /// How votes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -4897,6 +5169,39 @@ impl EntitledRole {
             "ENTITLED_ROLE_REVIEWER" => Some(Self::Reviewer),
             "ENTITLED_ROLE_OPERATOR" => Some(Self::Operator),
             "ENTITLED_ROLE_ADMIN" => Some(Self::Admin),
+            _ => None,
+        }
+    }
+}
+/// What counts where several edges of a claim come from one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Combining {
+    /// Without update_mask: unchanged. Named in update_mask: INVALID_ARGUMENT. Never returned.
+    Unspecified = 0,
+    /// Each edge.
+    CountAll = 1,
+    /// Of each relation the strongest edge of each source: a work by DOI, PubMed id or arXiv id, else a registrable domain.
+    OnePerSource = 2,
+}
+impl Combining {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "COMBINING_UNSPECIFIED",
+            Self::CountAll => "COMBINING_COUNT_ALL",
+            Self::OnePerSource => "COMBINING_ONE_PER_SOURCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "COMBINING_UNSPECIFIED" => Some(Self::Unspecified),
+            "COMBINING_COUNT_ALL" => Some(Self::CountAll),
+            "COMBINING_ONE_PER_SOURCE" => Some(Self::OnePerSource),
             _ => None,
         }
     }
@@ -5045,6 +5350,66 @@ pub mod policy_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Returns the policy of a namespace as a whole in force: the default (version 0) if none was set.
+        pub async fn get_namespace_policy(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetNamespacePolicyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNamespacePolicyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.PolicyService/GetNamespacePolicy",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.PolicyService",
+                        "GetNamespacePolicy",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes the policy of a namespace and returns at once; its domains are verified anew in the background.
+        pub async fn update_namespace_policy(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateNamespacePolicyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateNamespacePolicyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.PolicyService/UpdateNamespacePolicy",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.PolicyService",
+                        "UpdateNamespacePolicy",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -5074,6 +5439,22 @@ pub mod policy_service_server {
             request: tonic::Request<super::UpdatePolicyRequest>,
         ) -> std::result::Result<
             tonic::Response<super::UpdatePolicyResponse>,
+            tonic::Status,
+        >;
+        /// Returns the policy of a namespace as a whole in force: the default (version 0) if none was set.
+        async fn get_namespace_policy(
+            &self,
+            request: tonic::Request<super::GetNamespacePolicyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNamespacePolicyResponse>,
+            tonic::Status,
+        >;
+        /// Changes the policy of a namespace and returns at once; its domains are verified anew in the background.
+        async fn update_namespace_policy(
+            &self,
+            request: tonic::Request<super::UpdateNamespacePolicyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateNamespacePolicyResponse>,
             tonic::Status,
         >;
     }
@@ -5229,6 +5610,101 @@ pub mod policy_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = UpdatePolicySvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.PolicyService/GetNamespacePolicy" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetNamespacePolicySvc<T: PolicyService>(pub Arc<T>);
+                    impl<
+                        T: PolicyService,
+                    > tonic::server::UnaryService<super::GetNamespacePolicyRequest>
+                    for GetNamespacePolicySvc<T> {
+                        type Response = super::GetNamespacePolicyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetNamespacePolicyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PolicyService>::get_namespace_policy(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetNamespacePolicySvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.PolicyService/UpdateNamespacePolicy" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateNamespacePolicySvc<T: PolicyService>(pub Arc<T>);
+                    impl<
+                        T: PolicyService,
+                    > tonic::server::UnaryService<super::UpdateNamespacePolicyRequest>
+                    for UpdateNamespacePolicySvc<T> {
+                        type Response = super::UpdateNamespacePolicyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateNamespacePolicyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as PolicyService>::update_namespace_policy(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateNamespacePolicySvc(inner);
                         let codec = crate::codec::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -16,6 +16,14 @@ pub(crate) type Item = Result<Submission, Error>;
 /// The committer's result for one item; it is a bug if there is none.
 type Stored = Option<Result<(NewFeedback, Inserted), Error>>;
 
+/// A stored correction.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    pub(crate) feedback: Feedback,
+    /// Whether an earlier request stored it.
+    pub(crate) replayed: bool,
+}
+
 impl UseCases {
     /// Stores a correction. With `until`, waits until then for its outcome.
     pub(crate) async fn submit(
@@ -23,7 +31,7 @@ impl UseCases {
         origin: &Origin,
         submission: Submission,
         until: Option<Instant>,
-    ) -> Result<Feedback, Error> {
+    ) -> Result<Submitted, Error> {
         let (new, waiter) = self.ready(origin, submission, until.is_some());
         let stored = self
             .committer
@@ -40,7 +48,7 @@ impl UseCases {
         origin: &Origin,
         items: Vec<Item>,
         until: Option<Instant>,
-    ) -> Result<Vec<Result<Feedback, Error>>, Error> {
+    ) -> Result<Vec<Result<Submitted, Error>>, Error> {
         let mut valid = Vec::with_capacity(items.len());
         let waiters: Vec<Result<Option<Waiter>, Error>> = items
             .into_iter()
@@ -95,7 +103,7 @@ impl UseCases {
         stored: Stored,
         waiter: Option<Waiter>,
         until: Option<Instant>,
-    ) -> Result<Feedback, Error> {
+    ) -> Result<Submitted, Error> {
         let (new, inserted) = stored.ok_or_else(|| Error::internal("the committer gave no answer"))??;
         match inserted {
             Inserted::Stored(accepted) => {
@@ -115,12 +123,19 @@ impl UseCases {
                     delivery: DeliveryState::Pending,
                     redaction: None,
                 };
-                Ok(Self::awaited(feedback, waiter, until).await)
+                Ok(Submitted {
+                    feedback: Self::awaited(feedback, waiter, until).await,
+                    replayed: false,
+                })
             }
             Inserted::Replayed(id) => {
                 // No answer will come for the event of this attempt: it was not stored.
                 drop(waiter);
-                self.looked_for(&new.submission.namespace, id, until).await
+                let feedback = self.looked_for(&new.submission.namespace, id, until).await?;
+                Ok(Submitted {
+                    feedback,
+                    replayed: true,
+                })
             }
             Inserted::RequestIdReused => Err(Error::AlreadyExists {
                 reason: "REQUEST_ID_REUSED",

@@ -1,5 +1,5 @@
 //! The gRPC transport to learning-svc: one bidirectional `Ingest` stream, opened on demand, with several batches in
-//! flight. Answers come in the order of the batches.
+//! flight. Answers come in the order of the batches. What has become of feedbacks is asked over the same connection.
 //!
 //! A stream that fails or falls silent is abandoned with all batches in flight on it; the next batch opens another,
 //! over a new connection, so that names are resolved again.
@@ -19,12 +19,13 @@ use emend_base::{
 };
 use emend_core::InstallationId;
 use emend_proto::learning::v1::{
-    Event, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
+    Event, FeedbackStandings, GetStandingsRequest, IngestRequest, IngestResponse,
+    ingest_service_client::IngestServiceClient,
 };
 use emend_serve::server::bounds::KeepAlive;
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::AbortOnDropHandle;
@@ -55,6 +56,8 @@ pub(crate) struct IngestClient {
 /// An open stream.
 #[derive(Debug)]
 struct Stream {
+    /// Its connection.
+    channel: Channel,
     requests: mpsc::Sender<IngestRequest>,
     under_way: PendingAnswers,
     /// Aborted with the stream.
@@ -104,10 +107,7 @@ impl IngestClient {
     ) -> Result<oneshot::Receiver<Answer>, DeliveryError> {
         let mut stream = self.stream.lock().await;
         let (answer, answered) = oneshot::channel();
-        let open = match stream.take() {
-            Some(open) if open.under_way.is_open() => open,
-            _ => self.open().await?,
-        };
+        let open = self.take_open(&mut stream).await?;
         // Under the lock, so that batches wait for their answers in the order in which they are sent. If the stream has
         // just ended, the receiver is told by the sender being dropped.
         open.under_way.push(answer);
@@ -123,6 +123,21 @@ impl IngestClient {
         Ok(answered)
     }
 
+    /// Takes the stream out of its place, or a new one if it has ended.
+    async fn take_open(&self, stream: &mut Option<Stream>) -> Result<Stream, DeliveryError> {
+        match stream.take() {
+            Some(open) if open.under_way.is_open() => Ok(open),
+            _ => self.open().await,
+        }
+    }
+
+    /// The stream's connection.
+    async fn channel(&self) -> Result<Channel, DeliveryError> {
+        let mut stream = self.stream.lock().await;
+        let open = self.take_open(&mut stream).await?;
+        Ok(stream.insert(open).channel.clone())
+    }
+
     async fn open(&self) -> Result<Stream, DeliveryError> {
         let channel = self.remote.connect().await;
         let channel = channel.map_err(|error| DeliveryError::Unavailable(why(&error)))?;
@@ -132,10 +147,12 @@ impl IngestClient {
         if let Some(token) = &self.token {
             token.authorize(&mut call);
         }
-        let reader = self
-            .lifecycle
-            .spawn("read ingest answers", read(channel, call, under_way.clone()));
+        let reader = self.lifecycle.spawn(
+            "read ingest answers",
+            read(channel.clone(), call, under_way.clone()),
+        );
         Ok(Stream {
+            channel,
             requests,
             under_way,
             _reader: AbortOnDropHandle::new(reader),
@@ -230,6 +247,21 @@ impl Delivery for IngestClient {
                 Err(error)
             }
         }
+    }
+
+    async fn standings(
+        &self,
+        request: GetStandingsRequest,
+        until: Instant,
+    ) -> Result<Vec<FeedbackStandings>, DeliveryError> {
+        let mut client = IngestServiceClient::new(self.channel().await?);
+        let mut call = Request::new(request);
+        call.set_timeout(until.saturating_duration_since(Instant::now()));
+        if let Some(token) = &self.token {
+            token.authorize(&mut call);
+        }
+        let answer = client.get_standings(call).await;
+        Ok(answer.map_err(|status| explain(&status))?.into_inner().standings)
     }
 }
 

@@ -23,7 +23,8 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use emend_core::InstallationId;
-use emend_proto::learning::v1::{Event, EventResult};
+use emend_proto::learning::v1::{Event, EventResult, FeedbackStandings, GetStandingsRequest};
+use tokio::time::Instant;
 
 /// The transport to learning-svc.
 #[async_trait]
@@ -35,6 +36,13 @@ pub(crate) trait Delivery: Send + Sync + Debug + 'static {
         events: Vec<Event>,
         to: Option<InstallationId>,
     ) -> Result<Delivered, DeliveryError>;
+
+    /// Asks what has become of feedbacks; an answer after `until` is of no use.
+    async fn standings(
+        &self,
+        request: GetStandingsRequest,
+        until: Instant,
+    ) -> Result<Vec<FeedbackStandings>, DeliveryError>;
 }
 
 /// The answer to a batch.

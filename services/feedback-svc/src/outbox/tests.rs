@@ -10,7 +10,7 @@ use emend_base::{Entropy, Error, error::to_item_status, telemetry::metrics::prom
 use emend_core::{EventId, InstallationId};
 use emend_proto::{
     common::v1::{ItemStatus, Outcome},
-    learning::v1::{Event, EventResult, event, event_result},
+    learning::v1::{Event, EventResult, FeedbackStandings, GetStandingsRequest, event, event_result},
 };
 use emend_store::simulation::{Interference, NoInterference};
 use futures::future::BoxFuture;
@@ -120,6 +120,14 @@ impl Delivery for Learning {
         };
         self.batches.lock().unwrap().push(events);
         Ok(Delivered { results, by: None })
+    }
+
+    async fn standings(
+        &self,
+        _: GetStandingsRequest,
+        _: Instant,
+    ) -> Result<Vec<FeedbackStandings>, DeliveryError> {
+        Err(DeliveryError::Unavailable("the relay asks for none".into()))
     }
 }
 

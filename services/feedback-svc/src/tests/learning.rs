@@ -12,9 +12,10 @@ use std::{
 use emend_base::{Entropy, Error, Lifecycle, error::PreconditionViolation};
 use emend_core::InstallationId;
 use emend_proto::{
-    common::v1::{ItemStatus, Outcome, OutcomeState},
+    common::v1::{ItemStatus, Outcome, OutcomeState, Standing},
     learning::v1::{
-        Event, EventResult, IngestRequest, IngestResponse, event, event_result,
+        Event, EventResult, FeedbackStandings, GetStandingsRequest, GetStandingsResponse, IngestRequest,
+        IngestResponse, event, event_result,
         ingest_service_server::{IngestService, IngestServiceServer},
     },
 };
@@ -45,6 +46,8 @@ struct State {
     received: Mutex<Vec<Event>>,
     /// How many batches it did not answer.
     unanswered: AtomicUsize,
+    /// How many feedbacks each call asked about.
+    asked: Mutex<Vec<usize>>,
     /// The installation that it says it is.
     installation: Mutex<Option<InstallationId>>,
 }
@@ -55,6 +58,7 @@ impl Learning {
             behaviour: Mutex::new(Behaviour::Evaluates),
             received: Mutex::default(),
             unanswered: AtomicUsize::new(0),
+            asked: Mutex::default(),
             installation: Mutex::default(),
         }))
     }
@@ -75,6 +79,13 @@ impl Learning {
     /// How many batches it did not answer.
     pub(super) fn unanswered(&self) -> usize {
         self.0.unanswered.load(Ordering::SeqCst)
+    }
+
+    /// How many feedbacks each call for standings has asked about since the last look, the fewest first.
+    pub(super) fn asked(&self) -> Vec<usize> {
+        let mut asked = std::mem::take(&mut *self.0.asked.lock().unwrap());
+        asked.sort_unstable();
+        asked
     }
 
     /// The events of one feedback.
@@ -117,7 +128,7 @@ impl Learning {
             self.0.unanswered.fetch_add(1, Ordering::SeqCst);
             return Ok(None);
         }
-        let installation_id = self.installation_for(batch)?;
+        let installation_id = self.installation_for(&batch.installation_id)?;
         self.0.received.lock().unwrap().extend_from_slice(&batch.events);
         let results = batch.events.iter().map(|event| EventResult {
             event_id: event.event_id.clone(),
@@ -136,18 +147,18 @@ impl Learning {
         }))
     }
 
-    /// Its installation, if the batch may be meant for it.
-    fn installation_for(&self, batch: &IngestRequest) -> Result<String, Status> {
+    /// Its installation, if a call may be meant for it.
+    fn installation_for(&self, meant: &str) -> Result<String, Status> {
         let Some(own) = *self.0.installation.lock().unwrap() else {
             return Ok(String::new());
         };
         let own = own.to_string();
-        if batch.installation_id.is_empty() || batch.installation_id == own {
+        if meant.is_empty() || meant == own {
             return Ok(own);
         }
         Err(Error::FailedPrecondition {
             reason: "INSTALLATION_MISMATCH",
-            message: format!("meant for {}", batch.installation_id),
+            message: format!("meant for {meant}"),
             violations: vec![PreconditionViolation {
                 kind: "INSTALLATION".into(),
                 subject: own,
@@ -188,5 +199,29 @@ impl IngestService for Learning {
             async move { answer }
         });
         Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn get_standings(
+        &self,
+        request: Request<GetStandingsRequest>,
+    ) -> Result<Response<GetStandingsResponse>, Status> {
+        let request = request.into_inner();
+        self.0.asked.lock().unwrap().push(request.feedback_ids.len());
+        let behaviour = *self.0.behaviour.lock().unwrap();
+        if let Behaviour::Silent = behaviour {
+            std::future::pending::<()>().await;
+        }
+        self.installation_for(&request.installation_id)?;
+        let standing = |feedback_id| FeedbackStandings {
+            feedback_id,
+            effects: vec![Standing {
+                state: OutcomeState::Withdrawn.into(),
+                reason: "RETRACTED".into(),
+                ..Standing::default()
+            }],
+        };
+        Ok(Response::new(GetStandingsResponse {
+            standings: request.feedback_ids.into_iter().map(standing).collect(),
+        }))
     }
 }

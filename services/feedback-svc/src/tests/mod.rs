@@ -22,6 +22,7 @@ macro_rules! on_both {
 mod dead_letters;
 mod installation;
 mod learning;
+mod present;
 mod service;
 
 use std::{collections::HashMap, future::Future, time::Duration};

@@ -324,6 +324,22 @@ CREATE TABLE policies (
     PRIMARY KEY (namespace, kind, version)
 ) STRICT, WITHOUT ROWID;
 
+-- Policies of namespaces as a whole, every version that was ever set.
+CREATE TABLE namespace_policies (
+    namespace         TEXT NOT NULL,
+    version           INTEGER NOT NULL,
+    -- emend.learning.v1.Combining.
+    combining         INTEGER NOT NULL,
+    min_claims        INTEGER NOT NULL,
+    rejected_permille INTEGER NOT NULL,
+    caller            TEXT NOT NULL,
+    on_behalf_of      TEXT NOT NULL,
+    reason            TEXT NOT NULL,
+    -- By the service's clock.
+    updated_at        INTEGER NOT NULL,
+    PRIMARY KEY (namespace, version)
+) STRICT;
+
 -- Users who were erased, by the pseudonym under which their votes count: what was said for such a user alone before the
 -- erasure is not learned, also if it arrives later.
 CREATE TABLE erased_users (
@@ -359,14 +375,17 @@ CREATE TABLE nodes (
 -- The evidence graph. Inside, nodes refer to each other by integer keys; the backends' own ids are unique in their namespace.
 -- Nothing in it is deleted.
 
--- Namespaces that have evidence. Who adds domains locks the row shared, who changes rules about domains and who brings levels up
+-- Namespaces that have evidence or rules about domains. Who adds domains locks the row shared, who changes rules about domains and who brings levels up
 -- to date exclusively: so no domain keeps a level that a rule has changed meanwhile.
 CREATE TABLE evidence_spaces (
     space     INTEGER PRIMARY KEY,
     namespace TEXT NOT NULL UNIQUE,
     -- How often rules about domains changed.
-    rules     INTEGER NOT NULL
+    rules     INTEGER NOT NULL,
+    -- The namespace's policy changed: its domains after this name are to be verified anew. NULL: none are.
+    verify_after TEXT
 ) STRICT;
+CREATE INDEX evidence_spaces_to_verify ON evidence_spaces (space) WHERE verify_after IS NOT NULL;
 
 -- Registrable domains: what the system blocks or raises by what their claims came to.
 CREATE TABLE evidence_domains (
@@ -404,6 +423,7 @@ CREATE TABLE evidence_stale_names (
     -- Hosts up to this one are done.
     done     TEXT NOT NULL
 ) STRICT;
+CREATE INDEX evidence_stale_names_by_space ON evidence_stale_names (space, stale);
 
 -- Tasks that claims and edges belong to.
 CREATE TABLE evidence_tasks (
@@ -526,10 +546,11 @@ CREATE TABLE evidence_events (
     -- By the service's clock.
     made_at      INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX evidence_events_listed ON evidence_events (namespace, event);
+-- Of one contest or task in the order of what happened; the others by time, so that a period is a range.
+CREATE INDEX evidence_events_listed ON evidence_events (namespace, made_at, event);
 CREATE INDEX evidence_events_by_contest ON evidence_events (contest, event);
 CREATE INDEX evidence_events_by_task ON evidence_events (namespace, task_id, event) WHERE task_id <> '';
-CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, event);
+CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, made_at, event);
 
 -- Trust files: the version of each namespace that is in force.
 CREATE TABLE trust_files (

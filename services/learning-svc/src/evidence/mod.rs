@@ -4,8 +4,19 @@
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;
+pub(crate) mod citations;
+mod events;
+pub(crate) mod exports;
 pub mod graph;
 pub(crate) mod grpc;
+mod levels;
+pub mod metrics;
+pub mod mounted;
 mod read;
+pub(crate) mod rules;
+pub(crate) mod stats;
 pub mod store;
+pub mod trust_file;
 pub mod upsert;
+mod verification;
+pub(crate) mod worker;

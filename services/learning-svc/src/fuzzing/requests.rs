@@ -3,17 +3,22 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
-use emend_core::{Caller, Kind, Policy, Violations};
+use emend_core::{
+    Caller, Kind, Policy, Violations,
+    evidence::{BlockingPolicy, NamespacePolicy},
+};
 use emend_proto::{codec, learning::v1 as pb};
 use emend_wire::{page, parse as wire, render};
 use prost::{Message, Name};
 
 use crate::{
     contests::grpc as candidates,
+    evidence::grpc as evidence,
     grpc::parse,
     ingest::grpc as ingest,
     policies::grpc as policies,
     resources::grpc::{self as resources, read as reads},
+    standings::grpc as standings,
     stream::grpc as subscriptions,
 };
 
@@ -25,7 +30,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 19 {
+    match which % 29 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -54,12 +59,24 @@ pub fn request(bytes: &[u8]) {
         17 => read(message, |request: pb::BatchRejectCandidatesRequest| {
             request.requests.iter().for_each(reject);
         }),
-        _ => read(message, |request: pb::GetCandidateRequest| {
+        18 => read(message, |request: pb::GetCandidateRequest| {
             let mut violations = Violations::new();
             let id = parse::candidate_id(&mut violations, &request.candidate_id);
             let shown = id.map(|id| id.to_string());
             assert!(shown.is_none_or(|shown| shown.eq_ignore_ascii_case(&request.candidate_id)));
         }),
+        19 => read(message, |request: pb::GetStandingsRequest| {
+            if let Ok((namespace, feedback)) = standings::asked(&request) {
+                let again = pb::GetStandingsRequest {
+                    namespace: namespace.to_string(),
+                    feedback_ids: feedback.iter().map(ToString::to_string).collect(),
+                    ..request
+                };
+                same(standings::asked(&again), &(namespace, feedback));
+            }
+        }),
+        20 => read(message, update_namespace_policy),
+        evidence => evidence::fuzzing::request(evidence % 29 - 21, message),
     }
 }
 
@@ -235,5 +252,18 @@ fn update_policy(request: pb::UpdatePolicyRequest) {
                 "an update that is accepted keeps policies valid"
             );
         }
+    }
+}
+
+fn update_namespace_policy(request: pb::UpdateNamespacePolicyRequest) {
+    if let Ok(update) = policies::namespaces::update(&Caller::anonymous(), request) {
+        let mut policy = NamespacePolicy::default();
+        (update.change)(&mut policy);
+        let again = BlockingPolicy::new(policy.blocking.min_claims(), policy.blocking.rejected_permille());
+        assert_eq!(
+            again,
+            Ok(policy.blocking),
+            "an update that is accepted keeps policies valid"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The ingest service: batches in, batches of results out, in order.
+//! The ingest service: batches in, batches of results out, in order; and what has become of feedbacks.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -12,7 +12,7 @@ use emend_core::{
     Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
-use emend_serve::auth::Access;
+use emend_serve::auth::{Access, Call};
 use emend_wire::parse;
 use futures::{Stream, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -20,12 +20,14 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
+    app::App,
     grpc::parse::REASON,
     ingest::{
         apply::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
         queue::IngestQueue,
     },
-    roles::admit,
+    roles::{admit, open},
+    standings::grpc as standings,
 };
 
 /// Events in one batch at most.
@@ -38,6 +40,7 @@ const SENDERS: usize = 256;
 /// Takes events from feedback-svc.
 #[derive(Debug, Clone)]
 pub struct Ingest {
+    app: App,
     queue: IngestQueue,
     installation: InstallationId,
     /// When cancelled, streams end after the batches in flight.
@@ -46,9 +49,11 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// Events go to `queue`, if they are meant for `installation`; streams end when `soft` is cancelled.
-    pub fn new(queue: IngestQueue, installation: InstallationId, soft: CancellationToken) -> Self {
+    /// Events go to `queue`, which applies them to `app`, if they are meant for `installation`; streams end when `soft` is
+    /// cancelled.
+    pub fn new(app: App, queue: IngestQueue, installation: InstallationId, soft: CancellationToken) -> Self {
         Self {
+            app,
             queue,
             installation,
             soft,
@@ -124,7 +129,7 @@ impl Ingest {
         Err(Error::FailedPrecondition {
             reason: "INSTALLATION_MISMATCH",
             message: format!(
-                "the events are meant for installation {id}, this is {}",
+                "the call is meant for installation {id}, this is {}",
                 self.installation
             ),
             violations: vec![PreconditionViolation {
@@ -163,6 +168,17 @@ impl IngestService for Ingest {
                 answer
             });
         Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn get_standings(
+        &self,
+        request: Request<pb::GetStandingsRequest>,
+    ) -> Result<Response<pb::GetStandingsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let (namespace, feedback) = standings::asked(&message).map_err(Error::from)?;
+        self.check_installation(&message.installation_id)?;
+        let found = self.app.standings(&namespace, &feedback).await?;
+        Ok(Response::new(standings::told(&found)))
     }
 }
 

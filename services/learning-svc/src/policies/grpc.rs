@@ -1,5 +1,7 @@
 //! The policy service.
 
+pub(crate) mod namespaces;
+
 use emend_base::Error;
 use emend_core::{Counting, Invalid, Kind, Language, Policy, RiskLevel, Role, Rule, Violations};
 use emend_proto::learning::v1::{self as pb, policy, policy_service_server::PolicyService};
@@ -79,6 +81,32 @@ impl PolicyService for Policies {
             policy: Some(message(&in_force)),
         }))
     }
+
+    async fn get_namespace_policy(
+        &self,
+        request: Request<pb::GetNamespacePolicyRequest>,
+    ) -> Result<Response<pb::GetNamespacePolicyResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let mut violations = Violations::new();
+        let namespace = parse::namespace(&mut violations, &request.namespace);
+        let namespace = violations.finish(namespace).map_err(Error::from)?;
+        let stored = self.app.namespace_policy(&namespace).await?;
+        Ok(Response::new(pb::GetNamespacePolicyResponse {
+            policy: Some(namespaces::message(&namespace, &stored)),
+        }))
+    }
+
+    async fn update_namespace_policy(
+        &self,
+        request: Request<pb::UpdateNamespacePolicyRequest>,
+    ) -> Result<Response<pb::UpdateNamespacePolicyResponse>, Status> {
+        let caller = caller_of(&request);
+        let update = namespaces::update(&caller, open(request)?.message).map_err(Error::from)?;
+        let stored = self.app.update_namespace_policy(&update).await?;
+        Ok(Response::new(pb::UpdateNamespacePolicyResponse {
+            policy: Some(namespaces::message(&update.namespace, &stored)),
+        }))
+    }
 }
 
 fn key(namespace: Option<emend_core::Namespace>, kind: Option<Kind>) -> Option<PolicyKey> {
@@ -100,7 +128,7 @@ pub(crate) fn update(
     let etag = parse::etag(&mut within, "etag", &message.etag);
     let paths = match &request.update_mask {
         None => set_fields(&message),
-        Some(mask) => masked(&mask.paths, &mut violations),
+        Some(mask) => masked(&FIELDS, &mask.paths, &mut violations),
     };
     if paths.is_empty() && violations.is_empty() {
         violations.add("update_mask", "must name a field, or the policy must set one");
@@ -186,17 +214,18 @@ fn check_rule(kind: Kind, fields: &[&str], violations: &mut Violations) {
     }
 }
 
-fn masked(paths: &[String], violations: &mut Violations) -> Vec<&'static str> {
+/// The fields that a mask names, each once.
+fn masked(known: &[&'static str], paths: &[String], violations: &mut Violations) -> Vec<&'static str> {
     let mut fields = Vec::new();
-    for path in paths.iter().take(FIELDS.len() * 2) {
-        match FIELDS.into_iter().find(|field| field == path) {
+    for path in paths.iter().take(known.len() * 2) {
+        match known.iter().copied().find(|field| field == path) {
             Some(field) if fields.contains(&field) => {}
             Some(field) => fields.push(field),
             None => {
                 let shown: String = path.chars().take(64).collect();
                 violations.add(
                     "update_mask",
-                    format!("{shown:?} is not one of {}", FIELDS.join(", ")),
+                    format!("{shown:?} is not one of {}", known.join(", ")),
                 );
             }
         }

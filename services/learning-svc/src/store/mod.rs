@@ -36,6 +36,7 @@ use crate::{
     outputs::store::RatingRepository,
     policies::store::{PolicyRepository, PolicyStore},
     resources::store::ResourceRepository,
+    standings::store::StandingStore,
 };
 
 /// One unit of work: its writes are invisible to others before [`UnitOfWork::commit`], and discarded if it is dropped.
@@ -76,7 +77,9 @@ pub trait UnitOfWork: Send {
 
 /// Everything the service needs of its database: units of work, and what is read outside them.
 #[async_trait]
-pub trait Store: ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + 'static {
+pub trait Store:
+    ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + StandingStore + 'static
+{
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
 

@@ -15,6 +15,9 @@ use sqlx::{migrate::Migrator, pool::PoolConnection};
 use crate::audit::store::AuditRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../audit/store/evidence_sql.rs"]
+mod audit_evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/sql.rs"]
 mod audit_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -31,11 +34,17 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/events_sql.rs"]
+mod events_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/reads_sql.rs"]
 mod evidence_reads_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/sql.rs"]
 mod evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/exports_sql.rs"]
+mod exports_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
@@ -55,14 +64,26 @@ mod policies_sql;
 #[path = "../outputs/store/sql.rs"]
 mod ratings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/refresh_sql.rs"]
+mod refresh_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../resources/store/sql.rs"]
 mod resources_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../log/store/lists_sql.rs"]
 mod revisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../standings/store/sql.rs"]
+mod standings_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/trust_sql.rs"]
+mod trust_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/verification_sql.rs"]
+mod verification_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "work_sql.rs"]
 mod work_sql;
@@ -246,6 +267,29 @@ mod tests {
             ),
         ] {
             let query = revisions_sql::matching(&filter, Some(Revision(7)), 100);
+            assert_searches(&plan(&store, &query).await, index);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_feedback_supports_is_found_by_its_id() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let namespace = Namespace::parse("fund-admin").unwrap();
+        let feedback = [1, 2].map(|id| FeedbackId(uuid::Uuid::from_u128(id)));
+        for (query, index) in [
+            (
+                standings_sql::ballots(&namespace, &feedback),
+                "b USING PRIMARY KEY (feedback_id=?)",
+            ),
+            (
+                standings_sql::candidates(&namespace, &feedback),
+                "k USING INDEX sqlite_autoindex_candidates_1 (candidate_id=?)",
+            ),
+            (
+                standings_sql::ratings(&namespace, &feedback),
+                "n USING COVERING INDEX ratings_live (contest=? AND class=? AND (accept_order,feedback_id)>(?,?))",
+            ),
+        ] {
             assert_searches(&plan(&store, &query).await, index);
         }
     }

@@ -52,7 +52,7 @@ on_both_databases!(
     people_do_not_write_to_the_layers_of_the_system,
 );
 
-const REVIEWER: &str = "reporter,reviewer";
+pub(super) const REVIEWER: &str = "reporter,reviewer";
 const REPORTER: &str = "reporter";
 
 fn roles(names: &str) -> Roles {
@@ -82,7 +82,7 @@ fn row(pattern: &str, what: &str) -> Row {
 }
 
 /// A decision in one what, by a sender with these roles.
-fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
+pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
     let correction = correction(pattern, what);
     let mut event = world.phrase("ann", "replaced below", "x");
     let FeedbackChange::Recorded(recorded) = &mut event.what else {
@@ -93,7 +93,7 @@ fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEve
     event
 }
 
-fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
+pub(super) fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
     let mut event = world.retraction(of);
     let FeedbackChange::Retracted { sender, .. } = &mut event.what else {
         unreachable!("it was retracted")

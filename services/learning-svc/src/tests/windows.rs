@@ -42,7 +42,7 @@ on_both_databases!(
 );
 
 /// A rating by a reporter of one output.
-fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
+pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
     let mut event = world.phrase(reporter, "a", "b");
     let FeedbackChange::Recorded(recorded) = &mut event.what else {
         unreachable!("it was recorded")
@@ -109,7 +109,7 @@ async fn findings(world: &World) -> String {
     format!("{:?}", findings.kept())
 }
 
-async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
+pub(super) async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
     let update = PolicyUpdate {
         key: PolicyKey {
             namespace: namespace(),

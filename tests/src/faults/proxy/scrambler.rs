@@ -13,7 +13,7 @@ use std::{
 };
 
 use emend_proto::learning::v1::{
-    Event, EventResult, IngestRequest, IngestResponse,
+    Event, EventResult, GetStandingsRequest, GetStandingsResponse, IngestRequest, IngestResponse,
     ingest_service_client::IngestServiceClient,
     ingest_service_server::{IngestService, IngestServiceServer},
 };
@@ -143,6 +143,14 @@ impl IngestService for ForwardingService {
             }
         });
         Ok(Response::new(answers.buffered(UNDER_WAY).boxed()))
+    }
+
+    async fn get_standings(
+        &self,
+        request: Request<GetStandingsRequest>,
+    ) -> Result<Response<GetStandingsResponse>, Status> {
+        let mut client = IngestServiceClient::new(self.0.channels[0].clone());
+        client.get_standings(request).await
     }
 }
 

@@ -42,6 +42,7 @@ from_namespace!(
     feedback::RedactReporterRequest,
     feedback::RedriveDeadLettersRequest,
     learning::Event,
+    learning::GetStandingsRequest,
     learning::ListCandidatesRequest,
     learning::ApproveCandidateRequest,
     learning::RejectCandidateRequest,
@@ -51,6 +52,17 @@ from_namespace!(
     learning::ImportHeader,
     learning::ListRevisionsRequest,
     learning::RevertRevisionRequest,
+    learning::UpsertEvidenceRequest,
+    learning::GetClaimRequest,
+    learning::ListClaimsRequest,
+    learning::ListEdgesRequest,
+    learning::ListDomainRulesRequest,
+    learning::ListBlockedDomainsRequest,
+    learning::ListEvidenceEventsRequest,
+    learning::GetReviewStatsRequest,
+    learning::ExportMaterialsRequest,
+    learning::ExportCorrectionsRequest,
+    learning::RankCitationsRequest,
 );
 
 /// A request that names this namespace wherever it can. It may lack what matters only to an authorized caller.
@@ -104,6 +116,7 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
+        "GetStandings" => naming!(learning::GetStandingsRequest),
         "ListCandidates" => naming!(learning::ListCandidatesRequest),
         "GetCandidate" => learning::GetCandidateRequest {
             namespace: ns(),
@@ -118,6 +131,15 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         .encode_to_vec(),
         "BatchRejectCandidates" => learning::BatchRejectCandidatesRequest {
             requests: vec![learning::RejectCandidateRequest::from_namespace(ns())],
+        }
+        .encode_to_vec(),
+        "GetNamespacePolicy" => naming!(learning::GetNamespacePolicyRequest),
+        "UpdateNamespacePolicy" => learning::UpdateNamespacePolicyRequest {
+            policy: Some(learning::NamespacePolicy {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
         }
         .encode_to_vec(),
         "GetPolicy" => naming!(learning::GetPolicyRequest),
@@ -154,6 +176,23 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         .encode_to_vec(),
         "ListRevisions" => naming!(learning::ListRevisionsRequest),
         "RevertRevision" => naming!(learning::RevertRevisionRequest),
+        "UpsertEvidence" => naming!(learning::UpsertEvidenceRequest),
+        "GetClaim" => naming!(learning::GetClaimRequest),
+        "ListClaims" => naming!(learning::ListClaimsRequest),
+        "ListEdges" => naming!(learning::ListEdgesRequest),
+        "ListDomainRules" => naming!(learning::ListDomainRulesRequest),
+        "ListBlockedDomains" => naming!(learning::ListBlockedDomainsRequest),
+        "ListEvidenceEvents" => naming!(learning::ListEvidenceEventsRequest),
+        "GetReviewStats" => naming!(learning::GetReviewStatsRequest),
+        "ExportMaterials" => naming!(learning::ExportMaterialsRequest),
+        "ExportCorrections" => naming!(learning::ExportCorrectionsRequest),
+        "RankCitations" => naming!(learning::RankCitationsRequest),
+        "ApplyTrustFile" => learning::ApplyTrustFileRequest {
+            content: format!("namespaces: [{namespace}]\nversion: 1\n"),
+            format: learning::TrustFileFormat::Yaml.into(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "Subscribe" => subscription(&[namespace]).encode_to_vec(),
         "ReportStatus" => learning::ReportStatusRequest {
             node_id: "node".into(),

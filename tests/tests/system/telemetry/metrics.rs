@@ -155,6 +155,7 @@ async fn each_documented_metric_is_exported_and_changes() {
             "emend_candidates{kind=\"invocation_phrase\",status=\"pending\"}",
             1,
         ),
+        ("emend_evidence_backlog{of=\"claims\"}", 0),
         ("emend_head_revision", 1),
         ("emend_applied_lag_seconds_count", 1),
         ("emend_time_to_effect_seconds_count", 1),

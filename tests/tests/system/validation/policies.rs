@@ -2,7 +2,10 @@
 
 use emend_proto::{
     common::v1::ResourceKind,
-    learning::v1::{GetPolicyRequest, Policy, UpdatePolicyRequest},
+    learning::v1::{
+        GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy, Policy, UpdateNamespacePolicyRequest,
+        UpdatePolicyRequest,
+    },
 };
 use emend_tests::harness::NAMESPACE;
 use prost_types::{Duration, FieldMask};
@@ -10,7 +13,7 @@ use prost_types::{Duration, FieldMask};
 use super::{NUL, Rpc, UNKNOWN, long};
 
 pub(super) fn cases() -> Vec<Rpc> {
-    vec![get(), update()]
+    vec![get(), update(), get_of_namespace(), update_of_namespace()]
 }
 
 fn get() -> Rpc {
@@ -156,4 +159,91 @@ fn update() -> Rpc {
             &masked(Policy { threshold: 0, ..good }, &["threshold"]),
             &["policy.threshold"],
         )
+}
+
+fn get_of_namespace() -> Rpc {
+    Rpc::of("/emend.learning.v1.PolicyService/GetNamespacePolicy")
+        .case("empty", &GetNamespacePolicyRequest::default(), &["namespace"])
+        .case(
+            "everything at once",
+            &GetNamespacePolicyRequest {
+                namespace: "Not OK".into(),
+            },
+            &["namespace"],
+        )
+}
+
+fn update_of_namespace() -> Rpc {
+    let of = |policy: NamespacePolicy| UpdateNamespacePolicyRequest {
+        policy: Some(policy),
+        ..UpdateNamespacePolicyRequest::default()
+    };
+    let good = NamespacePolicy {
+        namespace: NAMESPACE.into(),
+        min_claims: 9,
+        ..NamespacePolicy::default()
+    };
+    let masked = |path: &str| UpdateNamespacePolicyRequest {
+        update_mask: Some(FieldMask {
+            paths: vec![path.to_owned()],
+        }),
+        ..of(good.clone())
+    };
+    Rpc::of("/emend.learning.v1.PolicyService/UpdateNamespacePolicy")
+        .case(
+            "empty",
+            &UpdateNamespacePolicyRequest::default(),
+            &["policy.namespace", "update_mask"],
+        )
+        .case(
+            "everything at once",
+            &UpdateNamespacePolicyRequest {
+                reason: long(2_001),
+                on_behalf_of: long(129),
+                ..of(NamespacePolicy {
+                    namespace: "Not OK".into(),
+                    combining: UNKNOWN,
+                    min_claims: 1_000_001,
+                    rejected_permille: 1_001,
+                    etag: long(65),
+                    ..NamespacePolicy::default()
+                })
+            },
+            &[
+                "policy.namespace",
+                "policy.combining",
+                "policy.min_claims",
+                "policy.rejected_permille",
+                "policy.etag",
+                "reason",
+                "on_behalf_of",
+            ],
+        )
+        .case(
+            "negative numbers",
+            &of(NamespacePolicy {
+                min_claims: -1,
+                rejected_permille: -1,
+                ..good.clone()
+            }),
+            &["policy.min_claims", "policy.rejected_permille"],
+        )
+        .case(
+            "U+0000 in every text",
+            &UpdateNamespacePolicyRequest {
+                reason: NUL.into(),
+                on_behalf_of: NUL.into(),
+                ..of(NamespacePolicy {
+                    etag: NUL.into(),
+                    ..good.clone()
+                })
+            },
+            &["policy.etag", "reason", "on_behalf_of"],
+        )
+        .case(
+            "a combining that is named and not given",
+            &masked("combining"),
+            &["policy.combining"],
+        )
+        .case("a mask of what is not there", &masked("mood"), &["update_mask"])
 }

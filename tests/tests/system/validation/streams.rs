@@ -1,19 +1,19 @@
-//! Bad requests to the update stream and to ingest.
+//! Bad requests to the update stream, to ingest and to what has become of it.
 
 use emend_proto::{
     common::v1::ResourceKey,
     learning::v1::{
-        Cursor, DelayHistogram, EffectTrace, Event, IngestRequest, ListNodesRequest, NodeInfo,
-        RejectedResource, ReportStatusRequest, SubscribeRequest,
+        Cursor, DelayHistogram, EffectTrace, Event, GetStandingsRequest, IngestRequest, ListNodesRequest,
+        NodeInfo, RejectedResource, ReportStatusRequest, SubscribeRequest,
     },
 };
-use emend_tests::harness::says::alias_key;
+use emend_tests::harness::{NAMESPACE, says::alias_key};
 use prost_types::Duration;
 
-use super::{NOBODY, NUL, Rpc, UNKNOWN, long};
+use super::{BAD_IDS, NOBODY, NUL, Rpc, UNKNOWN, long};
 
 pub(super) fn cases() -> Vec<Rpc> {
-    vec![ingest(), subscribe(), report(), nodes()]
+    vec![ingest(), standings(), subscribe(), report(), nodes()]
 }
 
 fn ingest() -> Rpc {
@@ -27,6 +27,38 @@ fn ingest() -> Rpc {
             },
             &["events"],
         )
+}
+
+fn standings() -> Rpc {
+    let bad = |namespace: &str, feedback_ids: Vec<String>, installation_id: &str| GetStandingsRequest {
+        namespace: namespace.into(),
+        feedback_ids,
+        installation_id: installation_id.into(),
+    };
+    let mut rpc = Rpc::of("/emend.learning.v1.IngestService/GetStandings")
+        .case(
+            "empty",
+            &GetStandingsRequest::default(),
+            &["namespace", "feedback_ids"],
+        )
+        .case(
+            "everything at once",
+            &bad("Not OK", vec![NOBODY.into(), "x".into()], "x"),
+            &["namespace", "feedback_ids[1]", "installation_id"],
+        )
+        .case(
+            "too many feedbacks",
+            &bad(NAMESPACE, vec![NOBODY.into(); 1_001], ""),
+            &["feedback_ids"],
+        );
+    for id in BAD_IDS {
+        rpc = rpc.case(
+            format!("the id {id:?}"),
+            &bad(NAMESPACE, vec![id.into()], ""),
+            &["feedback_ids[0]"],
+        );
+    }
+    rpc
 }
 
 fn subscribe() -> Rpc {

@@ -6,10 +6,10 @@ use super::*;
 use crate::{contest::TakenBack, kinds::HUMAN, policy::Role, resource::ruling_of};
 
 /// Decisions about one domain, step by step.
-struct Rulings {
-    state: ContestState,
+pub(super) struct Rulings {
+    pub(super) state: ContestState,
     policy: Policy,
-    revision: i64,
+    pub(super) revision: i64,
     clock: i64,
     rule: Rule,
 }
@@ -34,7 +34,7 @@ impl Rulings {
         }
     }
 
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::of("example.org")
     }
 
@@ -45,7 +45,7 @@ impl Rulings {
         )
     }
 
-    fn id(&self, order: i64) -> CandidateId {
+    pub(super) fn id(&self, order: i64) -> CandidateId {
         ruling_of(self.state.id(), feedback(order))
     }
 
@@ -85,7 +85,7 @@ impl Rulings {
         Ok(decision)
     }
 
-    fn rule(&mut self, order: i64, word: &str, sender: &str) -> Outcome {
+    pub(super) fn rule(&mut self, order: i64, word: &str, sender: &str) -> Outcome {
         self.recorded(order, word, sender, None)
     }
 
@@ -101,7 +101,7 @@ impl Rulings {
         self.happens_at(&event).unwrap().outcome.unwrap()
     }
 
-    fn retract(&mut self, order: i64, sender: &str) -> Outcome {
+    pub(super) fn retract(&mut self, order: i64, sender: &str) -> Outcome {
         let event = Event::Retracted {
             ballot: self.ballot(order),
             sender: roles(sender),
@@ -109,7 +109,7 @@ impl Rulings {
         self.happens_at(&event).unwrap().outcome.unwrap()
     }
 
-    fn put(&mut self, word: &str) {
+    pub(super) fn put(&mut self, word: &str) {
         let event = Event::Put {
             value: Self::value(word),
             origin: Origin::Operator,
@@ -118,7 +118,7 @@ impl Rulings {
         self.happens(&event).unwrap();
     }
 
-    fn approve(&mut self, order: i64) -> Result<Decision, Refusal> {
+    pub(super) fn approve(&mut self, order: i64) -> Result<Decision, Refusal> {
         self.happens(&Event::Approve {
             candidate: self.id(order),
             edited: None,
@@ -133,7 +133,7 @@ impl Rulings {
         })
     }
 
-    fn revert(&mut self, revision: i64, restore: Option<&str>) {
+    pub(super) fn revert(&mut self, revision: i64, restore: Option<&str>) {
         let event = Event::Revert {
             revision: Revision(revision),
             restore: restore.map(Self::value),
@@ -155,8 +155,8 @@ impl Rulings {
     }
 }
 
-const REVIEWER: &str = "reporter,subscriber,reviewer";
-const REPORTER: &str = "reporter";
+pub(super) const REVIEWER: &str = "reporter,subscriber,reviewer";
+pub(super) const REPORTER: &str = "reporter";
 
 #[test]
 fn an_entitled_ruling_is_in_force_at_once_and_the_newer_one_replaces_it() {
@@ -513,6 +513,50 @@ proptest! {
             rulings.figures()
         };
         prop_assert_eq!(run(0), run(place));
+    }
+}
+
+#[test]
+fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
+    for (kind, word, says) in [
+        (
+            Kind::ClaimState,
+            "rejected",
+            "Noted: claim “c1” is rejected. It takes effect when the claim is upserted: it is not known yet.",
+        ),
+        (
+            Kind::EdgeLabel,
+            "refutes",
+            "Noted: the label of edge “c1” is refutes. It takes effect when the edge is upserted: it is not known yet.",
+        ),
+    ] {
+        let mut state = ContestState::new(ResourceKey::parse("research", Some(kind), "c1", "", "").unwrap());
+        state.target_known = false;
+        let mut rulings = Rulings {
+            state,
+            policy: Policy::default_for(kind),
+            rule: kind.rules().rule,
+            ..Rulings::new()
+        };
+        let recorded = Event::Recorded {
+            ballot: rulings.ballot(1),
+            value: ResourceValue::new("c1", Learned::of(kind, word.to_owned()).unwrap()),
+            origin: Origin::Votes,
+            personal_data: false,
+            sender: roles(REVIEWER),
+            retracted_by: None,
+        };
+        let outcome = rulings.happens_at(&recorded).unwrap().outcome.unwrap();
+        assert_eq!(
+            (outcome.reason, &*outcome.message),
+            (Some(Reason::TargetNotFound), says)
+        );
+        rulings.happens_at(&Event::TargetArrived).unwrap();
+        let applied = rulings.state.resource.as_ref().unwrap();
+        assert_eq!(applied.value.learned.maps_to(), word);
+        // What an operator deletes is decided by nobody.
+        rulings.happens(&Event::Delete { reason: None }).unwrap();
+        assert_eq!(rulings.state.resource, None);
     }
 }
 

@@ -20,6 +20,11 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
 use crate::{
+    corrections::{
+        feedback::Feedback,
+        present::{PresentState, Standings},
+        submit::Submitted,
+    },
     erasure,
     roles::open,
     use_cases::{Origin, UseCases},
@@ -27,6 +32,8 @@ use crate::{
 
 /// The longest wait for an outcome.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The longest that a read waits for what has become of feedback.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// The longest that one call goes on erasing a reporter.
 const LONGEST_ERASURE: Duration = Duration::from_secs(10);
 /// How much of the caller's deadline is reserved for returning the response.
@@ -34,11 +41,27 @@ const WAY_BACK: Duration = Duration::from_millis(100);
 
 /// Implements `emend.feedback.v1.FeedbackService`.
 #[derive(Debug, Clone)]
-pub(crate) struct FeedbackEndpoint(Arc<UseCases>);
+pub(crate) struct FeedbackEndpoint {
+    use_cases: Arc<UseCases>,
+    present: PresentState,
+}
 
 impl FeedbackEndpoint {
-    pub(crate) fn new(use_cases: Arc<UseCases>) -> Self {
-        Self(use_cases)
+    pub(crate) fn new(use_cases: Arc<UseCases>, present: PresentState) -> Self {
+        Self { use_cases, present }
+    }
+}
+
+impl FeedbackEndpoint {
+    /// What has become of those of these that had been stored before.
+    async fn of_replayed(
+        &self,
+        submitted: impl IntoIterator<Item = &Submitted> + Send,
+        deadline: Option<Instant>,
+    ) -> Standings {
+        let replayed = submitted.into_iter().filter(|submitted| submitted.replayed);
+        let replayed: Vec<&Feedback> = replayed.map(|submitted| &submitted.feedback).collect();
+        self.present.of(replayed, latest(LONGEST_LOOK, deadline)).await
     }
 }
 
@@ -58,18 +81,21 @@ fn own<'a>(access: &Access, namespace: &Namespace, caller: &'a Caller) -> Option
     (!access.holds(Role::Reviewer, namespace)).then_some(caller)
 }
 
+/// How long to wait from now on: min(the caller's deadline − 100 ms, `longest`).
+fn latest(longest: Duration, deadline: Option<Instant>) -> Instant {
+    let latest = Instant::now() + longest;
+    match deadline {
+        Some(deadline) => latest.min(deadline.checked_sub(WAY_BACK).unwrap_or(deadline)),
+        None => latest,
+    }
+}
+
 /// The deadline for an outcome: min(the caller's deadline − 100 ms, 2 s).
 fn until<T>(request: &Request<T>) -> impl FnOnce(parse::Wait) -> Option<Instant> + use<T> {
     let deadline = deadline_of(request);
     move |wait| match wait {
         parse::Wait::Recorded => None,
-        parse::Wait::Evaluated => {
-            let latest = Instant::now() + LONGEST_WAIT;
-            Some(match deadline {
-                Some(deadline) => latest.min(deadline.checked_sub(WAY_BACK).unwrap_or(deadline)),
-                None => latest,
-            })
-        }
+        parse::Wait::Evaluated => Some(latest(LONGEST_WAIT, deadline)),
     }
 }
 
@@ -79,12 +105,13 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::SubmitFeedbackRequest>,
     ) -> Result<Response<pb::SubmitFeedbackResponse>, Status> {
-        let (origin, until) = (origin_of(&request), until(&request));
+        let (origin, until, deadline) = (origin_of(&request), until(&request), deadline_of(&request));
         let Call { message, .. } = open(request)?;
         let (submission, wait) = parse::submission(&message).map_err(Error::from)?;
-        let feedback = self.0.submit(&origin, submission, until(wait)).await?;
+        let submitted = self.use_cases.submit(&origin, submission, until(wait)).await?;
+        let standings = self.of_replayed([&submitted], deadline).await;
         Ok(Response::new(pb::SubmitFeedbackResponse {
-            feedback: Some(render::feedback(feedback)?),
+            feedback: Some(render::feedback(submitted.feedback, &standings)?),
         }))
     }
 
@@ -92,24 +119,24 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::BatchSubmitFeedbackRequest>,
     ) -> Result<Response<pb::BatchSubmitFeedbackResponse>, Status> {
-        let (origin, until) = (origin_of(&request), until(&request));
+        let (origin, until, deadline) = (origin_of(&request), until(&request), deadline_of(&request));
         let Call { access, message } = open(request)?;
         let (items, wait) = parse::batch(&message, &access).map_err(Error::from)?;
-        let results = self.0.submit_batch(&origin, items, until(wait)).await?;
-        let results = results
-            .into_iter()
-            .map(|result| match result.and_then(render::feedback) {
-                Ok(feedback) => pb::BatchSubmitFeedbackResult {
-                    status: Some(emend_proto::common::v1::ItemStatus::default()),
-                    feedback: Some(feedback),
-                    abridged: false,
-                },
-                Err(error) => pb::BatchSubmitFeedbackResult {
-                    status: Some(to_item_status(&error)),
-                    feedback: None,
-                    abridged: false,
-                },
-            });
+        let results = self.use_cases.submit_batch(&origin, items, until(wait)).await?;
+        let standings = self.of_replayed(results.iter().flatten(), deadline).await;
+        let rendered = |result: Result<Submitted, Error>| render::feedback(result?.feedback, &standings);
+        let results = results.into_iter().map(|result| match rendered(result) {
+            Ok(feedback) => pb::BatchSubmitFeedbackResult {
+                status: Some(emend_proto::common::v1::ItemStatus::default()),
+                feedback: Some(feedback),
+                abridged: false,
+            },
+            Err(error) => pb::BatchSubmitFeedbackResult {
+                status: Some(to_item_status(&error)),
+                feedback: None,
+                abridged: false,
+            },
+        });
         Ok(Response::new(render::batch(results.collect())))
     }
 
@@ -120,9 +147,9 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         let (origin, until) = (origin_of(&request), until(&request));
         let Call { message, .. } = open(request)?;
         let (namespace, id, wait) = parse::redaction(&message).map_err(Error::from)?;
-        let feedback = self.0.redact(&origin, namespace, id, until(wait)).await?;
+        let feedback = self.use_cases.redact(&origin, namespace, id, until(wait)).await?;
         Ok(Response::new(pb::RedactFeedbackResponse {
-            feedback: Some(render::feedback(feedback)?),
+            feedback: Some(render::feedback(feedback, &Standings::default())?),
         }))
     }
 
@@ -131,14 +158,13 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         request: Request<pb::RedactReporterRequest>,
     ) -> Result<Response<pb::RedactReporterResponse>, Status> {
         let origin = origin_of(&request);
-        let latest = Instant::now() + LONGEST_ERASURE;
-        let until = match deadline_of(&request) {
-            Some(deadline) => latest.min(deadline.checked_sub(WAY_BACK).unwrap_or(deadline)),
-            None => latest,
-        };
+        let until = latest(LONGEST_ERASURE, deadline_of(&request));
         let Call { message, .. } = open(request)?;
         let (namespace, reporter) = erasure::grpc::reporter(&message).map_err(Error::from)?;
-        let erased = self.0.erase_reporter(&origin, namespace, reporter, until).await?;
+        let erased = self
+            .use_cases
+            .erase_reporter(&origin, namespace, reporter, until)
+            .await?;
         Ok(Response::new(erasure::grpc::erased(erased)))
     }
 
@@ -146,15 +172,16 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::GetFeedbackRequest>,
     ) -> Result<Response<pb::GetFeedbackResponse>, Status> {
-        let caller = caller_of(&request);
+        let (caller, deadline) = (caller_of(&request), deadline_of(&request));
         let Call { access, message } = open(request)?;
         let (namespace, id) = parse::get(&message).map_err(Error::from)?;
         let feedback = self
-            .0
+            .use_cases
             .get(&namespace, id, own(&access, &namespace, &caller))
             .await?;
+        let standings = self.present.of([&feedback], latest(LONGEST_LOOK, deadline)).await;
         Ok(Response::new(pb::GetFeedbackResponse {
-            feedback: Some(render::feedback(feedback)?),
+            feedback: Some(render::feedback(feedback, &standings)?),
         }))
     }
 
@@ -162,11 +189,13 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::ListFeedbackRequest>,
     ) -> Result<Response<pb::ListFeedbackResponse>, Status> {
+        let deadline = deadline_of(&request);
         let Call { message: request, .. } = open(request)?;
         let hash = parse::list_hash(&request);
         let query = parse::list(&request, hash).map_err(Error::from)?;
-        let page = self.0.list(query).await?;
-        Ok(Response::new(render::feedback_page(page, hash)?))
+        let page = self.use_cases.list(query).await?;
+        let standings = self.present.of(&page.items, latest(LONGEST_LOOK, deadline)).await;
+        Ok(Response::new(render::feedback_page(page, hash, &standings)?))
     }
 
     async fn retract_feedback(
@@ -184,17 +213,17 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         let own = own(&access, &namespace, &origin.caller);
         let for_users = access.speaks_for_users(namespace.as_str());
         if own.is_some() || for_users.is_err() {
-            let feedback = self.0.get(&namespace, id, own).await?;
+            let feedback = self.use_cases.get(&namespace, id, own).await?;
             if feedback.caller != origin.caller && feedback.submission.scope == Scope::User {
                 for_users?;
             }
         }
         let feedback = self
-            .0
+            .use_cases
             .retract(&origin, namespace, id, reason, until(wait))
             .await?;
         Ok(Response::new(pb::RetractFeedbackResponse {
-            feedback: Some(render::feedback(feedback)?),
+            feedback: Some(render::feedback(feedback, &Standings::default())?),
         }))
     }
 
@@ -205,7 +234,7 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         let Call { message: request, .. } = open(request)?;
         let hash = parse::dead_letters_hash(&request);
         let query = parse::dead_letters(&request, hash).map_err(Error::from)?;
-        let page = self.0.dead_letters(query).await?;
+        let page = self.use_cases.dead_letters(query).await?;
         Ok(Response::new(render::dead_letter_page(page, hash)))
     }
 
@@ -215,7 +244,7 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
     ) -> Result<Response<pb::RedriveDeadLettersResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let which = parse::redrive(&message).map_err(Error::from)?;
-        let redriven = self.0.redrive(&which).await?;
+        let redriven = self.use_cases.redrive(&which).await?;
         Ok(Response::new(pb::RedriveDeadLettersResponse {
             redriven_count: emend_wire::render::saturated(redriven),
         }))

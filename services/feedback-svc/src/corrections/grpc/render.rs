@@ -15,6 +15,7 @@ use prost::Message as _;
 use crate::{
     corrections::{
         feedback::{Feedback, Retraction, Submission},
+        present::Standings,
         read::Page,
     },
     outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome},
@@ -38,14 +39,26 @@ fn not_evaluated() -> Outcome {
     }
 }
 
-pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
+pub(super) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::Feedback, Error> {
+    let outcome = match &feedback.outcome {
+        None => not_evaluated(),
+        Some(EncodedOutcome(bytes)) => Outcome::decode(&bytes[..]).map_err(|error| {
+            Error::internal(CorruptRow::new(
+                "feedback_status",
+                "outcome",
+                feedback.accepted.order,
+                error,
+            ))
+        })?,
+    };
+    let present = standings.of(&feedback, &outcome);
     let Feedback {
         id,
         submission,
         caller,
         accepted,
         retraction,
-        outcome,
+        outcome: _,
         delivery,
         redaction,
     } = feedback;
@@ -59,17 +72,6 @@ pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
         scope,
         correction,
     } = submission;
-    let outcome = match outcome {
-        None => not_evaluated(),
-        Some(EncodedOutcome(bytes)) => Outcome::decode(bytes).map_err(|error| {
-            Error::internal(CorruptRow::new(
-                "feedback_status",
-                "outcome",
-                accepted.order,
-                error,
-            ))
-        })?,
-    };
     let (retracted_at, retract_reason) = match retraction {
         None => (None, String::new()),
         Some(Retraction { at, reason }) => (Some(render::timestamp(at)), reason),
@@ -92,14 +94,20 @@ pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
         outcome: Some(outcome),
         delivery_state: delivery_state(delivery).into(),
         redacted_at: redaction.map(|redaction| render::timestamp(redaction.at)),
+        present,
     })
 }
 
 pub(super) fn feedback_page(
     page: Page<Feedback>,
     hash: QueryHash,
+    standings: &Standings,
 ) -> Result<pb::ListFeedbackResponse, Error> {
-    let feedback = page.items.into_iter().map(feedback).collect::<Result<_, _>>()?;
+    let feedback = page
+        .items
+        .into_iter()
+        .map(|item| feedback(item, standings))
+        .collect::<Result<_, _>>()?;
     let (feedback, was_cut): (Vec<pb::Feedback>, _) = page::cut(feedback);
     let last = feedback.last().filter(|_| page.more || was_cut);
     let next_page_token = last
@@ -128,6 +136,7 @@ pub(super) fn batch(results: Vec<pb::BatchSubmitFeedbackResult>) -> pb::BatchSub
                 outcome.what_was_learned = None;
                 outcome.message.clear();
             }
+            feedback.present = None;
         },
         |feedback| feedback.correction = None,
     ];
@@ -211,7 +220,7 @@ mod tests {
             more: false,
         };
         let hash = QueryHash::of("List", &());
-        let answered = feedback_page(page, hash).unwrap();
+        let answered = feedback_page(page, hash, &Standings::default()).unwrap();
         assert!(
             answered.encoded_len() < CLIENT_LIMIT,
             "{}",

@@ -1,8 +1,12 @@
 //! What is stored of the evidence graph. Inside, nodes refer to each other by integer keys; what crosses these ports are the
 //! backends' own ids.
 
+mod derived;
+mod listing;
+pub(crate) mod listing_rows;
 mod records;
 pub(crate) mod rows;
+mod trust;
 
 use std::collections::HashSet;
 
@@ -13,14 +17,14 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-pub use self::records::*;
+pub use self::{derived::*, listing::*, records::*, trust::*};
 use crate::evidence::graph::{Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The evidence graph in a unit of work.
 #[async_trait]
-pub trait EvidenceRepository: Send {
+pub trait EvidenceRepository: Derivations + TrustFiles + Send {
     /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or
     /// other ends than before.
     async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>>;
@@ -40,7 +44,7 @@ pub trait EvidenceRepository: Send {
 
 /// The evidence graph outside units of work.
 #[async_trait]
-pub trait EvidenceStore: Send + Sync {
+pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Send + Sync {
     /// Contests that wait for one of these targets.
     async fn contests_without_target(
         &self,
@@ -51,6 +55,9 @@ pub trait EvidenceStore: Send + Sync {
 
     /// Contests that wait for a target that is known, after `after`, at most `limit`.
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
+
+    /// Whether a page was upserted.
+    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool>;
 
     /// One claim.
     async fn claim(

@@ -1,13 +1,16 @@
 //! Rows of the evidence graph.
 
 use emend_core::{
-    DomainRule, FeedbackId, Learned,
-    evidence::{ClaimStatus, EdgeRelation, Evidence, EvidenceId, Layer, NodeRef, NodeSort, TrustLevel},
+    DomainRule, FeedbackId, Learned, Namespace,
+    evidence::{
+        BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, EdgeRelation,
+        Evidence, EvidenceId, Layer, NamespacePolicy, NodeRef, NodeSort, TrustLevel,
+    },
 };
 use emend_store::StoreError;
 use sqlx::FromRow;
 
-use super::{ClaimRecord, EdgeRecord, HostRecord};
+use super::{ClaimRecord, EdgeRecord, HostRecord, StaleClaim, StaleDomain, StoredNamespacePolicy};
 use crate::store::rows::At;
 
 /// A host's name with its labels in reverse, so that all names below one are together; and back again.
@@ -124,6 +127,159 @@ impl DomainRuleRow {
     }
 }
 
+/// A host, and how far it is trusted as stored.
+#[derive(Debug, FromRow)]
+pub(crate) struct HostRow {
+    pub host: i64,
+    pub reversed: String,
+    pub domain: i64,
+    pub level: i32,
+    pub set_level: i32,
+    pub layer: i32,
+}
+
+impl HostRow {
+    pub(crate) fn level(&self) -> Result<HostLevel, StoreError> {
+        let at = At {
+            table: "evidence_hosts",
+            id: &self.host,
+        };
+        let level = |column, number| at.known(column, number, TrustLevel::from_number(number));
+        Ok(HostLevel {
+            level: level("level", self.level)?,
+            set_level: level("set_level", self.set_level)?,
+            layer: match self.layer {
+                0 => None,
+                number => {
+                    let layer = usize::try_from(number - 1)
+                        .ok()
+                        .and_then(|index| Layer::ALL.get(index));
+                    Some(*at.known("layer", number, layer)?)
+                }
+            },
+        })
+    }
+}
+
+/// A name of which rules changed.
+#[derive(Debug, FromRow)]
+pub(crate) struct StaleNameRow {
+    pub stale: i64,
+    pub reversed: String,
+    pub done: String,
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct StaleClaimRow {
+    pub claim: i64,
+    pub ruled: i32,
+    pub dangerous: i32,
+}
+
+impl StaleClaimRow {
+    pub(crate) fn parse(self, supporting_sources: i64) -> Result<StaleClaim, StoreError> {
+        let at = At {
+            table: "evidence_claims",
+            id: &self.claim,
+        };
+        let ruling = match self.ruled {
+            0 => None,
+            1 => Some(ClaimRuling::Rejected),
+            2 => Some(ClaimRuling::Restored),
+            other => return Err(at.corrupt("ruled", format_args!("unknown: {other}"))),
+        };
+        Ok(StaleClaim {
+            claim: self.claim,
+            facts: ClaimFacts {
+                ruling,
+                has_dangerous_pattern: self.dangerous != 0,
+                supporting_sources: at.number("supporting_sources", supporting_sources)?,
+            },
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct StaleDomainRow {
+    pub domain: i64,
+    pub name: String,
+    pub namespace: String,
+}
+
+impl StaleDomainRow {
+    pub(crate) fn parse(self) -> Result<StaleDomain, StoreError> {
+        let at = At {
+            table: "evidence_domains",
+            id: &self.domain,
+        };
+        Ok(StaleDomain {
+            domain: self.domain,
+            namespace: at.parse("namespace", Namespace::parse(&self.namespace))?,
+            name: self.name,
+        })
+    }
+}
+
+/// The claims that a domain supports.
+#[derive(Debug, FromRow)]
+pub(crate) struct DomainClaimsRow {
+    pub domain: i64,
+    pub claims: i64,
+    pub rejected: i64,
+    pub dangerous: Option<String>,
+    pub verified: Option<String>,
+}
+
+impl DomainClaimsRow {
+    pub(crate) fn parse(self) -> Result<ClaimsOfDomain, StoreError> {
+        let at = At {
+            table: "evidence_domains",
+            id: &self.domain,
+        };
+        Ok(ClaimsOfDomain {
+            claims: at.number("claims", self.claims)?,
+            rejected: at.number("rejected", self.rejected)?,
+            dangerous: self.dangerous,
+            verified: self.verified,
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct NamespacePolicyRow {
+    pub namespace: String,
+    pub version: i64,
+    pub combining: i32,
+    pub min_claims: i32,
+    pub rejected_permille: i32,
+    pub updated_at: i64,
+}
+
+impl NamespacePolicyRow {
+    pub(crate) fn parse(&self) -> Result<StoredNamespacePolicy, StoreError> {
+        let at = At {
+            table: "namespace_policies",
+            id: &self.namespace,
+        };
+        let blocking = BlockingPolicy::new(
+            at.number("min_claims", self.min_claims)?,
+            at.number("rejected_permille", self.rejected_permille)?,
+        );
+        Ok(StoredNamespacePolicy {
+            policy: NamespacePolicy {
+                version: self.version,
+                combining: at.known(
+                    "combining",
+                    self.combining,
+                    Combining::from_number(self.combining),
+                )?,
+                blocking: at.parse("min_claims", blocking)?,
+            },
+            updated_at: Some(at.time("updated_at", self.updated_at)?),
+        })
+    }
+}
+
 /// How many edges of one relation a claim has, and what they weigh.
 #[derive(Debug, FromRow)]
 pub(crate) struct SumRow {
@@ -161,7 +317,7 @@ impl SumRow {
 }
 
 /// A host and its level, if there is one.
-fn host_record(
+pub(super) fn host_record(
     at: At<'_>,
     column: &'static str,
     reversed_name: Option<&str>,

@@ -390,6 +390,12 @@ impl Upserting<'_> {
             let Some(known) = self.nodes.get(&node(NodeSort::Claim, &claim)) else {
                 continue;
             };
+            let mut query = QueryBuilder::new(
+                "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT target FROM evidence_edges \
+                 WHERE target_sort = 3 AND source_sort = 3 AND source = ",
+            );
+            query.push_bind(known.key).push(")");
+            work.run(query).await?;
             let mut query = QueryBuilder::new("UPDATE evidence_edges SET page = ");
             query.push_bind(known.page);
             query.push(", host = ").push_bind(known.host);
@@ -411,8 +417,8 @@ impl Upserting<'_> {
             .collect();
         let targets: Vec<i64> = targets.into_iter().collect();
         for targets in batches(&targets) {
-            let mut query =
-                QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE stale = 0 AND claim IN ");
+            // Also those that are stale: who verifies one has it locked, and would not see these edges.
+            let mut query = QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE claim IN ");
             push_keys(&mut query, targets);
             work.run(query).await?;
         }

@@ -71,6 +71,7 @@ async fn a_batch_from_a_sender_that_lost_the_ingester_role_is_refused() {
     let access = sender.access("/emend.learning.v1.IngestService/Ingest").await;
     let lifecycle = emend_base::Lifecycle::new();
     let ingest = Ingest::new(
+        served.handle.app().clone(),
         IngestQueue::start(served.handle.app(), 1, &lifecycle),
         served.handle.installation(),
         lifecycle.soft().clone(),

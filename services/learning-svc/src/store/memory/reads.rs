@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, Cause, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status,
+    Ballot, CandidateId, Cause, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status,
     digest::value_checksum,
 };
 use emend_store::Connections;
@@ -25,6 +25,7 @@ use crate::{
     evidence::store::EvidenceStore,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
+    standings::store::{StandingStore, Supported},
     store::{
         Store, UnitOfWork, codes,
         contents::{Contents, ContentsBallot},
@@ -202,6 +203,14 @@ impl ErasedLog for MemoryStore {
 
     async fn clean_files(&self) -> Result<bool> {
         Ok(true)
+    }
+}
+
+/// This store is asked for no standings.
+#[async_trait]
+impl StandingStore for MemoryStore {
+    async fn supported(&self, _namespace: &Namespace, _feedback: &[FeedbackId]) -> Result<Supported> {
+        Ok(Supported::default())
     }
 }
 

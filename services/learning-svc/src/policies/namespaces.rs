@@ -1,0 +1,76 @@
+//! Policies of namespaces as a whole.
+
+use emend_base::Error;
+use emend_core::{Namespace, evidence::NamespacePolicy};
+use emend_store::retry_conflicts;
+
+use crate::{
+    actor::Actor,
+    app::App,
+    etag,
+    evidence::store::{NamespacePolicyWrite, StoredNamespacePolicy},
+    failure::Failure,
+};
+
+/// A change of the policy of a namespace.
+pub struct NamespacePolicyUpdate {
+    /// The search application.
+    pub namespace: Namespace,
+    /// Only if it still has this etag.
+    pub etag: Option<String>,
+    /// Who changes it.
+    pub actor: Actor,
+    /// The reason given.
+    pub reason: Option<String>,
+    /// Sets the fields to change.
+    pub change: Box<dyn Fn(&mut NamespacePolicy) + Send + Sync>,
+}
+
+impl std::fmt::Debug for NamespacePolicyUpdate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NamespacePolicyUpdate")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// The policy of a namespace in force.
+    pub async fn namespace_policy(&self, namespace: &Namespace) -> Result<StoredNamespacePolicy, Error> {
+        Ok(self.evidence()?.stored_namespace_policy(namespace).await?)
+    }
+
+    /// Changes the policy of a namespace and returns; its domains are verified anew in the background.
+    pub async fn update_namespace_policy(
+        &self,
+        update: &NamespacePolicyUpdate,
+    ) -> Result<StoredNamespacePolicy, Error> {
+        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_update_namespace_policy(update)).await?;
+        self.evidence_changed.notify_one();
+        self.namespace_policy(&update.namespace).await
+    }
+
+    async fn try_update_namespace_policy(&self, update: &NamespacePolicyUpdate) -> Result<(), Failure> {
+        let mut tx = self.store.begin().await?;
+        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let before = evidence.namespace_policy(&update.namespace).await?.policy;
+        etag::check(update.etag.as_deref(), &etag::of_version(before.version))?;
+        let mut policy = before;
+        (update.change)(&mut policy);
+        if policy == before {
+            return Ok(());
+        }
+        policy.version = before.version + 1;
+        evidence
+            .save_namespace_policy(&NamespacePolicyWrite {
+                namespace: update.namespace.clone(),
+                policy,
+                actor: update.actor.clone(),
+                reason: update.reason.clone().unwrap_or_default(),
+                updated_at: self.clock.now(),
+            })
+            .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! What feedbacks support, in SQL. Written once, compiled for each database.
+//!
+//! Everything is found by the feedbacks' ids, and what that leads to by keys: three statements for each batch of feedbacks,
+//! and one for each batch of the windows that ratings are in.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{ContestId, FeedbackId, Namespace, policy::MAX_WINDOW};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    Backend, Db, Transaction,
+    candidates_sql::CANDIDATE_COLUMNS,
+    work_sql::{push_keys, push_list},
+};
+use crate::{
+    contests::store::rows::ResourceRow,
+    standings::store::{
+        StandingStore, Supported,
+        rows::{BallotNowRow, CandidateNowRow, RatingNowRow},
+    },
+    store::batches::batches,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl StandingStore for Backend {
+    async fn supported(&self, namespace: &Namespace, feedback: &[FeedbackId]) -> Result<Supported> {
+        let mut supported = Supported::default();
+        let mut windows: HashMap<i64, ContestId> = HashMap::new();
+        let mut transaction = self.begin_read().await?;
+        for feedback in batches(feedback) {
+            for row in rows::<BallotNowRow>(&mut transaction, ballots(namespace, feedback)).await? {
+                supported.ballots.push(row.parse()?);
+            }
+            for row in rows::<CandidateNowRow>(&mut transaction, candidates(namespace, feedback)).await? {
+                let now = row.parse()?;
+                supported.candidates.insert(now.candidate.id, now);
+            }
+            for row in rows::<RatingNowRow>(&mut transaction, ratings(namespace, feedback)).await? {
+                let contest = row.known.rating.contest;
+                let now = row.parse()?;
+                windows.insert(contest, now.known.key.contest_id());
+                supported.ratings.push(now);
+            }
+        }
+        let keys: Vec<i64> = windows.keys().copied().collect();
+        for keys in batches(&keys) {
+            let mut query = QueryBuilder::new(
+                "SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ",
+            );
+            push_keys(&mut query, keys);
+            for row in rows::<ResourceRow>(&mut transaction, query).await? {
+                if let Some(contest) = windows.get(&row.contest) {
+                    supported.resources.insert(*contest, row.parse()?);
+                }
+            }
+        }
+        transaction.rollback().await?;
+        Ok(supported)
+    }
+}
+
+async fn rows<R>(transaction: &mut Transaction, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+where
+    R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+{
+    Ok(query.build_query_as().fetch_all(&mut **transaction).await?)
+}
+
+/// The ballots of these feedbacks.
+pub(super) fn ballots(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT b.feedback_id, b.candidate_id, c.kind, b.retracted FROM ballots AS b \
+         JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
+    );
+    push_feedback(&mut query, namespace, feedback);
+    query.push(" ORDER BY b.feedback_id, c.contest_id");
+    query
+}
+
+/// The candidates that these ballots name, each once.
+pub(super) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+    query.push(
+        ", r.revision AS resource_revision FROM candidates AS k JOIN contests AS c ON c.contest = k.contest \
+         LEFT JOIN resources AS r ON r.contest = k.contest \
+         WHERE k.candidate_id IN (SELECT b.candidate_id FROM ballots AS b WHERE b.feedback_id IN ",
+    );
+    push_list(&mut query, feedback.iter().map(|id| id.0));
+    query
+        .push(") AND c.namespace = ")
+        .push_bind(namespace.as_str().to_owned());
+    query
+}
+
+/// The ratings that these feedbacks are.
+pub(super) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.excluded, r.live, \
+         NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
+         c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, \
+         CASE WHEN m.feedback_id IS NULL THEN 0 ELSE 1 END AS marked, \
+         (SELECT count(*) FROM (SELECT 1 FROM ratings AS n WHERE n.live = 1 AND n.contest = r.contest \
+         AND n.class = r.class AND (n.accept_order, n.feedback_id) > (r.accept_order, r.feedback_id) LIMIT ",
+    );
+    query.push(MAX_WINDOW).push(
+        ") AS found) AS newer FROM ratings AS r JOIN contests AS c ON c.contest = r.contest \
+         LEFT JOIN retraction_marks AS m ON m.feedback_id = r.feedback_id WHERE r.feedback_id IN ",
+    );
+    push_feedback(&mut query, namespace, feedback);
+    query
+}
+
+fn push_feedback(query: &mut QueryBuilder<Db>, namespace: &Namespace, feedback: &[FeedbackId]) {
+    push_list(query, feedback.iter().map(|id| id.0));
+    query
+        .push(" AND c.namespace = ")
+        .push_bind(namespace.as_str().to_owned());
+}
