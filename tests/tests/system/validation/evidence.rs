@@ -53,7 +53,7 @@ fn upsert() -> Rpc {
             &[""],
         )
         .case(
-            "one of each sort, all of it bad",
+            "a page and a fragment, all of it bad",
             &UpsertEvidenceRequest {
                 namespace: "Not OK".into(),
                 pages: vec![EvidencePage {
@@ -69,20 +69,7 @@ fn upsert() -> Rpc {
                     text: long(32_769),
                     ..EvidenceFragment::default()
                 }],
-                claims: vec![EvidenceClaim {
-                    task_id: long(257),
-                    text: NUL.into(),
-                    page_id: NUL.into(),
-                    adoption: UNKNOWN,
-                    dangerous_patterns: vec![String::new(); 17],
-                    ..EvidenceClaim::default()
-                }],
-                edges: vec![EvidenceEdge {
-                    task_id: NUL.into(),
-                    nli_label: 4,
-                    nli_confidence: Some(1.5),
-                    ..EvidenceEdge::default()
-                }],
+                ..UpsertEvidenceRequest::default()
             },
             &[
                 "namespace",
@@ -96,6 +83,29 @@ fn upsert() -> Rpc {
                 "fragments[0].fragment_id",
                 "fragments[0].page_id",
                 "fragments[0].text",
+            ],
+        )
+        .case(
+            "a claim and an edge, all of it bad",
+            &UpsertEvidenceRequest {
+                namespace: NAMESPACE.into(),
+                claims: vec![EvidenceClaim {
+                    task_id: long(257),
+                    text: NUL.into(),
+                    page_id: NUL.into(),
+                    adoption: UNKNOWN,
+                    dangerous_patterns: vec!["x".into(); 17],
+                    ..EvidenceClaim::default()
+                }],
+                edges: vec![EvidenceEdge {
+                    task_id: NUL.into(),
+                    nli_label: 4,
+                    nli_confidence: Some(1.5),
+                    ..EvidenceEdge::default()
+                }],
+                ..UpsertEvidenceRequest::default()
+            },
+            &[
                 "claims[0].claim_id",
                 "claims[0].task_id",
                 "claims[0].text",
