@@ -1,6 +1,6 @@
 //! Decisions about domains, and which domains are blocked by them.
 //!
-//! Both lists are of candidates of the kind DOMAIN_RULE, newest first, of which a page looks at a bounded number: so one may be
+//! Both lists are of candidates of the kind `DOMAIN_RULE`, newest first, of which a page looks at a bounded number: so one may be
 //! shorter than asked for, and yet have a next one.
 
 use std::collections::HashMap;

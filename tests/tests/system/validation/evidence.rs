@@ -24,15 +24,13 @@ pub(super) fn cases() -> Vec<Rpc> {
 }
 
 /// No time of any calendar.
-fn never() -> Option<Timestamp> {
-    Some(Timestamp {
-        seconds: i64::MAX,
-        nanos: -1,
-    })
-}
+const NEVER: Option<Timestamp> = Some(Timestamp {
+    seconds: i64::MAX,
+    nanos: -1,
+});
 
-fn at(seconds: i64) -> Option<Timestamp> {
-    Some(Timestamp { seconds, nanos: 0 })
+const fn at(seconds: i64) -> Timestamp {
+    Timestamp { seconds, nanos: 0 }
 }
 
 fn upsert() -> Rpc {
@@ -248,8 +246,8 @@ fn list_events() -> Rpc {
                 kind: UNKNOWN,
                 task_id: NUL.into(),
                 caller: NUL.into(),
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
                 page_size: 1_001,
                 page_token: "not a token".into(),
             },
@@ -275,8 +273,8 @@ fn list_events() -> Rpc {
             "a period that ends before it begins",
             &ListEvidenceEventsRequest {
                 namespace: NAMESPACE.into(),
-                from: at(9),
-                to: at(9),
+                from: Some(at(9)),
+                to: Some(at(9)),
                 ..ListEvidenceEventsRequest::default()
             },
             &["to"],
@@ -292,8 +290,8 @@ fn review_stats() -> Rpc {
                 namespace: "Not OK".into(),
                 task_id: NUL.into(),
                 predicted_label: 4,
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
             },
             &["namespace", "task_id", "predicted_label", "from", "to"],
         )
@@ -325,8 +323,8 @@ fn export_corrections() -> Rpc {
                 namespace: "Not OK".into(),
                 task_id: NUL.into(),
                 correct_labels: vec![1, 4, UNKNOWN],
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
                 test_percent: Some(100),
             },
             &[

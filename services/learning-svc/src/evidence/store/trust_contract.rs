@@ -26,7 +26,7 @@ async fn decisions_about_domains_are_found_by_indexes() {
     // Of a table with a few rows PostgreSQL reads all.
     let mut text = "namespaces: [research]\nversion: 1\nblocked:\n".to_owned();
     for number in 0..3_000 {
-        text.push_str(&format!("  - d{number}.example\n"));
+        text.extend(["  - d", &number.to_string(), ".example\n"]);
     }
     let file = ReadTrustFile::read(&text, Format::Yaml).unwrap();
     let entropy = Entropy::system();
