@@ -196,9 +196,9 @@ mod tests {
             ..Edge::default()
         };
         let expected = "\
-EDGE    SOURCE          DOMAIN          TRUST       RELATION  TARGET    THE MODEL SAID  REVIEW
-edge:7  fragment:abc1…  preprints.jou…  academic    refutes   claim 12  supports 0.900  corrected
-edge:8  page:1          blog.example    unverified  cites     page:2    –               –
+EDGE    SOURCE           DOMAIN            TRUST       RELATION  TARGET    THE MODEL SAID  REVIEW
+edge:7  fragment:abc123  preprints.journ…  academic    refutes   claim 12  supports 0.900  corrected
+edge:8  page:1           blog.example      unverified  cites     page:2    –               –
 ";
         let rendered = table(&[edge, cites]).render(100);
         assert!(rendered.lines().all(|line| line.chars().count() <= 100));

@@ -3,8 +3,7 @@
 use emend_proto::learning::v1::{
     EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, ExportCorrectionsRequest,
     ExportMaterialsRequest, GetClaimRequest, GetReviewStatsRequest, ListClaimsRequest, ListEdgesRequest,
-    ListEvidenceEventsRequest, NodeRef, RankCitationsRequest, RelatedPaper, UpsertEvidenceRequest,
-    node_ref::Node,
+    ListEvidenceEventsRequest, NodeRef, UpsertEvidenceRequest, node_ref::Node,
 };
 use emend_tests::harness::{NAMESPACE, says::supports};
 use prost_types::Timestamp;
@@ -21,20 +20,17 @@ pub(super) fn cases() -> Vec<Rpc> {
         review_stats(),
         export_materials(),
         export_corrections(),
-        rank_citations(),
     ]
 }
 
 /// No time of any calendar.
-fn never() -> Option<Timestamp> {
-    Some(Timestamp {
-        seconds: i64::MAX,
-        nanos: -1,
-    })
-}
+const NEVER: Option<Timestamp> = Some(Timestamp {
+    seconds: i64::MAX,
+    nanos: -1,
+});
 
-fn at(seconds: i64) -> Option<Timestamp> {
-    Some(Timestamp { seconds, nanos: 0 })
+const fn at(seconds: i64) -> Timestamp {
+    Timestamp { seconds, nanos: 0 }
 }
 
 fn upsert() -> Rpc {
@@ -250,8 +246,8 @@ fn list_events() -> Rpc {
                 kind: UNKNOWN,
                 task_id: NUL.into(),
                 caller: NUL.into(),
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
                 page_size: 1_001,
                 page_token: "not a token".into(),
             },
@@ -277,8 +273,8 @@ fn list_events() -> Rpc {
             "a period that ends before it begins",
             &ListEvidenceEventsRequest {
                 namespace: NAMESPACE.into(),
-                from: at(9),
-                to: at(9),
+                from: Some(at(9)),
+                to: Some(at(9)),
                 ..ListEvidenceEventsRequest::default()
             },
             &["to"],
@@ -294,8 +290,8 @@ fn review_stats() -> Rpc {
                 namespace: "Not OK".into(),
                 task_id: NUL.into(),
                 predicted_label: 4,
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
             },
             &["namespace", "task_id", "predicted_label", "from", "to"],
         )
@@ -327,8 +323,8 @@ fn export_corrections() -> Rpc {
                 namespace: "Not OK".into(),
                 task_id: NUL.into(),
                 correct_labels: vec![1, 4, UNKNOWN],
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
                 test_percent: Some(100),
             },
             &[
@@ -349,49 +345,5 @@ fn export_corrections() -> Rpc {
                 ..ExportCorrectionsRequest::default()
             },
             &["test_percent"],
-        )
-}
-
-fn rank_citations() -> Rpc {
-    Rpc::of("/emend.learning.v1.EvidenceService/RankCitations")
-        .case(
-            "empty",
-            &RankCitationsRequest::default(),
-            &["namespace", "page_id", "related"],
-        )
-        .case(
-            "everything at once",
-            &RankCitationsRequest {
-                namespace: "Not OK".into(),
-                page_id: NUL.into(),
-                task_id: NUL.into(),
-                keep: 101,
-                related: vec![RelatedPaper {
-                    r#abstract: NUL.into(),
-                    similarity: f64::NAN,
-                    relevance: 1.5,
-                    ..RelatedPaper::default()
-                }],
-            },
-            &[
-                "namespace",
-                "page_id",
-                "task_id",
-                "keep",
-                "related[0].page",
-                "related[0].abstract",
-                "related[0].similarity",
-                "related[0].relevance",
-            ],
-        )
-        .case(
-            "too many papers",
-            &RankCitationsRequest {
-                namespace: NAMESPACE.into(),
-                page_id: "p1".into(),
-                related: vec![RelatedPaper::default(); 501],
-                ..RankCitationsRequest::default()
-            },
-            &["related"],
         )
 }
