@@ -159,16 +159,17 @@ async fn the_documented_lines_are_imported_and_exported() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/evidence.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let blocks = |language: &str| -> Vec<String> {
-        let blocks = page.split(&format!("```{language}\n")).skip(1);
-        blocks
-            .filter_map(|rest| rest.split("```").next())
+        let begin = format!("```{language}\n");
+        let rest = page.split(&begin).skip(1);
+        rest.filter_map(|rest| rest.split("```").next())
             .map(str::to_owned)
             .collect()
     };
-    let [trust_file] = &blocks("yaml")[..] else {
+    let (files, lines) = (blocks("yaml"), blocks("json"));
+    let [trust_file] = &files[..] else {
         panic!("the page shows a trust file")
     };
-    let [written, exported, sample] = &blocks("json")[..] else {
+    let [written, exported, sample] = &lines[..] else {
         panic!("the page shows a file, its export and a sample")
     };
     let up = Up::ephemeral().await;
