@@ -209,7 +209,7 @@ async fn readiness(State(admin): State<Arc<Admin>>) -> Result<String, Refusal> {
     }
     let failing: Vec<_> = admin.services.iter().flat_map(Readiness::failing).collect();
     let notes = admin.services.iter().flat_map(Readiness::notes);
-    let notes: String = notes.map(|note| format!("{note}\n")).collect();
+    let notes: String = notes.flat_map(|note| [note, "\n".to_owned()]).collect();
     if failing.is_empty() {
         return Ok(format!("ok\n{notes}"));
     }

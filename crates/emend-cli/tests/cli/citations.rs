@@ -20,8 +20,8 @@ use crate::harness::{TIMEOUT, Up, command};
 
 /// Serves Semantic Scholar below /s2 and OpenAlex below /oa. Nothing else is answered, and each path that was asked for is sent.
 async fn sources() -> (String, mpsc::UnboundedReceiver<String>, JoinSet<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = format!("http://{}", listener.local_addr().expect("its address"));
     let (asked, paths) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
@@ -35,7 +35,10 @@ async fn sources() -> (String, mpsc::UnboundedReceiver<String>, JoinSet<()>) {
                 let body = answer.to_string();
                 let length = body.len();
                 let text = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}");
-                stream.write_all(text.as_bytes()).await.unwrap();
+                stream
+                    .write_all(text.as_bytes())
+                    .await
+                    .expect("the command reads");
             } else {
                 open.push(stream);
             }
@@ -74,7 +77,7 @@ fn answer(path: &str) -> Option<Value> {
 async fn client(up: &Up) -> EvidenceServiceClient<Channel> {
     EvidenceServiceClient::connect(format!("http://{}", up.learning))
         .await
-        .unwrap()
+        .expect("learning-svc answers")
 }
 
 async fn edges(up: &Up) -> Vec<(String, String)> {
@@ -82,7 +85,12 @@ async fn edges(up: &Up) -> Vec<(String, String)> {
         namespace: "default".into(),
         ..ListEdgesRequest::default()
     };
-    let answer = client(up).await.list_edges(request).await.unwrap().into_inner();
+    let answer = client(up)
+        .await
+        .list_edges(request)
+        .await
+        .expect("edges")
+        .into_inner();
     answer
         .edges
         .into_iter()

@@ -37,7 +37,7 @@ pub(crate) fn ruling(state: &ContestState) -> Option<RulingWrite> {
             ClaimDecision::Restored => 2,
             ClaimDecision::Cleared => 0,
         },
-        Some(Learned::EdgeLabel(label)) => label.relation().map_or(0, |relation| relation.number()),
+        Some(Learned::EdgeLabel(label)) => label.relation().map_or(0, emend_core::EdgeRelation::number),
         _ => 0,
     };
     let in_force = state.applied().filter(|_| ruled != 0);

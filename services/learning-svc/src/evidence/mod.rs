@@ -1,6 +1,6 @@
 //! Evidence: the graph of pages, fragments, claims and edges that backends upsert, and what people decided about it.
 //!
-//! Decisions are rulings in contests of the kinds DOMAIN_RULE, CLAIM_STATE and EDGE_LABEL, like any other. What they come to is
+//! Decisions are rulings in contests of the kinds `DOMAIN_RULE`, `CLAIM_STATE` and `EDGE_LABEL`, like any other. What they come to is
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;

@@ -1,6 +1,6 @@
 //! Decisions about domains, and which domains are blocked by them.
 //!
-//! Both lists are of candidates of the kind DOMAIN_RULE, newest first, of which a page looks at a bounded number: so one may be
+//! Both lists are of candidates of the kind `DOMAIN_RULE`, newest first, of which a page looks at a bounded number: so one may be
 //! shorter than asked for, and yet have a next one.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use emend_base::Error;
 use emend_core::{
     DomainDecision, DomainRule, Key, Kind, Learned, Namespace, Status,
-    evidence::{BlockingPolicy, Layer, Layers, Place, RulesHere, RulesOfName, TrustLevel, deciding},
+    evidence::{Layer, Layers, Place, RulesHere, RulesOfName, TrustLevel, deciding},
     kinds::{DomainRuleValue, Finding, RuleCause},
 };
 use jiff::Timestamp;
@@ -226,7 +226,8 @@ impl App {
                 .await?;
             reason = match found {
                 Finding::RejectedShare => {
-                    let percent = BlockingPolicy::default().rejected_percent();
+                    let stored = evidence.stored_namespace_policy(namespace).await?;
+                    let percent = stored.policy.blocking.rejected_percent();
                     format!(
                         "more than {percent} % of its claims are rejected ({} of {})",
                         of.rejected, of.claims

@@ -114,7 +114,7 @@ pub fn page_token(position: &[u8]) {
     subscriptions::fuzzing::page_token(position);
 }
 
-pub(super) fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(M)) {
+pub(crate) fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(M)) {
     if let Ok(message) = codec::decode::<M>(Bytes::copy_from_slice(bytes)) {
         read(message);
     }

@@ -46,9 +46,9 @@ fn text(version: u64, rules: &[&str]) -> String {
     let (mut domains, mut blocked) = (String::new(), String::new());
     for rule in rules {
         match rule.split_once(' ') {
-            Some((pattern, "block")) => blocked.push_str(&format!("  - '{pattern}'\n")),
+            Some((pattern, "block")) => blocked.extend(["  - '", pattern, "'\n"]),
             Some((pattern, level)) => {
-                domains.push_str(&format!("  - {{ pattern: '{pattern}', level: {level} }}\n"));
+                domains.extend(["  - { pattern: '", pattern, "', level: ", level, " }\n"]);
             }
             None => unreachable!("{rule}"),
         }

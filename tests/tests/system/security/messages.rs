@@ -65,6 +65,12 @@ from_namespace!(
     learning::RankCitationsRequest,
 );
 
+impl FromNamespace for learning::GetNamespacePolicyRequest {
+    fn from_namespace(namespace: String) -> Self {
+        Self { namespace }
+    }
+}
+
 /// A request that names this namespace wherever it can. It may lack what matters only to an authorized caller.
 pub(super) fn message(path: &str, namespace: &str) -> Bytes {
     let ns = || namespace.to_owned();

@@ -24,15 +24,13 @@ pub(super) fn cases() -> Vec<Rpc> {
 }
 
 /// No time of any calendar.
-fn never() -> Option<Timestamp> {
-    Some(Timestamp {
-        seconds: i64::MAX,
-        nanos: -1,
-    })
-}
+const NEVER: Option<Timestamp> = Some(Timestamp {
+    seconds: i64::MAX,
+    nanos: -1,
+});
 
-fn at(seconds: i64) -> Option<Timestamp> {
-    Some(Timestamp { seconds, nanos: 0 })
+const fn at(seconds: i64) -> Timestamp {
+    Timestamp { seconds, nanos: 0 }
 }
 
 fn upsert() -> Rpc {
@@ -53,7 +51,7 @@ fn upsert() -> Rpc {
             &[""],
         )
         .case(
-            "one of each sort, all of it bad",
+            "a page and a fragment, all of it bad",
             &UpsertEvidenceRequest {
                 namespace: "Not OK".into(),
                 pages: vec![EvidencePage {
@@ -69,20 +67,7 @@ fn upsert() -> Rpc {
                     text: long(32_769),
                     ..EvidenceFragment::default()
                 }],
-                claims: vec![EvidenceClaim {
-                    task_id: long(257),
-                    text: NUL.into(),
-                    page_id: NUL.into(),
-                    adoption: UNKNOWN,
-                    dangerous_patterns: vec![String::new(); 17],
-                    ..EvidenceClaim::default()
-                }],
-                edges: vec![EvidenceEdge {
-                    task_id: NUL.into(),
-                    nli_label: 4,
-                    nli_confidence: Some(1.5),
-                    ..EvidenceEdge::default()
-                }],
+                ..UpsertEvidenceRequest::default()
             },
             &[
                 "namespace",
@@ -96,6 +81,29 @@ fn upsert() -> Rpc {
                 "fragments[0].fragment_id",
                 "fragments[0].page_id",
                 "fragments[0].text",
+            ],
+        )
+        .case(
+            "a claim and an edge, all of it bad",
+            &UpsertEvidenceRequest {
+                namespace: NAMESPACE.into(),
+                claims: vec![EvidenceClaim {
+                    task_id: long(257),
+                    text: NUL.into(),
+                    page_id: NUL.into(),
+                    adoption: UNKNOWN,
+                    dangerous_patterns: vec!["x".into(); 17],
+                    ..EvidenceClaim::default()
+                }],
+                edges: vec![EvidenceEdge {
+                    task_id: NUL.into(),
+                    nli_label: 4,
+                    nli_confidence: Some(1.5),
+                    ..EvidenceEdge::default()
+                }],
+                ..UpsertEvidenceRequest::default()
+            },
+            &[
                 "claims[0].claim_id",
                 "claims[0].task_id",
                 "claims[0].text",
@@ -238,8 +246,8 @@ fn list_events() -> Rpc {
                 kind: UNKNOWN,
                 task_id: NUL.into(),
                 caller: NUL.into(),
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
                 page_size: 1_001,
                 page_token: "not a token".into(),
             },
@@ -265,8 +273,8 @@ fn list_events() -> Rpc {
             "a period that ends before it begins",
             &ListEvidenceEventsRequest {
                 namespace: NAMESPACE.into(),
-                from: at(9),
-                to: at(9),
+                from: Some(at(9)),
+                to: Some(at(9)),
                 ..ListEvidenceEventsRequest::default()
             },
             &["to"],
@@ -282,8 +290,8 @@ fn review_stats() -> Rpc {
                 namespace: "Not OK".into(),
                 task_id: NUL.into(),
                 predicted_label: 4,
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
             },
             &["namespace", "task_id", "predicted_label", "from", "to"],
         )
@@ -315,8 +323,8 @@ fn export_corrections() -> Rpc {
                 namespace: "Not OK".into(),
                 task_id: NUL.into(),
                 correct_labels: vec![1, 4, UNKNOWN],
-                from: never(),
-                to: never(),
+                from: NEVER,
+                to: NEVER,
                 test_percent: Some(100),
             },
             &[

@@ -3,6 +3,7 @@
 //!
 //! The tables beside this module hold, for each RPC, requests and the exact fields that each violates.
 
+mod citations;
 mod evidence;
 mod feedback;
 mod items;
@@ -107,6 +108,7 @@ const REASON: &str = "INVALID_FIELDS";
 
 fn table() -> Vec<Case> {
     let tables = [
+        citations::cases(),
         evidence::cases(),
         feedback::cases(),
         policies::cases(),

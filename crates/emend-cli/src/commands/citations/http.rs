@@ -241,7 +241,7 @@ impl<'a> Client<'a> {
             match answer {
                 Answer::Whole(bytes) => return Ok(bytes),
                 Answer::Elsewhere(location) if method == Method::GET => {
-                    path = self.on_this_host(&location)?
+                    path = self.on_this_host(&location)?;
                 }
                 Answer::Elsewhere(_) => {
                     return Err(Attempt::Final(
@@ -277,7 +277,13 @@ impl<'a> Client<'a> {
     fn on_this_host(&self, location: &str) -> Result<String, Attempt> {
         let refuse =
             |why: &str| Attempt::Final(Sort::Never, format!("sends on {why}, which is not followed"));
-        let to: Uri = location.parse().map_err(|_| refuse("to what is no address"))?;
+        // What begins so names a host, though `Uri` reads it as a path.
+        let absolute = if location.starts_with("//") {
+            format!("{}:{location}", self.base.scheme_str().unwrap_or_default())
+        } else {
+            location.to_owned()
+        };
+        let to: Uri = absolute.parse().map_err(|_| refuse("to what is no address"))?;
         if let Some(host) = to.authority()
             && (to.scheme() != self.base.scheme() || Some(host) != self.base.authority())
         {

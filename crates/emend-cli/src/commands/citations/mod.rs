@@ -316,12 +316,12 @@ async fn score(
             None => similarity.clone(),
         };
     }
-    let mut scores = similarity.into_iter().zip(relevance);
+    let mut found = similarity.into_iter().zip(relevance);
     let related = related
         .iter()
         .map(|one| {
-            let scored = (!one.paper.summary.is_empty()).then(|| scores.next()).flatten();
-            let (similarity, relevance) = scored.unwrap_or_default();
+            let its_own = (!one.paper.summary.is_empty()).then(|| found.next()).flatten();
+            let (similarity, relevance) = its_own.unwrap_or_default();
             one.message(similarity, relevance)
         })
         .collect();

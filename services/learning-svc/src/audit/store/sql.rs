@@ -205,7 +205,7 @@ impl AuditRead for Reading {
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
         self.all(within(
             "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-             policy_version, pending FROM contests WHERE ",
+             policy_version, pending, target_known FROM contests WHERE ",
             "contest",
             range,
         ))

@@ -76,12 +76,11 @@ pub(crate) fn parse(request: &pb::RankCitationsRequest) -> Result<Citations, Vio
 
 fn one(message: &pb::RelatedPaper) -> Result<Related, Violations> {
     let mut violations = Violations::new();
-    let page = match &message.page {
-        Some(of) => violations.part("page", page(of)),
-        None => {
-            violations.add("page", "is required");
-            None
-        }
+    let page = if let Some(of) = &message.page {
+        violations.part("page", page(of))
+    } else {
+        violations.add("page", "is required");
+        None
     };
     let text = violations.check("abstract", bounded_prose(&message.r#abstract, 0, MAX_TEXT_CHARS));
     let similarity = violations.check("similarity", Weight::parse(message.similarity));

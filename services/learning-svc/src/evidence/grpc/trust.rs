@@ -68,9 +68,11 @@ pub(super) async fn apply_trust_file(
             applied: done.applied,
             set: super::small(done.set),
             ended: super::small(done.ended),
-            operation_id: has_changed
-                .then(|| read.operation.to_string())
-                .unwrap_or_default(),
+            operation_id: if has_changed {
+                read.operation.to_string()
+            } else {
+                String::new()
+            },
             revision: done.revision.0,
             differs: done.differs,
         });

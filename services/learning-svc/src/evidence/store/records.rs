@@ -11,7 +11,7 @@ use crate::actor::Actor;
 /// What a ruling says of a claim or edge, or that none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulingWrite {
-    /// The contest, of the kind CLAIM_STATE or EDGE_LABEL.
+    /// The contest, of the kind `CLAIM_STATE` or `EDGE_LABEL`.
     pub key: ResourceKey,
     /// What is in force: the number of a relation, or of a decision about a claim; 0: nothing is.
     pub ruled: i32,

@@ -1,7 +1,9 @@
 //! Decisions about domains are read through indexes. Compiled for each database.
 
-use emend_core::{CandidateId, Key, Kind, Namespace, ResourceKey, Status};
-use jiff::Timestamp;
+use std::sync::Arc;
+
+use emend_base::{Entropy, ManualClock};
+use emend_core::{CandidateId, Key, Kind, Namespace, Status};
 use uuid::Uuid;
 
 use super::{
@@ -10,7 +12,9 @@ use super::{
 };
 use crate::{
     contests::store::{CandidateFilter, CandidatePosition},
-    store::Store as _,
+    evidence::trust_file::{Format, ReadTrustFile},
+    store::begin_installation,
+    tests::world::{app_on, operator},
 };
 
 #[tokio::test]
@@ -20,17 +24,17 @@ async fn decisions_about_domains_are_found_by_indexes() {
     };
     let namespace = Namespace::parse("research").unwrap();
     // Of a table with a few rows PostgreSQL reads all.
-    let mut keys: Vec<ResourceKey> = (0..3_000)
-        .map(|number| {
-            let pattern = format!("d{number}.example");
-            ResourceKey::parse("research", Some(Kind::DomainRule), &pattern, "file", "").unwrap()
-        })
-        .collect();
-    keys.sort_unstable_by_key(ResourceKey::contest_id);
-    let mut tx = store.begin().await.unwrap();
-    let keys: Vec<&ResourceKey> = keys.iter().collect();
-    tx.contests().create(&keys, Timestamp::UNIX_EPOCH).await.unwrap();
-    tx.commit().await.unwrap();
+    let mut text = "namespaces: [research]\nversion: 1\nblocked:\n".to_owned();
+    for number in 0..3_000 {
+        text.extend(["  - d", &number.to_string(), ".example\n"]);
+    }
+    let file = ReadTrustFile::read(&text, Format::Yaml).unwrap();
+    let entropy = Entropy::system();
+    begin_installation(&store, &entropy).await.unwrap();
+    let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
+    app.apply_trust_file(&file, &namespace, &operator())
+        .await
+        .unwrap();
     let id = CandidateId(Uuid::from_u128(1));
     let filter = |keys| CandidateFilter {
         namespace: namespace.clone(),
