@@ -4,7 +4,14 @@ use crate::harness::Up;
 
 #[tokio::test]
 async fn claims_and_edges_are_decided_about_exported_and_imported() {
+    // What is decided about takes effect once it is known.
+    const GRAPH: &str = r#"{"page": {"page_id": "page:1", "domain": "blog.example"}}
+        {"claim": {"claim_id": "claim:12"}}
+        {"claim": {"claim_id": "claim:13"}}
+        {"edge": {"edge_id": "edge:7", "relation": "supports", "source": "page:1", "target": "claim:12"}}
+        {"edge": {"edge_id": "edge:8", "relation": "supports", "source": "page:1", "target": "claim:13"}}"#;
     let up = Up::ephemeral().await;
+    up.run_with(&["evidence", "import", "-"], GRAPH).await.ok();
     let reject = [
         "claims",
         "reject",
