@@ -15,7 +15,7 @@ use emend_proto::learning::v1 as pb;
 
 use crate::{
     app::App,
-    evidence::store::{ClaimFilter, EdgeFilter, EdgePosition},
+    evidence::store::{Backlog, ClaimFilter, EdgeFilter, EdgePosition},
     ingest::apply::IngestEvent,
     policies::namespaces::NamespacePolicyUpdate,
     resources::write::{Delete, Put},
@@ -181,7 +181,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     settle(&app).await;
     assert_eq!(
         app.evidence().unwrap().backlog(9).await.unwrap(),
-        Default::default()
+        Backlog::default()
     );
     assert_eq!(
         claim(&app, "c1").await.independent_sources,
@@ -419,7 +419,7 @@ async fn a_changed_policy_is_applied_to_domains_of_before(world: &World) {
     settle(&app).await;
     assert_eq!(verified(&app, "blog.example").await, None);
     update_policy(&app, |policy| {
-        policy.blocking = BlockingPolicy::new(3, 100).unwrap()
+        policy.blocking = BlockingPolicy::new(3, 100).unwrap();
     })
     .await;
     assert_eq!(
@@ -531,7 +531,7 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
         }
         if round == 6 {
             update_policy(&app, |policy| {
-                policy.blocking = BlockingPolicy::new(2, 250).unwrap()
+                policy.blocking = BlockingPolicy::new(2, 250).unwrap();
             })
             .await;
         }
@@ -615,7 +615,8 @@ async fn assert_recomputed(app: &App, works: &BTreeMap<String, String>, seen: &m
         let of_claim = supporters.remove(claim.id.as_str()).unwrap_or_default();
         let sources: BTreeSet<String> = of_claim.iter().map(|(_, source)| source.to_string()).collect();
         let facts = ClaimFacts {
-            ruling: [None, Some(ClaimRuling::Rejected), Some(ClaimRuling::Restored)][claim.ruled as usize],
+            ruling: [None, Some(ClaimRuling::Rejected), Some(ClaimRuling::Restored)]
+                [usize::try_from(claim.ruled).unwrap()],
             has_dangerous_pattern: !claim.patterns.is_empty(),
             supporting_sources: sources.len() as u64,
         };
