@@ -74,6 +74,12 @@ pub(crate) fn run(options: &Evidence) -> Result<()> {
     })
 }
 
+/// Microseconds for each of so many.
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn micros_each(count: usize, began: Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e6 / count as f64
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
 fn per_second(count: usize, began: Instant) -> f64 {
     count as f64 / began.elapsed().as_secs_f64()
@@ -115,7 +121,7 @@ async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f
         let found = found.context("a claim")?;
         ensure!(found.evidence.supporting_count > 0, "a claim has lost its edges");
     }
-    let a_claim = began.elapsed().as_secs_f64() * 1e6 / (claims.div_ceil(step)) as f64;
+    let a_claim = micros_each(claims.div_ceil(step), began);
     let began = Instant::now();
     for claim in (0..claims).step_by(step) {
         let filter = EdgeFilter {
@@ -130,7 +136,7 @@ async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f
         let found = evidence.edges(&filter, EdgePosition::default(), 100).await?;
         ensure!(!found.is_empty(), "a conflict has lost its edges");
     }
-    let a_conflict = began.elapsed().as_secs_f64() * 1e6 / (claims.div_ceil(step)) as f64;
+    let a_conflict = micros_each(claims.div_ceil(step), began);
     println!(
         "{name}: of {} edges, a claim is read in {a_claim:.0} µs, the edges of a conflict by levels in {a_conflict:.0} µs",
         options.edges

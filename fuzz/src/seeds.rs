@@ -15,7 +15,7 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         ("feedback_rows", vec![vec![], vec![7; 64], (0..=255).collect()]),
         (
             "learning_rows",
-            (0..14)
+            (0..20)
                 .flat_map(|table| [vec![table], [vec![table], vec![7; 40]].concat()])
                 .collect(),
         ),

@@ -16,8 +16,8 @@ use emend_proto::{
         feedback_service_client::FeedbackServiceClient, settings_service_client::SettingsServiceClient,
     },
     learning::v1::{
-        candidate_service_client::CandidateServiceClient, policy_service_client::PolicyServiceClient,
-        resource_service_client::ResourceServiceClient,
+        candidate_service_client::CandidateServiceClient, evidence_service_client::EvidenceServiceClient,
+        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -101,8 +101,14 @@ impl Context {
 
     /// A request with the deadline from `--timeout` and the caller's token.
     pub fn request<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
+        let mut request = self.request_without_deadline(message);
         request.set_timeout(self.global.timeout);
+        request
+    }
+
+    /// A request with the caller's token, for calls that take as long as there is something to send.
+    pub fn request_without_deadline<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
         if let Some(path) = &self.global.token_file {
             TokenFile::new(path).authorize(&mut request);
         }
@@ -146,6 +152,11 @@ impl Context {
     /// A client of what was learned.
     pub async fn resources(&self) -> Result<ResourceServiceClient<Channel>> {
         self.learning_channel().await.map(ResourceServiceClient::new)
+    }
+
+    /// A client of the evidence graph.
+    pub async fn evidence(&self) -> Result<EvidenceServiceClient<Channel>> {
+        self.learning_channel().await.map(EvidenceServiceClient::new)
     }
 
     /// A client of the policies.

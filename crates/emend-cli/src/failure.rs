@@ -66,6 +66,9 @@ pub enum Failure {
     /// A service refused the call.
     #[error("{0}")]
     Refused(Box<Explained>),
+    /// Something that was named does not exist.
+    #[error("{0}")]
+    NotFound(String),
     /// Existing state is in the way.
     #[error("{0}")]
     Conflict(String),
@@ -97,6 +100,7 @@ impl Failure {
             Self::Usage(_) => Exit::Usage,
             Self::Unreachable { .. } | Self::Unavailable(_) => Exit::Unavailable,
             Self::Refused(explained) => exit_of(explained.code),
+            Self::NotFound(_) => Exit::NotFound,
             Self::Conflict(_) => Exit::Conflict,
             Self::OutputClosed => Exit::Ok,
             Self::Untrusted { .. } | Self::Failed(_) => Exit::Failed,
@@ -111,6 +115,7 @@ impl Failure {
             Self::Unreachable { .. } | Self::Unavailable(_) => {
                 json!({"code": "UNAVAILABLE", "message": self.to_string()})
             }
+            Self::NotFound(_) => json!({"code": "NOT_FOUND", "message": self.to_string()}),
             Self::Conflict(_) => json!({"code": "FAILED_PRECONDITION", "message": self.to_string()}),
             Self::OutputClosed | Self::Untrusted { .. } | Self::Failed(_) => {
                 json!({"code": "UNKNOWN", "message": self.to_string()})

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{ValueEnum, builder::PossibleValue};
+use clap::{
+    ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use emend_proto::{
     common::v1::{self as common, ResourceKind, RiskLevel, Scope},
     feedback::v1::{DeliveryState, Wait},
@@ -285,6 +288,36 @@ pub fn scope_name(number: i32) -> String {
 
 pub use emend_base::config::units::duration;
 
+/// Takes one of these values by its name.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter().map(|value| name(*value));
+    PossibleValuesParser::new(names).try_map(move |given| {
+        let found = values.iter().find(|value| name(**value) == given);
+        found.copied().ok_or("is not one of these")
+    })
+}
+
+/// Parses a point in time: RFC 3339, or a date, which begins at midnight UTC.
+pub fn instant(text: &str) -> Result<prost_types::Timestamp, String> {
+    let date = text
+        .parse::<jiff::civil::Date>()
+        .ok()
+        .filter(|_| !text.contains(['T', 't', ' ']));
+    let at = match date {
+        Some(date) => date.to_zoned(jiff::tz::TimeZone::UTC).map(|at| at.timestamp()),
+        None => text.parse::<jiff::Timestamp>(),
+    };
+    let at = at.map_err(|_| "expected a time such as 2026-01-31T09:00:00Z, or a date such as 2026-01-31")?;
+    let (mut seconds, mut nanos) = (at.as_second(), at.subsec_nanosecond());
+    if nanos < 0 {
+        (seconds, nanos) = (seconds - 1, nanos + 1_000_000_000);
+    }
+    Ok(prost_types::Timestamp { seconds, nanos })
+}
+
 /// A span of time, or `none`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanOrNone(pub Option<Duration>);
@@ -315,6 +348,20 @@ mod tests {
         assert_eq!(key_value("topic=a=b"), Ok(("topic".into(), "a=b".into())));
         assert!(key_value("topic").is_err());
         assert!(key_value("=x").is_err());
+    }
+
+    #[test]
+    fn a_time_is_in_rfc_3339_or_a_date() {
+        let seconds = |text| instant(text).map(|at| (at.seconds, at.nanos));
+        assert_eq!(seconds("2026-01-01"), Ok((1_767_225_600, 0)));
+        assert_eq!(
+            seconds("2026-01-01T01:00:00.5+01:00"),
+            Ok((1_767_225_600, 500_000_000))
+        );
+        assert_eq!(seconds("1969-12-31T23:59:59.5Z"), Ok((-1, 500_000_000)));
+        for wrong in ["", "yesterday", "2026-13-01", "2026-01-01T09:00"] {
+            assert!(instant(wrong).unwrap_err().contains("2026-01-31"), "{wrong}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /metrics` | all metrics, in OpenMetrics' text format |
 //! | `GET /livez` | 200 while the process answers at all |
-//! | `GET /readyz` | 200 while every check of every service passes and no stop is requested; else 503 and what fails |
+//! | `GET /readyz` | 200 while every check of every service passes and no stop is requested; else 503 and what fails; then, a line each, what else is wrong |
 //! | `GET /log-level` | what is logged; from loopback alone |
 //! | `PUT /log-level` | logs what the body says from now on, such as `info,sqlx=warn`; from loopback alone |
 //!
@@ -203,16 +203,18 @@ async fn metrics(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], admin.metrics.render())
 }
 
-async fn readiness(State(admin): State<Arc<Admin>>) -> Result<&'static str, Refusal> {
+async fn readiness(State(admin): State<Arc<Admin>>) -> Result<String, Refusal> {
     if admin.stopping.is_cancelled() {
         return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "stopping"));
     }
     let failing: Vec<_> = admin.services.iter().flat_map(Readiness::failing).collect();
+    let notes = admin.services.iter().flat_map(Readiness::notes);
+    let notes: String = notes.flat_map(|note| [note, "\n".to_owned()]).collect();
     if failing.is_empty() {
-        return Ok("ok\n");
+        return Ok(format!("ok\n{notes}"));
     }
-    let failing = format!("not ready: {}", failing.join(", "));
-    Err(refusal(StatusCode::SERVICE_UNAVAILABLE, &failing))
+    let failing = format!("not ready: {}\n{notes}", failing.join(", "));
+    Err((StatusCode::SERVICE_UNAVAILABLE, failing))
 }
 
 async fn log_level(
@@ -370,6 +372,14 @@ mod tests {
             ask(&routes, Method::GET, "/readyz", "", FAR).await,
             (200, "ok\n".into())
         );
+        readiness.note("a file", Some("is none".to_owned()));
+        assert_eq!(
+            ask(&routes, Method::GET, "/readyz", "", FAR).await,
+            (200, "ok\na file: is none\n".into()),
+            "what is wrong is told, and the service is ready"
+        );
+        readiness.note("a file", None);
+        assert_eq!(ask(&routes, Method::GET, "/readyz", "", FAR).await.1, "ok\n");
         stopping.cancel();
         assert_eq!(ask(&routes, Method::GET, "/readyz", "", FAR).await.0, 503);
         assert_eq!(

@@ -33,6 +33,7 @@ pub struct Readiness(Arc<RwLock<Checks>>);
 #[derive(Debug, Default)]
 struct Checks {
     passing: BTreeMap<&'static str, bool>,
+    notes: BTreeMap<&'static str, String>,
     services: HashMap<&'static str, Registered>,
 }
 
@@ -108,6 +109,24 @@ impl Readiness {
             .iter()
             .filter(|(_, passes)| !**passes)
             .map(|(check, _)| *check)
+            .collect()
+    }
+
+    /// Tells operators what is wrong with something that readiness does not depend on, or that nothing is any more.
+    pub fn note(&self, subject: &'static str, what: Option<String>) {
+        let mut checks = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        match what {
+            Some(what) => checks.notes.insert(subject, what),
+            None => checks.notes.remove(subject),
+        };
+    }
+
+    /// What is wrong that readiness does not depend on, each on a line after its subject.
+    pub fn notes(&self) -> Vec<String> {
+        let checks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let notes = checks.notes.iter();
+        notes
+            .map(|(subject, what)| format!("{subject}: {what}"))
             .collect()
     }
 

@@ -44,6 +44,20 @@ pub struct Arguments {
     /// What it does with its database.
     #[command(flatten)]
     pub database: DatabaseArgs,
+    /// What it takes from files about evidence.
+    #[command(flatten)]
+    pub evidence: EvidenceArgs,
+}
+
+/// What learning-svc takes from files about evidence.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Evidence")]
+pub struct EvidenceArgs {
+    /// A trust file, in TOML if its name ends in .toml, otherwise in YAML; it is applied to the namespaces that it names, and again
+    /// whenever it has changed and its version is greater. One that can't be used changes nothing, is logged and shown by
+    /// readiness; all replicas may have it
+    #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
+    pub trust_file: Option<PathBuf>,
 }
 
 /// What learning-svc does with its database.
@@ -137,6 +151,7 @@ impl Arguments {
         }
         config.database_patience = self.storage.database_patience;
         config.import_bytes = self.database.import_buffer_size;
+        config.trust_file.clone_from(&self.evidence.trust_file);
         config.stream = Settings {
             max_streams: self.stream.max_streams,
             max_stream_age: self.stream.max_stream_age,
@@ -253,6 +268,7 @@ mod tests {
             "--init",
             "--ingest-workers=3",
             "--import-buffer-size=3MiB",
+            "--trust-file=trust.yaml",
             "--max-streams=12",
             "--max-stream-age=2m",
             "--max-reconnect-delay=1s",
@@ -282,6 +298,7 @@ mod tests {
         assert_eq!((config.bounds.connections, config.bounds.bytes), (13, 9 << 20));
         assert_eq!(config.database_patience, duration("8s").unwrap());
         assert!(config.init);
+        assert_eq!(config.trust_file, Some(PathBuf::from("trust.yaml")));
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());
         assert_eq!(config.stream.max_reconnect_delay, duration("1s").unwrap());

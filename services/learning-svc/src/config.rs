@@ -2,7 +2,7 @@
 //!
 //! It must know nothing of command lines.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use emend_base::telemetry::Metrics;
 use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
@@ -30,6 +30,8 @@ pub struct Config {
     /// How many bytes the rows of one import may take; two imports run at once. A larger import is refused with
     /// `RESOURCE_EXHAUSTED`.
     pub import_bytes: usize,
+    /// The trust file that is applied whenever it changes; none: trust files are applied by request only.
+    pub trust_file: Option<PathBuf>,
     /// How the update stream behaves.
     pub stream: Settings,
     /// How much it takes on at once, and how long it waits for clients.
@@ -59,6 +61,7 @@ impl Config {
             database_patience: available::PATIENCE,
             ingest_workers,
             import_bytes: 128 << 20,
+            trust_file: None,
             stream: Settings::default(),
             bounds: Bounds::default(),
             authenticator: None,

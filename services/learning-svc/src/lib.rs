@@ -59,7 +59,8 @@ use async_trait::async_trait;
 use emend_base::{
     Entropy, Environment, Lifecycle,
     lifecycle::Shutdown,
-    reload::{self, Reload},
+    reload::{self, Reload, When},
+    telemetry::metrics::prometheus::Gauge,
     tls::Remote,
 };
 use emend_core::{InstallationId, Revision};
@@ -81,7 +82,7 @@ use crate::{
     app::{App, Follower},
     contests::grpc::Candidates,
     erasure::{store::ErasedLog, worker::Eraser},
-    evidence::grpc::EvidenceGraph,
+    evidence::{grpc::EvidenceGraph, mounted::MountedTrustFile},
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
     policies::grpc::Policies,
@@ -204,6 +205,33 @@ async fn installation(
     Ok(head.installation)
 }
 
+/// Applies the mounted trust file, if there is one, and whenever it was read again.
+async fn mount_trust_file(
+    config: &Config,
+    app: &App,
+    readiness: &Readiness,
+    errors: Gauge,
+    lifecycle: &Lifecycle,
+) -> anyhow::Result<Option<Arc<dyn Reload>>> {
+    let mounted = config.trust_file.clone().map(|path| {
+        let mounted = MountedTrustFile::new(path, readiness.clone(), errors);
+        Arc::new(mounted)
+    });
+    if let Some(mounted) = &mounted {
+        let first = Arc::clone(mounted);
+        tokio::task::spawn_blocking(move || first.reload(When::Asked)).await?;
+        lifecycle.spawn(
+            "apply the trust file",
+            Arc::clone(mounted).run(app.clone(), lifecycle.clone()),
+        );
+    }
+    let mounted = mounted.map(|mounted| mounted as Arc<dyn Reload>);
+    config
+        .metrics
+        .watch_files(metrics::SERVICE, "trust", mounted.clone());
+    Ok(mounted)
+}
+
 /// Opens the database and serves on `listener`.
 pub async fn start(
     config: Config,
@@ -290,6 +318,9 @@ pub async fn start(
         ),
     );
 
+    let errors = metrics.evidence.trust_file_errors.clone();
+    let trust_file = mount_trust_file(&config, &app, &readiness, errors, &lifecycle).await?;
+
     lifecycle.spawn(
         "sample metrics",
         measure(
@@ -335,7 +366,7 @@ pub async fn start(
         .serve_inside(listener, &lifecycle)
         .context("can't serve")?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
-    reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
+    reload::spawn(reloaded.chain(trust_file).collect(), reload::INTERVAL, &lifecycle);
     tracing::info!(%address, database = %config.database, %installation, "learning-svc serves");
     Ok(Handle {
         address,

@@ -11,7 +11,7 @@ use emend_store::StoreError;
 use crate::{
     Config,
     contests::metrics::ContestMetrics,
-    evidence::metrics::{COUNTED, EvidenceMetrics},
+    evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
     store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
@@ -25,12 +25,12 @@ pub(crate) const SERVICE: &str = "learning-svc";
 pub struct LearningMetrics {
     /// Candidates and promotions.
     pub contests: ContestMetrics,
+    /// The evidence graph, and trust files.
+    pub evidence: EvidenceMetrics,
     /// The update stream.
     pub stream: StreamMetrics,
     /// The fleet.
     pub nodes: NodeMetrics,
-    /// The evidence graph.
-    pub evidence: EvidenceMetrics,
 }
 
 impl LearningMetrics {
@@ -39,9 +39,9 @@ impl LearningMetrics {
         metrics.name_service(SERVICE, env!("CARGO_PKG_VERSION"));
         Self {
             contests: ContestMetrics::register(metrics),
+            evidence: EvidenceMetrics::register(metrics),
             stream: StreamMetrics::register(metrics),
             nodes: NodeMetrics::register(metrics),
-            evidence: EvidenceMetrics::register(metrics),
         }
     }
 
@@ -76,6 +76,8 @@ impl LearningMetrics {
         self.contests.show_candidates(&store.count_candidates().await?);
         if let Some(evidence) = store.evidence() {
             self.evidence.show_backlog(evidence.backlog(COUNTED).await?);
+            self.evidence
+                .show_trust_files(&evidence.trust_versions(MAX_SHOWN).await?);
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ pub const RULES: [Rule; 35] = [
     rule(
         "/emend.learning.v1.EvidenceService/ApplyTrustFile",
         Role::Operator,
-        Reaches::All,
+        Reaches::Each,
     ),
     rule(
         "/emend.learning.v1.EvidenceService/ExportCorrections",
@@ -190,6 +190,15 @@ pub const RULES: [Rule; 35] = [
 /// The messages that this service reads.
 pub(crate) struct Messages;
 
+/// A trust file, as one of the namespaces that it names sees it.
+#[derive(Debug)]
+pub(crate) struct TrustFileFor {
+    /// The namespace.
+    pub namespace: String,
+    /// For whom it is applied; may be empty.
+    pub on_behalf_of: String,
+}
+
 emend_serve::addresses! {
     Messages;
     pb::Event => |it| Named::One(&it.namespace);
@@ -230,7 +239,9 @@ emend_serve::addresses! {
     pb::ExportMaterialsRequest => |it| Named::One(&it.namespace);
     pb::ExportCorrectionsRequest => |it| Named::One(&it.namespace);
     pb::RankCitationsRequest => |it| Named::One(&it.namespace);
-    pb::ApplyTrustFileRequest => |_it| Named::All;
+    pb::ApplyTrustFileRequest => |_it| Named::Each;
+    TrustFileFor => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::SubscribeRequest => |_it| Named::Own;
     pb::ReportStatusRequest => |_it| Named::Own;
     pb::ListNodesRequest => |_it| Named::All;

@@ -12,8 +12,9 @@ use emend_proto::{
         ListCandidatesRequest, ListNodesRequest, ListResourcesRequest, ListRevisionsRequest,
         PutResourceRequest, PutResourceResponse, RejectCandidateRequest, ResolveRequest, ResolveResponse,
         RevertRevisionRequest, Revision, candidate_service_client::CandidateServiceClient,
-        import_resources_request::Message, ingest_service_client::IngestServiceClient,
-        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
+        evidence_service_client::EvidenceServiceClient, import_resources_request::Message,
+        ingest_service_client::IngestServiceClient, policy_service_client::PolicyServiceClient,
+        resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -168,6 +169,8 @@ pub struct Learning {
     pub subscriptions: SubscriptionServiceClient<Channel>,
     /// For calls that are not spelled out here.
     pub ingest: IngestServiceClient<Channel>,
+    /// For calls that are not spelled out here.
+    pub evidence: EvidenceServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,
 }
@@ -182,6 +185,7 @@ impl Learning {
             policies: PolicyServiceClient::new(channel.clone()),
             subscriptions: SubscriptionServiceClient::new(channel.clone()),
             ingest: IngestServiceClient::new(channel.clone()),
+            evidence: EvidenceServiceClient::new(channel.clone()),
             channel,
         }
     }

@@ -3,11 +3,16 @@
 use emend_core::{ClaimState, DomainRule, EdgeLabel, Kind, Learned};
 use emend_proto::{
     common::v1::{
-        Correction, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
-        ProhibitionValue, Rating, Reporter, ResourceKey, ResourceKind, ResourceValue, SynonymRelation,
-        TermCorrection, VerbCorrection, correction::Correction as Form, resource_value::Value,
+        Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping,
+        Prohibition, ProhibitionValue, Rating, Reporter, ResourceKey, ResourceKind, ResourceValue,
+        SynonymRelation, TermCorrection, VerbCorrection, correction::Correction as Form,
+        resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
+    learning::v1::{
+        EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, NodeRef, UpsertEvidenceRequest,
+        node_ref::Node,
+    },
 };
 
 /// The namespace of most tests.
@@ -99,6 +104,40 @@ pub fn corrects_edge(reporter: &str, edge_id: &str, label: &str) -> SubmitFeedba
     let label = EdgeLabel::parse(label).expect("a label");
     let correction = form(emend_wire::kinds::edge_correction(edge_id.into(), label));
     says(reporter, correction)
+}
+
+/// Evidence: a fragment of a page of this host supports the claim, by the model with this confidence. The page, fragment and edge
+/// have this number; all of it belongs to the task `t1`.
+pub fn supports(number: usize, host: &str, claim_id: &str, confidence: f64) -> UpsertEvidenceRequest {
+    let node = |node| Some(NodeRef { node: Some(node) });
+    UpsertEvidenceRequest {
+        namespace: NAMESPACE.into(),
+        pages: vec![EvidencePage {
+            page_id: format!("p{number}"),
+            domain: host.into(),
+            ..EvidencePage::default()
+        }],
+        fragments: vec![EvidenceFragment {
+            fragment_id: format!("f{number}"),
+            page_id: format!("p{number}"),
+            text: format!("what fragment {number} says"),
+        }],
+        claims: vec![EvidenceClaim {
+            claim_id: claim_id.into(),
+            task_id: "t1".into(),
+            text: format!("what {claim_id} says"),
+            ..EvidenceClaim::default()
+        }],
+        edges: vec![EvidenceEdge {
+            edge_id: format!("e{number}"),
+            relation: EdgeRelation::Supports.into(),
+            source: node(Node::FragmentId(format!("f{number}"))),
+            target: node(Node::ClaimId(claim_id.into())),
+            task_id: "t1".into(),
+            nli_confidence: Some(confidence),
+            ..EvidenceEdge::default()
+        }],
+    }
 }
 
 /// A rating of an output for `SUMMARIZE_DAILY`: `GOOD`, `NEUTRAL` or `BAD`.

@@ -45,6 +45,25 @@ struct Dialogue {
 }
 
 impl Dialogue {
+    /// Starts a program that uses the services at these addresses.
+    fn start(mut command: Command, feedback: SocketAddr, learning: SocketAddr) -> Self {
+        forget_settings(&mut command);
+        let mut child = command
+            .args(["--feedback", &feedback.to_string()])
+            .args(["--learning", &learning.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the example starts");
+        let output = child.stdout.take().expect("piped");
+        Self {
+            input: child.stdin.take().expect("piped"),
+            output: BufReader::new(output).lines(),
+            child,
+        }
+    }
+
     async fn ask(&mut self, question: &str) -> Value {
         let said = within(question, async {
             self.input.write_all(format!("{question}\n").as_bytes()).await?;
@@ -85,25 +104,12 @@ impl Example {
 
     fn start_at(&self, feedback: SocketAddr, learning: SocketAddr, state: &Path, more: &[&str]) -> Dialogue {
         let mut command = Command::new(&self.program);
-        forget_settings(&mut command);
-        let mut child = command
+        command
             .args(&self.arguments)
-            .args(["--feedback", &feedback.to_string()])
-            .args(["--learning", &learning.to_string()])
             .args(["--node", NODE, "--bookmark-seconds", "1", "--state"])
             .arg(state)
-            .args(more)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the example starts");
-        let output = child.stdout.take().expect("piped");
-        Dialogue {
-            input: child.stdin.take().expect("piped"),
-            output: BufReader::new(output).lines(),
-            child,
-        }
+            .args(more);
+        Dialogue::start(command, feedback, learning)
     }
 
     /// Tells the story.
@@ -375,13 +381,58 @@ async fn python_code(python: &OsString) -> TempDir {
         command.args(files.map(|file| Path::new(&package).join(file.unwrap().file_name())));
     }
     make("grpc_tools.protoc", command).await;
-    let program = "search_node.py";
-    fs::copy(
-        root().join("examples/python").join(program),
-        directory.path().join(program),
-    )
-    .unwrap();
+    for program in ["search_node.py", "research_backend.py"] {
+        fs::copy(
+            root().join("examples/python").join(program),
+            directory.path().join(program),
+        )
+        .unwrap();
+    }
     directory
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_research_backend_in_python_answers_as_corrected() {
+    const QUESTION: &str = "ask Does coffee dehydrate the body?";
+    const TRIAL: &str = "edge:trial-0-dehydrates";
+    let Some(python) = tool("EMEND_TEST_PYTHON") else {
+        return;
+    };
+    let directory = python_code(&python).await;
+    let system = System::sqlite().await;
+    let mut command = Command::new(python);
+    command.arg(directory.path().join("research_backend.py"));
+    let feedback = system.feedback[0].front.address();
+    let mut backend = Dialogue::start(command, feedback, system.learning[0].front.address());
+
+    // The model took “in no trial” for support.
+    let answer = backend.ask(QUESTION).await;
+    assert_eq!(answer["answer"], "Yes: coffee dehydrates the body.", "{answer}");
+    assert_eq!(
+        (&answer["independent_sources"], &answer["confidence"]),
+        (&2.into(), &0.8.into())
+    );
+    let corrected = backend.ask(&format!("correct {TRIAL} refutes")).await;
+    assert_eq!(corrected["state"], "APPLIED", "{corrected}");
+    let answer = backend.ask(QUESTION).await;
+    let said = answer["answer"].as_str().expect("an answer");
+    assert!(said.starts_with("That is disputed"), "{answer}");
+    assert_eq!(
+        (&answer["independent_sources"], &answer["confidence"]),
+        (&1.into(), &0.6.into())
+    );
+    assert_eq!(answer["against"][0]["edge"], TRIAL, "{answer}");
+    assert_eq!(answer["for"].as_array().map(Vec::len), Some(2), "{answer}");
+
+    let rejected = backend.ask("reject claim:dehydrates it is a legend").await;
+    assert_eq!(rejected["state"], "APPLIED", "{rejected}");
+    let answer = backend.ask(QUESTION).await;
+    assert_eq!(
+        answer["answer"], "Nothing that holds was read about that.",
+        "{answer}"
+    );
+    backend.end().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,6 +14,7 @@ mod documents;
 mod domains;
 mod epoch;
 mod erasure;
+mod evidence;
 mod examples;
 mod feedback;
 mod few_shot;

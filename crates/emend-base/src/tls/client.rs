@@ -5,11 +5,8 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, client::Resumption};
 
+use super::files::{TlsError, identity, provider, roots};
 use super::pinned::PinnedCertificate;
-use super::{
-    alpn,
-    files::{TlsError, identity, provider, roots},
-};
 
 /// A client's files, read again for every connection. Without any, servers are verified with the system's CAs and no
 /// certificate is presented.
@@ -75,7 +72,7 @@ impl ClientTls {
         self.config().map(drop)
     }
 
-    /// The configuration from the files as they are now. Blocks on the disk.
+    /// The configuration from the files as they are now; it offers no protocol. Blocks on the disk.
     pub(super) fn config(&self) -> Result<ClientConfig, TlsError> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -96,7 +93,6 @@ impl ClientTls {
             }
             None => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = alpn();
         config.resumption = Resumption::disabled();
         Ok(config)
     }

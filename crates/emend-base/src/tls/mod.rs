@@ -15,7 +15,7 @@ mod validity;
 
 pub use client::ClientTls;
 pub use files::TlsError;
-pub use remote::{Remote, why};
+pub use remote::{HttpConnection, Remote, connect_http1, why};
 pub use trust_error::TrustError;
 #[cfg(feature = "program")]
 pub use validity::Validity;

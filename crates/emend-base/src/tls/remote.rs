@@ -21,10 +21,12 @@ use tokio_rustls::{TlsConnector, client::TlsStream, rustls::pki_types::ServerNam
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-use super::{ClientTls, TlsError, TrustError};
+use super::{ClientTls, TlsError, TrustError, alpn};
 
 /// The default port of https.
 const HTTPS: u16 = 443;
+/// The default port of http.
+const HTTP: u16 = 80;
 
 /// A server's address as a URI: `http://…`, or `https://…` for TLS.
 #[derive(Debug, Clone)]
@@ -165,6 +167,7 @@ struct Connector {
     host: String,
     port: u16,
     name: ServerName<'static>,
+    protocols: Vec<Vec<u8>>,
 }
 
 impl Connector {
@@ -177,6 +180,7 @@ impl Connector {
             host,
             port: uri.port_u16().unwrap_or(HTTPS),
             name,
+            protocols: alpn(),
         })
     }
 
@@ -186,11 +190,13 @@ impl Connector {
             host,
             port,
             name,
+            protocols,
         } = self;
-        let config = tokio::task::spawn_blocking(move || tls.config())
+        let mut config = tokio::task::spawn_blocking(move || tls.config())
             .await
             .map_err(io::Error::other)?
             .map_err(io::Error::other)?;
+        config.alpn_protocols = protocols;
         let stream = TcpStream::connect((host.as_str(), port)).await?;
         stream.set_nodelay(true)?;
         let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
@@ -211,6 +217,29 @@ impl Service<Uri> for Connector {
         let connector = self.clone();
         Box::pin(async move { connector.open().await.map(TokioIo::new) })
     }
+}
+
+/// A connection for HTTP/1.1.
+pub type HttpConnection = TokioIo<Pin<Box<dyn Duplex>>>;
+
+/// Bytes both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
+
+/// Connects to the server at this URI, to speak HTTP/1.1 with it: over TLS if it is `https`.
+pub async fn connect_http1(uri: &Uri, tls: ClientTls) -> io::Result<HttpConnection> {
+    let stream: Pin<Box<dyn Duplex>> = if uri.scheme_str() == Some("https") {
+        let mut connector = Connector::new(uri).map_err(io::Error::other)?;
+        connector.tls = tls;
+        connector.protocols = vec![b"http/1.1".to_vec()];
+        Box::pin(connector.open().await?)
+    } else {
+        let host = uri.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        Box::pin(TcpStream::connect((host, uri.port_u16().unwrap_or(HTTP))).await?)
+    };
+    Ok(TokioIo::new(stream))
 }
 
 /// A connection on which the server may still reject the client: in TLS 1.3 it does so after the handshake, when calls
@@ -305,7 +334,10 @@ impl Service<Uri> for InProcess {
 
 #[cfg(test)]
 mod tests {
+    use tokio_rustls::rustls::ServerConfig;
+
     use super::*;
+    use crate::tls::files::{identity, provider};
 
     #[test]
     fn uris_must_be_http_or_https() {
@@ -326,6 +358,39 @@ mod tests {
         ] {
             assert!(Remote::new(bad).is_err(), "{bad}");
         }
+    }
+
+    #[tokio::test]
+    async fn http1_is_agreed_on_with_a_server_that_is_verified() {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = crate::tls::testing::Authority::new("CA");
+        let ca = directory.path().join("ca.pem");
+        std::fs::write(&ca, authority.pem()).unwrap();
+        authority
+            .issue(1, &["localhost"])
+            .write(directory.path(), "server");
+        let file = |name: &str| directory.path().join(name);
+        let (chain, key) = identity(&file("server.pem"), &file("server.key")).unwrap();
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let listener = tokio::net::TcpListener::bind("localhost:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serve = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            let accepted = tokio_rustls::TlsAcceptor::from(Arc::new(config))
+                .accept(stream)
+                .await;
+            accepted.unwrap().get_ref().1.alpn_protocol().map(<[u8]>::to_vec)
+        };
+        let uri: Uri = format!("https://localhost:{port}/").parse().unwrap();
+        let (protocol, connected) = tokio::join!(serve, connect_http1(&uri, ClientTls::default().ca(ca)));
+        connected.unwrap();
+        assert_eq!(protocol.unwrap(), b"http/1.1");
     }
 
     #[test]

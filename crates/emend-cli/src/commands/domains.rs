@@ -1,5 +1,7 @@
 //! `emend domains`: what is decided about the sources of domains, and how far a source is trusted.
 
+mod rules;
+
 use std::collections::HashMap;
 
 use clap::{Subcommand, ValueEnum};
@@ -15,7 +17,7 @@ use super::decision::{self, Why};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::Output,
     view,
 };
 
@@ -29,7 +31,8 @@ Examples:
   emend domains block mirror.example --reason \"copies others\" --task t-17
   emend domains clear spam.example --reason \"a new owner\"
   emend domains check www.spam.example
-  emend domains list
+  emend domains list --pattern spam.example --all
+  emend domains blocked
 
 A decision is in force at once if you are entitled to decide; otherwise it awaits review (emend
 candidates). The newest decision about a pattern is in force. A pattern is a domain, which covers
@@ -43,15 +46,10 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the decisions in force
-    List {
-        /// Only patterns that begin with this text
-        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-        prefix: String,
-        /// List at most this many; 0 for all
-        #[arg(long, default_value_t = 100, value_name = "COUNT")]
-        limit: usize,
-    },
+    /// List decisions, the newest first
+    List(rules::ListArgs),
+    /// List the domains that are blocked, and why
+    Blocked(rules::BlockedArgs),
     /// Show how far a source is trusted, and which decision says so
     Check {
         /// The host, for example www.example.org
@@ -114,17 +112,8 @@ impl ValueEnum for Level {
 /// Lists or checks decisions, or submits one and prints the outcome.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let (pattern, decision, level, why) = match args.action {
-        Action::List { prefix, limit } => {
-            let (rules, more) = list(context, &prefix, limit).await?;
-            output.results(
-                &rules,
-                view::resource,
-                table,
-                &context.none_of("decisions about domains"),
-            )?;
-            super::candidates::note_more(more);
-            return Ok(());
-        }
+        Action::List(args) => return rules::list(args, context, output).await,
+        Action::Blocked(args) => return rules::blocked(args, context, output).await,
         Action::Check { host } => return check(context, &host, output).await,
         Action::Block(of) => (of.pattern, DomainDecision::Block, None, of.why),
         Action::Clear(of) => (of.pattern, DomainDecision::Clear, None, of.why),
@@ -145,36 +134,14 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     .await
 }
 
-async fn list(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
+/// The decisions in force about patterns that begin so.
+async fn in_force(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
     let request = ListResourcesRequest {
         kinds: vec![emend_core::Kind::DomainRule.number()],
         key_prefix: prefix.to_owned(),
         ..ListResourcesRequest::default()
     };
     super::resources::list(context, &request, limit).await
-}
-
-fn table(rules: &[Resource]) -> Table {
-    Table::new([
-        ("PATTERN", Column::Text),
-        ("LAYER", Column::Fixed),
-        ("DECISION", Column::Fixed),
-        ("TRUST", Column::Fixed),
-        ("REVISION", Column::Number),
-        ("COMMITTED", Column::Fixed),
-    ])
-    .with_rows(rules, |resource| {
-        let rule = rule_of(resource);
-        let key = resource.key.clone().unwrap_or_default();
-        [
-            key.key,
-            key.qualifier,
-            rule.map_or("?", |rule| rule.decision.name()).to_owned(),
-            rule.map_or("?", |rule| rule.trust().name()).to_owned(),
-            resource.revision.to_string(),
-            view::short_time(resource.committed_at.as_ref()),
-        ]
-    })
 }
 
 fn rule_of(resource: &Resource) -> Option<DomainRule> {
@@ -195,7 +162,7 @@ async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result 
     for name in suffixes(&host) {
         for pattern in [name.to_owned(), format!("*.{name}")] {
             // Of each layer at most one; longer patterns that begin alike come after them.
-            let (found, _) = list(context, &pattern, Layer::ALL.len()).await?;
+            let (found, _) = in_force(context, &pattern, Layer::ALL.len()).await?;
             for resource in found {
                 let key = resource.key.clone().unwrap_or_default();
                 let rule = rule_of(&resource).filter(|_| key.key == pattern);

@@ -61,34 +61,48 @@ fn exported() -> impl TypedValueParser<Value = Format> {
 
 /// Exports the resources.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
-        let format = args
-            .format
-            .ok_or_else(|| Failure::usage(format!("writing to standard output needs --format {FORMATS}")))?;
-        let mut writer = format.writer(Box::new(BufWriter::new(output)))?;
-        write(&args, context, &mut writer).await?;
-        return io_result(writer.finish());
+    let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    let format = match (file, args.format) {
+        (Some(file), given) => format_of(file, given, FORMATS)?,
+        (None, Some(format)) => format,
+        (None, None) => {
+            let why = format!("writing to standard output needs --format {FORMATS}");
+            return Err(Failure::usage(why));
+        }
     };
-    let format = format_of(file, args.format, FORMATS)?;
+    write_to(file, "rows", output, async |to| {
+        let mut writer = format.writer(Box::new(BufWriter::new(to)))?;
+        let count = write(&args, context, &mut writer).await?;
+        io_result(writer.finish())?;
+        Ok(count)
+    })
+    .await
+}
+
+/// Writes to the file, which is replaced whole or not at all, and says how much; without a file to standard output.
+pub(super) async fn write_to(
+    file: Option<&Path>,
+    what: &str,
+    output: &mut Output<'_>,
+    write: impl AsyncFnOnce(&mut (dyn Write + Send)) -> Result<u64>,
+) -> Result {
+    let Some(file) = file else {
+        return write(output).await.map(drop);
+    };
     let directory = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let mut temporary = NamedTempFile::new_in(directory)
         .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
-    let count = {
-        let mut writer = format.writer(Box::new(BufWriter::new(temporary.as_file_mut())))?;
-        let count = write(&args, context, &mut writer).await?;
-        io_result(writer.finish())?;
-        count
-    };
+    let count = write(temporary.as_file_mut()).await?;
     temporary.as_file_mut().flush()?;
     temporary
         .persist(file)
         .map_err(|error| Failure::from(error.error))?;
     output.result(
         &json!({"file": file.display().to_string(), "count": count}),
-        || format!("{count} rows written to {}", file.display()),
+        || format!("{count} {what} written to {}", file.display()),
     )
 }
 

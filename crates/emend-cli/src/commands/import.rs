@@ -34,7 +34,7 @@ const QUEUE: usize = 8;
 /// The most rows in one import.
 const MAX_ROWS: u64 = 1_000_000;
 /// The most bad rows that are reported.
-const MAX_REPORTED: usize = 1_000;
+pub(super) const MAX_REPORTED: usize = 1_000;
 
 /// Which file to import, and how.
 #[derive(Debug, clap::Args)]
@@ -134,14 +134,14 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 }
 
 /// The file, to be read twice.
-enum Source {
+pub(super) enum Source {
     File(PathBuf),
     /// Standard input can be read only once, so it is copied to a temporary file.
     Copied(NamedTempFile),
 }
 
 impl Source {
-    fn open(file: &Path) -> Result<Self> {
+    pub(super) fn open(file: &Path) -> Result<Self> {
         if file == Path::new("-") {
             let mut copy = NamedTempFile::new()?;
             io::copy(&mut io::stdin().lock(), &mut copy)?;
@@ -153,7 +153,7 @@ impl Source {
         }
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         match self {
             Self::File(path) => path,
             Self::Copied(copy) => copy.path(),
@@ -182,7 +182,7 @@ fn check(path: &Path, format: Format) -> io::Result<Checked> {
     Ok(checked)
 }
 
-fn import_error(line: u64, error: RowError) -> ImportError {
+pub(super) fn import_error(line: u64, error: RowError) -> ImportError {
     ImportError {
         line: i64::try_from(line).unwrap_or(i64::MAX),
         field: error.field,
@@ -205,7 +205,8 @@ async fn send(
         let progress = progress.clone();
         move || read_rows(&path, format, header, &sender, &progress)
     });
-    let answered = client.import_resources(ReceiverStream::new(receiver)).await;
+    let request = context.request_without_deadline(ReceiverStream::new(receiver));
+    let answered = client.import_resources(request).await;
     progress.finish_and_clear();
     // If the server ended the call, report its reason, not that rows could no longer be sent.
     let response = answered?.into_inner();
@@ -269,7 +270,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     Ok(done.map_err(|error| Failure::failed(error.to_string()))??)
 }
 
-fn report_bad_rows(bad: &[ImportError]) {
+pub(super) fn report_bad_rows(bad: &[ImportError]) {
     for ImportError {
         line,
         field,

@@ -2,11 +2,14 @@
 
 pub mod admin;
 pub mod candidates;
+pub mod citations;
 pub mod claims;
+pub mod corrections;
 mod decision;
 pub mod doctor;
 pub mod domains;
 pub mod edges;
+pub mod evidence;
 pub mod export;
 pub mod feedback;
 pub mod import;
@@ -27,6 +30,7 @@ pub mod retract;
 pub mod revert;
 pub mod settings;
 pub mod submit;
+pub mod trust;
 pub mod up;
 pub mod watch;
 
@@ -53,12 +57,20 @@ pub enum Command {
     Candidates(candidates::Args),
     /// Learned resources: list, get, set by hand, delete
     Resources(resources::Args),
-    /// What is decided about domains: block, unblock, clear, trust, list, check
+    /// What is decided about domains: block, unblock, clear, trust, list, blocked, check
     Domains(domains::Args),
-    /// What is decided about claims: reject, restore
+    /// Trust files: apply
+    Trust(trust::Args),
+    /// Claims and how sure they are: list, show, reject, restore
     Claims(claims::Args),
-    /// Which labels edges of the evidence graph should have: correct
+    /// Edges of the evidence graph and their labels: list, correct
     Edges(edges::Args),
+    /// The evidence graph: import, export, events
+    Evidence(evidence::Args),
+    /// What people corrected of a model's labels: stats, export
+    Corrections(corrections::Args),
+    /// Papers that a paper cites or that cite it become pages: run
+    Citations(citations::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
     /// Revert a revision
@@ -106,8 +118,12 @@ impl Command {
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Domains(args) => domains::run(args, context, output).await?,
+            Self::Trust(args) => trust::run(args, context, output).await?,
             Self::Claims(args) => claims::run(args, context, output).await?,
             Self::Edges(args) => edges::run(args, context, output).await?,
+            Self::Evidence(args) => evidence::run(args, context, output).await?,
+            Self::Corrections(args) => corrections::run(args, context, output).await?,
+            Self::Citations(args) => citations::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,

@@ -279,7 +279,8 @@ async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'
     ];
     let paths: Vec<String> = given
         .into_iter()
-        .filter_map(|(given, path)| given.then(|| path.to_owned()))
+        .filter(|(given, _)| *given)
+        .map(|(_, path)| path.to_owned())
         .collect();
     let namespace = context.namespace();
     let policy = if paths.is_empty() {

@@ -211,8 +211,8 @@ async fn submit(mut request: SubmitFeedbackRequest, context: &Context, output: &
         request.request_id = context.request_id();
     }
     request.namespace = context.namespace();
-    request.reporter.get_or_insert_default().client =
-        concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned();
+    let reporter = request.reporter.get_or_insert_default();
+    concat!("emend-cli/", env!("CARGO_PKG_VERSION")).clone_into(&mut reporter.client);
     let response = context
         .feedback()
         .await?

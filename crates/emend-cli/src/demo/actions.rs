@@ -1,7 +1,7 @@
 //! What people and the operator do in a step, through the real services.
 
 use emend_client::Submission;
-use emend_core::{DomainDecision, DomainRule, Learned};
+use emend_core::{DomainDecision, DomainRule, EdgeLabel, Invalid, Learned};
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{ApproveCandidateRequest, ListCandidatesRequest, RevertRevisionRequest},
@@ -50,7 +50,7 @@ impl Day {
             Action::Approve { choice } => self.approve(step.ask, choice).await.map(Some),
             Action::Put { choice } => {
                 let learned = Learned::of(step.ask.kind, (*choice).into())
-                    .map_err(|emend_core::Invalid(why)| Failure::failed(why))?;
+                    .map_err(|Invalid(why)| Failure::failed(why))?;
                 let mut request = put_request(NAMESPACE.into(), step.ask.phrase.into(), &learned);
                 request.on_behalf_of = "dana".into();
                 let mut client = self.context.resources().await?;
@@ -94,7 +94,7 @@ impl Day {
             let recorded = self
                 .feedback
                 .submit(
-                    submission(correction)
+                    submission(correction)?
                         .reporter(reporter)
                         .client("emend-demo")
                         .wait_evaluated(),
@@ -156,8 +156,8 @@ impl Day {
     }
 }
 
-fn submission(correction: Correction) -> Submission {
-    match correction {
+fn submission(correction: Correction) -> Result<Submission> {
+    Ok(match correction {
         Correction::Verb {
             phrase,
             choice,
@@ -175,6 +175,10 @@ fn submission(correction: Correction) -> Submission {
         Correction::StandsFor { term, representative } => {
             Submission::synonyms(NAMESPACE, representative, [term])
         }
+        Correction::Label { edge, label } => {
+            let label = EdgeLabel::new(label).map_err(|Invalid(why)| Failure::failed(why))?;
+            Submission::edge(NAMESPACE, edge, label)
+        }
         Correction::Block { pattern, reason } => {
             let block = DomainRule {
                 decision: DomainDecision::Block,
@@ -182,5 +186,5 @@ fn submission(correction: Correction) -> Submission {
             };
             Submission::domain(NAMESPACE, pattern, block, reason)
         }
-    }
+    })
 }

@@ -5,12 +5,14 @@ use std::{collections::HashMap, time::Duration};
 use emend_base::Lifecycle;
 use emend_client::FeedbackClient;
 use emend_core::{FeedbackId, Invalid, Kind, Namespace, Revision, UserId};
-use emend_proto::learning::v1::{BackendCandidate, ListNodesRequest, ListResourcesRequest, ResolveRequest};
+use emend_proto::learning::v1::{
+    BackendCandidate, Claim, GetClaimRequest, ListNodesRequest, ListResourcesRequest, ResolveRequest,
+};
 use tokio::time::sleep;
 
 use super::{
     nodes::{Node, TIMEOUT, answer, applied, within_timeout},
-    script::{Answer, NAMESPACE, Question, Step, backend},
+    script::{Answer, CLAIM, NAMESPACE, Question, Step, backend, evidence},
 };
 use crate::{
     context::Context,
@@ -49,6 +51,8 @@ pub(super) struct StepResult {
 pub(super) struct Summary {
     pub revision: i64,
     pub resources: usize,
+    /// The claim that people argued about.
+    pub claim: Claim,
     pub deviations: Vec<String>,
 }
 
@@ -64,13 +68,15 @@ pub(super) struct Day {
 }
 
 impl Day {
-    /// Starts the nodes and waits until both have a state to answer from.
+    /// Stores what a backend read, starts the nodes, and waits until both have a state to answer from.
     pub(super) async fn begin(context: &Context, lifecycle: &Lifecycle) -> Result<Self> {
         let mut context = context.clone();
         context.global.namespace = Some(NAMESPACE.into());
         let namespace =
             Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
         let feedback = context.feedback_client()?.deadline(TIMEOUT);
+        let mut client = context.evidence().await?;
+        client.upsert_evidence(context.request(evidence())).await?;
         let mut nodes = Vec::new();
         for name in NODES {
             let (node, events) = context
@@ -162,16 +168,27 @@ impl Day {
             .collect()
     }
 
-    /// What a node answers: for a host how far it is trusted, for a term what else to search for, else the choice.
+    /// What a node answers: for an edge its label, for a term what else to search for, and where trust is decided, which of the
+    /// backend's results comes first; else the choice.
     fn answer(&self, node: &Node, question: Question) -> Result<Answer, Invalid> {
         let user = UserId::parse(question.user).ok();
         let own = backend(question);
         let (view, phrase) = (&node.view, question.phrase);
         Ok(match question.kind {
             Kind::DomainRule => {
-                let trust = view.trust(&self.namespace, phrase)?;
-                let decided = trust.decided_by.map(|_| trust.level.name().to_owned());
-                answer(decided, &[], own)
+                let results = own.iter().map(|(host, score)| (*host, *host, *score));
+                let ranked = view.rank(&self.namespace, results);
+                let first = ranked.first().map(|(host, ..)| *host);
+                let was_first = own.first().map(|(host, _)| *host);
+                answer(first.filter(|_| first != was_first).map(str::to_owned), &[], own)
+            }
+            Kind::EdgeLabel => {
+                let decided = view.edge_label(&self.namespace, phrase);
+                answer(
+                    decided.map(|decided| decided.relation.name().to_owned()),
+                    &[],
+                    own,
+                )
             }
             Kind::Synonym => {
                 let terms = view.synonyms(&self.namespace, phrase, user.as_ref())?;
@@ -258,9 +275,20 @@ impl Day {
                 .resources
                 .len();
         }
+        let request = GetClaimRequest {
+            namespace: NAMESPACE.into(),
+            claim_id: CLAIM.into(),
+        };
+        let mut client = self.context.evidence().await?;
+        let claim = client
+            .get_claim(self.context.request(request))
+            .await?
+            .into_inner()
+            .claim;
         Ok(Summary {
             revision: self.newest,
             resources,
+            claim: claim.unwrap_or_default(),
             deviations,
         })
     }

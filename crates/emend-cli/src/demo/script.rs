@@ -1,7 +1,12 @@
 //! What happens on the day, and the expected answers. The data is made up; any resemblance is coincidence.
 
-use emend_core::Kind;
-use emend_proto::common::v1::OutcomeState;
+use emend_core::{EdgeRelation, Kind};
+use emend_proto::{
+    common::v1::OutcomeState,
+    learning::v1::{
+        EvidenceClaim, EvidenceEdge, EvidencePage, NodeRef, UpsertEvidenceRequest, node_ref::Node,
+    },
+};
 
 /// The search application.
 pub(super) const NAMESPACE: &str = "fund-admin";
@@ -70,6 +75,8 @@ pub(super) enum Correction {
         term: &'static str,
         representative: &'static str,
     },
+    /// An edge of the evidence should have this label.
+    Label { edge: &'static str, label: EdgeRelation },
     /// The sources that a pattern of domains covers must not be shown.
     Block {
         pattern: &'static str,
@@ -125,9 +132,16 @@ const NAV: Question = Question {
     phrase: "NAV",
     user: "",
 };
-const RUMOURS: Question = Question {
+/// What the paper says of the claim.
+const PAPER: Question = Question {
+    kind: Kind::EdgeLabel,
+    phrase: "edge:paper",
+    user: "",
+};
+/// Which source comes first.
+const FEES: Question = Question {
     kind: Kind::DomainRule,
-    phrase: "www.rumours.example",
+    phrase: "does the fund pay fees",
     user: "",
 };
 
@@ -152,7 +166,8 @@ pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
         "send my usual pack" => &[("send_courier", 0.42), ("send_nav_pack", 0.40)],
         "the Lux fund" => &[("fund:lux-1", 0.66), ("fund:lux-2", 0.64)],
         "NAV" => &[("NAV", 1.0)],
-        "www.rumours.example" => &[("unverified", 1.0)],
+        "edge:paper" => &[("neutral", 0.88)],
+        "does the fund pay fees" => &[("gossip.example", 0.9), ("papers.example", 0.7)],
         _ => &[],
     }
 }
@@ -168,6 +183,50 @@ fn own(choice: &str) -> Answer {
     Answer {
         choice: choice.into(),
         learned: false,
+    }
+}
+
+/// The claim that people argue about.
+pub(super) const CLAIM: &str = "claim:no-fees";
+
+/// What a backend read before the day: two pages of one blog support a claim, and of a paper the model missed that it refutes it.
+pub(super) fn evidence() -> UpsertEvidenceRequest {
+    let page = |id: &str, domain: &str, doi: &str| EvidencePage {
+        page_id: id.into(),
+        domain: domain.into(),
+        doi: doi.into(),
+        ..EvidencePage::default()
+    };
+    let edge = |id: &str, page: &str, relation: EdgeRelation, confidence| EvidenceEdge {
+        edge_id: id.into(),
+        relation: relation.number(),
+        source: Some(NodeRef {
+            node: Some(Node::PageId(page.into())),
+        }),
+        target: Some(NodeRef {
+            node: Some(Node::ClaimId(CLAIM.into())),
+        }),
+        nli_confidence: Some(confidence),
+        ..EvidenceEdge::default()
+    };
+    UpsertEvidenceRequest {
+        namespace: NAMESPACE.into(),
+        pages: vec![
+            page("page:post-1", "gossip.example", ""),
+            page("page:post-2", "gossip.example", ""),
+            page("page:paper", "papers.example", "10.1000/fees"),
+        ],
+        claims: vec![EvidenceClaim {
+            claim_id: CLAIM.into(),
+            text: "The fund pays no fees".into(),
+            ..EvidenceClaim::default()
+        }],
+        edges: vec![
+            edge("edge:post-1", "page:post-1", EdgeRelation::Supports, 0.9),
+            edge("edge:post-2", "page:post-2", EdgeRelation::Supports, 0.9),
+            edge(PAPER.phrase, "page:paper", EdgeRelation::Neutral, 0.88),
+        ],
+        ..UpsertEvidenceRequest::default()
     }
 }
 
@@ -311,18 +370,32 @@ pub(super) fn day() -> Vec<Step> {
             expect: learned("asset value"),
         },
         Step {
+            at: "17:05",
+            story: "Ana: the paper refutes a claim; the model missed that.",
+            action: submit(
+                &["ana"],
+                Correction::Label {
+                    edge: PAPER.phrase,
+                    label: EdgeRelation::Refutes,
+                },
+                OutcomeState::Applied,
+            ),
+            ask: PAPER,
+            expect: learned("refutes"),
+        },
+        Step {
             at: "17:10",
-            story: "Eve blocks a domain of rumours. A decision needs no votes.",
+            story: "Eve blocks a blog of gossip: the ranking leaves it out.",
             action: submit(
                 &["eve"],
                 Correction::Block {
-                    pattern: "rumours.example",
+                    pattern: "gossip.example",
                     reason: "makes up prices",
                 },
                 OutcomeState::Applied,
             ),
-            ask: RUMOURS,
-            expect: learned("blocked"),
+            ask: FEES,
+            expect: learned("papers.example"),
         },
     ]
 }

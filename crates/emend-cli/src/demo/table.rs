@@ -89,12 +89,22 @@ pub(super) fn step_json(step: &Step, result: &StepResult) -> Value {
 
 /// The text below the steps.
 pub(super) fn end(end: &Summary) -> String {
+    let confidence = end.claim.confidence.unwrap_or_default();
     format!(
         "\n● learned   ○ the backend's own answer\n\
          COMMIT→   milliseconds from the commit of a change until the node answered with it\n\
          SENT→     the same from the receipt of the correction that caused it; –: none did\n\n\
+         The claim “{}” has {} pages for it (independent sources: {}) and {} against it.\n\
+         That is a confidence of {:.3} ± {:.3}, whoever is trusted or blocked.\n\n\
          Both nodes and the database are at revision {}, with {} resources, and their digests agree.",
-        end.revision, end.resources
+        end.claim.text,
+        confidence.supporting_count,
+        confidence.independent_sources,
+        confidence.refuting_count,
+        confidence.confidence,
+        confidence.uncertainty,
+        end.revision,
+        end.resources
     )
 }
 

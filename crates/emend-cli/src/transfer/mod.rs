@@ -2,11 +2,12 @@
 //!
 //! A row is a phrase mapping, an alias, a prohibition or a synonym ([`Record`]). The first three formats have the same
 //! fields. Rows are streamed one at a time. A bad row is reported with its line, and reading continues unless the format
-//! itself is broken there.
+//! itself is broken there. The evidence graph has a format of its own: [`materials`].
 
 mod csv;
 mod jsonl;
 mod lines;
+pub mod materials;
 mod record;
 mod solr;
 mod sudachi;

@@ -3,11 +3,13 @@
 //! Names are those of proto3's JSON mapping (lowerCamelCase, enums by their full names, times in RFC 3339, durations as
 //! `"3600s"`). It differs in two ways, both for the sake of jq: every scalar is present even at its default, and 64-bit
 //! integers are numbers, since none of them exceeds 2^53; the two fixed64 fields, which are hashes, are strings. Absent
-//! messages are left out.
+//! messages are left out. The evidence graph has a form of its own: [`evidence`].
 
 mod common;
+pub mod evidence;
 mod feedback;
 mod learning;
+mod trust;
 
 pub use common::{
     correction, correction_text, key, learned, learned_text, maps_to, outcome, pair, resource, value,
@@ -17,6 +19,7 @@ pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{
     candidate, candidate_details, import, namespace_policy, node, policy, resolved, review, revision,
 };
+pub use trust::{blocked_domain, domain_rule, trust_file};
 
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

@@ -51,9 +51,9 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!(rows[0][..4], ["PATTERN", "DECISION", "TRUST", "REVISION"]);
-    assert_eq!(rows[1][..4], ["*.example.edu", "set_trust", "academic", "2"]);
-    assert_eq!(rows[2][..4], ["spam.example", "block", "blocked", "1"]);
+    assert_eq!(rows[0][..5], ["PATTERN", "LAYER", "DECISION", "TRUST", "REASON"]);
+    assert_eq!(rows[1][..4], ["*.example.edu", "human", "set_trust", "academic"]);
+    assert_eq!(rows[2][..4], ["spam.example", "human", "block", "blocked"]);
 
     // What is exported can be imported; a row that is no decision is refused by name.
     let exported = up
@@ -191,4 +191,80 @@ async fn what_a_variable_sets_is_not_shown_as_required() {
         told.contains("Usage: emend domains block --reason <TEXT> --reporter <ID> <PATTERN>"),
         "{told}"
     );
+}
+
+#[tokio::test]
+async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored() {
+    let up = Up::ephemeral().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trust.toml");
+    let path = file.to_str().unwrap();
+    let write = |version: u32, blocked: &str| {
+        std::fs::write(
+            &file,
+            format!(
+                "namespaces = [\"default\", \"research\"]\nversion = {version}\nblocked = [{blocked}]\n\
+                 domains = [{{ pattern = \"gov\", level = \"government\" }}]\n"
+            ),
+        )
+        .unwrap();
+    };
+    write(1, "\"spam.example\", \"copies.example\"");
+    let apply = ["trust", "apply", path, "--by", "dana", "--json"];
+    let applied = up.run(&apply).await.ok().json();
+    let first = &applied["namespaces"][0];
+    assert_eq!(
+        (&first["applied"], &first["set"], &first["revision"]),
+        (&true.into(), &3.into(), &1.into())
+    );
+    assert_eq!(
+        first["operationId"], applied["namespaces"][1]["operationId"],
+        "{applied}"
+    );
+    let again = up.run(&["trust", "apply", path]).await.ok().stdout;
+    assert!(again.contains("nothing to do"), "{again}");
+    write(1, "\"spam.example\"");
+    let same = up.run(&["trust", "apply", path]).await;
+    assert_eq!(same.code, 4, "{}", same.stderr);
+    assert!(
+        same.stderr.contains("with other content: raise it"),
+        "{}",
+        same.stderr
+    );
+    write(2, "\"spam.example\", \"com\"");
+    let refused = up.run(&["trust", "apply", path]).await;
+    assert!(
+        refused.stderr.contains("content.blocked[1]"),
+        "{}",
+        refused.stderr
+    );
+    write(2, "\"spam.example\"");
+    let ended = up.run(&apply).await.ok().json();
+    assert_eq!(ended["namespaces"][0]["ended"], 1, "{ended}");
+
+    let listed = up
+        .run(&["domains", "list", "--layer", "file", "--all"])
+        .await
+        .ok()
+        .stdout;
+    assert_eq!(listed.lines().count(), 5, "{listed}");
+    let blocked = up.run(&["domains", "blocked", "--json"]).await.ok().json();
+    assert_eq!(
+        (&blocked["domain"], &blocked["layer"], &blocked["reason"]),
+        (
+            &"spam.example".into(),
+            &"file".into(),
+            &"trust file version 1".into()
+        )
+    );
+    let unblock = [
+        "domains",
+        "unblock",
+        "spam.example",
+        "--reason",
+        "it is kept well",
+    ];
+    up.run(&unblock).await.ok();
+    let none = up.run(&["domains", "blocked"]).await.ok().stdout;
+    assert!(none.contains("No blocked domains"), "{none}");
 }

@@ -1,9 +1,11 @@
 //! The `emend` command as a process, against services that it runs itself.
 
+mod citations;
 mod claims;
 mod configuration;
 mod demo;
 mod domains;
+mod evidence;
 mod harness;
 mod journey;
 mod mcp;

@@ -288,7 +288,11 @@ async fn an_assistant_without_arguments_corrects_retracts_and_prohibits() {
 
 #[tokio::test]
 async fn an_assistant_decides_about_evidence_and_reads_the_effect() {
+    const GRAPH: &str = r#"{"page": {"page_id": "page:1", "domain": "blog.example"}}
+        {"claim": {"claim_id": "claim:12"}}
+        {"edge": {"edge_id": "edge:7", "relation": "supports", "source": "page:1", "target": "claim:12"}}"#;
     let up = Up::ephemeral().await;
+    up.run_with(&["evidence", "import", "-"], GRAPH).await.ok();
     let mut assistant = Assistant::start(&up, &["--reporter", "ana"]).await;
     let rejected = json!({
         "task_id": "t-17",

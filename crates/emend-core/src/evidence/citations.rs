@@ -56,6 +56,8 @@ pub struct Ranking {
     pub best: Vec<RankedPaper>,
     /// The places of papers without an abstract, which is to be fetched: of each paper the first.
     pub to_fetch: Vec<usize>,
+    /// How many were the same as one before.
+    pub merged: usize,
 }
 
 /// How many papers to choose: 1 to 100, and 10 where 0 is given.
@@ -75,6 +77,7 @@ pub fn rank(papers: &[RelatedPaper], best: usize) -> Ranking {
     let mut ranking = Ranking::default();
     let mut scored = Vec::new();
     for places in groups(papers) {
+        ranking.merged += places.len() - 1;
         let mut merged = RelatedPaper::default();
         for paper in places.iter().map(|place| &papers[*place]) {
             merged.ids.extend(paper.ids.iter().cloned());
@@ -202,6 +205,7 @@ mod tests {
         let ids: Vec<_> = merged.ids.iter().map(ToString::to_string).collect();
         assert_eq!(ids, ["doi:10.1000/a", "arxiv:2101.00001"]);
         assert_eq!(merged.score.to_string(), "0.93");
+        assert_eq!(ranking.merged, 2);
         assert_eq!(ranking.to_fetch, [0; 0]);
     }
 

@@ -127,6 +127,14 @@ impl BlockingPolicy {
         })
     }
 
+    /// The share of rejected claims above which it does, in percent: `30`, `33.3`.
+    pub fn rejected_percent(self) -> String {
+        match (self.rejected_permille / 10, self.rejected_permille % 10) {
+            (percent, 0) => percent.to_string(),
+            (percent, tenths) => format!("{percent}.{tenths}"),
+        }
+    }
+
     /// Below this many claims it does not block.
     pub fn min_claims(self) -> u32 {
         self.min_claims

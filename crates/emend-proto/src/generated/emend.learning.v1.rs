@@ -1872,10 +1872,11 @@ pub struct ListDomainRulesRequest {
     /// Only those of this layer: human, file or verified. Default: any.
     #[prost(string, tag = "3")]
     pub layer: ::prost::alloc::string::String,
-    /// Also those that ended. Default: only those in force.
+    /// Also those that ended or were taken back or rejected; those that await review are in the review queue. Default: only those in
+    /// force.
     #[prost(bool, tag = "4")]
     pub include_ended: bool,
-    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
     #[prost(int32, tag = "5")]
     pub page_size: i32,
     /// From the previous response; the other fields must be unchanged.
@@ -1968,7 +1969,7 @@ pub struct ListBlockedDomainsRequest {
     /// The search application. Required.
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// Maximum number of results, 1 to 1,000. Default (0): 100.
+    /// Maximum number of results, 1 to 1,000. Default (0): 100. A page may be shorter, also empty, before the last one.
     #[prost(int32, tag = "2")]
     pub page_size: i32,
     /// From the previous response; the other fields must be unchanged.
@@ -1988,7 +1989,7 @@ impl ::prost::Name for ListBlockedDomainsRequest {
 /// A page of blocked domains.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListBlockedDomainsResponse {
-    /// By pattern.
+    /// The newest decision first.
     #[prost(message, repeated, tag = "1")]
     pub domains: ::prost::alloc::vec::Vec<BlockedDomain>,
     /// Empty on the last page.
@@ -2023,7 +2024,7 @@ pub struct BlockedDomain {
     /// Claims that are REJECTED and have a SUPPORTS edge from it, at most 20; only where the system blocked it.
     #[prost(string, repeated, tag = "5")]
     pub contradicting_claims: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How far it would be trusted without the block.
+    /// How far it would be trusted if nothing blocked it.
     #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "6")]
     pub original_level: i32,
     /// Whether a correction brings it back.
@@ -2110,7 +2111,7 @@ impl ::prost::Name for ListEvidenceEventsResponse {
 /// Something that was done to a domain, claim or edge.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EvidenceEvent {
-    /// Its id: grows with time within a namespace.
+    /// Its id. Of what was done to one target the later has the greater one.
     #[prost(int64, tag = "1")]
     pub event_id: i64,
     /// What was done.
@@ -2119,13 +2120,13 @@ pub struct EvidenceEvent {
     /// What it is about.
     #[prost(message, optional, tag = "3")]
     pub key: ::core::option::Option<super::super::common::v1::ResourceKey>,
-    /// The task; may be empty.
+    /// The task; may be empty. What is done to a correction later has the task of that.
     #[prost(string, tag = "4")]
     pub task_id: ::prost::alloc::string::String,
     /// Who did it.
     #[prost(message, optional, tag = "5")]
     pub actor: ::core::option::Option<super::super::common::v1::Actor>,
-    /// Why; empty if not given or erased.
+    /// Why: of a correction as its reporter said, empty if not given or erased; of all else as an operator or reviewer said.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
     /// What was in force before, as one word; empty: nothing was.
@@ -2258,7 +2259,8 @@ impl ::prost::Name for ExportMaterialsRequest {
         "/emend.learning.v1.ExportMaterialsRequest".into()
     }
 }
-/// One line of an export: pages first, then fragments, claims and edges. A node comes if the task's claims or edges name it.
+/// One line of an export: pages first, then fragments, claims and edges, each in the order in which they were first upserted. Edges are
+/// those of the task; a node comes if it belongs to the task or if the task's claims or edges name it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExportMaterialsResponse {
     /// What the line is.
@@ -2375,7 +2377,7 @@ pub struct CorrectionSample {
     /// The task; may be empty.
     #[prost(string, tag = "3")]
     pub task_id: ::prost::alloc::string::String,
-    /// The text of the edge's source.
+    /// The text of the edge's source; of a page, its title.
     #[prost(string, tag = "4")]
     pub premise: ::prost::alloc::string::String,
     /// The text of the edge's target.
@@ -2523,7 +2525,9 @@ impl ::prost::Name for RankedPaper {
 /// A trust file.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyTrustFileRequest {
-    /// The file's text: YAML or TOML, at most 2 MiB.
+    /// The file's text, at most 2 MiB: `namespaces` (a list), `version` (1 or more), `domains` (a list of `pattern` and `level`),
+    /// `blocked` (patterns), `dangerous_patterns` (names, as backends report them with claims). A pattern in `domains` may be a
+    /// public suffix.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
     /// How it is written.
@@ -2584,6 +2588,9 @@ pub struct TrustFileApplied {
     /// The last revision written; 0 if none was.
     #[prost(int64, tag = "7")]
     pub revision: i64,
+    /// Whether the version in force is that of this file and has other content: the file was changed, and its version was not.
+    #[prost(bool, tag = "8")]
+    pub differs: bool,
 }
 impl ::prost::Name for TrustFileApplied {
     const NAME: &'static str = "TrustFileApplied";
@@ -3026,7 +3033,7 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        /// Lists the domains that are blocked now, whoever blocked them, the newest decision first.
         pub async fn list_blocked_domains(
             &mut self,
             request: impl tonic::IntoRequest<super::ListBlockedDomainsRequest>,
@@ -3056,7 +3063,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        /// Lists what was done to domains, claims and edges, also what had no effect: the newest first, by their ids where a target or
+        /// task is given, else by time.
         pub async fn list_evidence_events(
             &mut self,
             request: impl tonic::IntoRequest<super::ListEvidenceEventsRequest>,
@@ -3116,7 +3124,8 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends. A replica
+        /// makes two exports at once; further ones are refused with RESOURCE_EXHAUSTED, reason EXPORTS_BUSY.
         pub async fn export_materials(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportMaterialsRequest>,
@@ -3146,7 +3155,8 @@ pub mod evidence_service_client {
                 );
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Streams the correction samples: what the model said, and what a person says is right.
+        /// Streams the correction samples: what the model said, and what a person says is right. One consistent state, bounded like
+        /// ExportMaterials. Redactions erase reason and reporter of a sample, and not its texts, which are the backend's.
         pub async fn export_corrections(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportCorrectionsRequest>,
@@ -3203,7 +3213,9 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        /// Applies a trust file as one operation: rules of the layer "file"; those that the file does not name end. In a namespace where
+        /// its version or a newer one is in force it does nothing. A file with an error changes nothing anywhere. Each namespace is
+        /// one transaction: after a failure, send the file again.
         pub async fn apply_trust_file(
             &mut self,
             request: impl tonic::IntoRequest<super::ApplyTrustFileRequest>,
@@ -3290,7 +3302,7 @@ pub mod evidence_service_server {
             tonic::Response<super::ListDomainRulesResponse>,
             tonic::Status,
         >;
-        /// Lists the domains that are blocked now, whoever blocked them, by pattern.
+        /// Lists the domains that are blocked now, whoever blocked them, the newest decision first.
         async fn list_blocked_domains(
             &self,
             request: tonic::Request<super::ListBlockedDomainsRequest>,
@@ -3298,7 +3310,8 @@ pub mod evidence_service_server {
             tonic::Response<super::ListBlockedDomainsResponse>,
             tonic::Status,
         >;
-        /// Lists what was done to domains, claims and edges, the newest first, also what had no effect.
+        /// Lists what was done to domains, claims and edges, also what had no effect: the newest first, by their ids where a target or
+        /// task is given, else by time.
         async fn list_evidence_events(
             &self,
             request: tonic::Request<super::ListEvidenceEventsRequest>,
@@ -3320,7 +3333,8 @@ pub mod evidence_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends.
+        /// Streams everything about one task as one consistent state: claims with confidence, edges with the levels at both ends. A replica
+        /// makes two exports at once; further ones are refused with RESOURCE_EXHAUSTED, reason EXPORTS_BUSY.
         async fn export_materials(
             &self,
             request: tonic::Request<super::ExportMaterialsRequest>,
@@ -3337,7 +3351,8 @@ pub mod evidence_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams the correction samples: what the model said, and what a person says is right.
+        /// Streams the correction samples: what the model said, and what a person says is right. One consistent state, bounded like
+        /// ExportMaterials. Redactions erase reason and reporter of a sample, and not its texts, which are the backend's.
         async fn export_corrections(
             &self,
             request: tonic::Request<super::ExportCorrectionsRequest>,
@@ -3353,7 +3368,9 @@ pub mod evidence_service_server {
             tonic::Response<super::RankCitationsResponse>,
             tonic::Status,
         >;
-        /// Applies a trust file as one operation: rules of the layer "file". An older or equal version does nothing.
+        /// Applies a trust file as one operation: rules of the layer "file"; those that the file does not name end. In a namespace where
+        /// its version or a newer one is in force it does nothing. A file with an error changes nothing anywhere. Each namespace is
+        /// one transaction: after a failure, send the file again.
         async fn apply_trust_file(
             &self,
             request: tonic::Request<super::ApplyTrustFileRequest>,

@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn each_field_changes_the_hash_but_the_request_id() {
         let original = submission();
-        let changed: [fn(&mut Submission); 10] = [
+        let changed: [fn(&mut Submission); 9] = [
             |s| s.namespace = Namespace::parse("other").unwrap(),
             |s| s.reporter = Reporter::parse("", "jane", "web", "").unwrap(),
             |s| s.reporter.client_key = "k".into(),
@@ -295,7 +295,6 @@ mod tests {
             |s| s.scope = Scope::User,
             |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
             |s| s.correction = Correction::parse(Form::PhraseMapping, "a", "", "b").unwrap(),
-            |s| s.correction = s.correction.clone().in_task(Some("t1".into())),
         ];
         for change in changed {
             let mut other = original.clone();
@@ -307,6 +306,18 @@ mod tests {
             ..original.clone()
         };
         assert_eq!(same.hash(), original.hash());
+    }
+
+    #[test]
+    fn the_task_of_a_decision_changes_the_hash() {
+        let decided_in = |task: &str| Submission {
+            correction: Correction::parse_claim_restore("c1")
+                .unwrap()
+                .in_task(Correction::parse_task(task).unwrap()),
+            ..submission()
+        };
+        assert_ne!(decided_in("t1").hash(), decided_in("").hash());
+        assert_eq!(decided_in(" t1").hash(), decided_in("t1").hash());
     }
 
     proptest! {

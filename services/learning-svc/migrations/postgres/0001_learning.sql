@@ -546,10 +546,11 @@ CREATE TABLE evidence_events (
     -- By the service's clock.
     made_at      BIGINT NOT NULL
 );
-CREATE INDEX evidence_events_listed ON evidence_events (namespace, event);
+-- Of one contest or task in the order of what happened; the others by time, so that a period is a range.
+CREATE INDEX evidence_events_listed ON evidence_events (namespace, made_at, event);
 CREATE INDEX evidence_events_by_contest ON evidence_events (contest, event);
 CREATE INDEX evidence_events_by_task ON evidence_events (namespace, task_id, event) WHERE task_id <> '';
-CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, event);
+CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, made_at, event);
 
 -- Trust files: the version of each namespace that is in force.
 CREATE TABLE trust_files (

@@ -7,6 +7,7 @@
 
 mod contests;
 mod entry;
+mod evidence;
 mod log;
 pub(crate) mod store;
 
@@ -56,6 +57,13 @@ emend_store::checks! {
     RATING_LIVE: "Of the ratings of one output by one voter the newest that is not excluded is live, and no other.";
     RATING_TEXTS: "A rating has texts unless it is excluded, and then it has none.";
     RATING_EXCLUDED: "A rating whose feedback is marked as retracted or redacted is excluded.";
+    EVIDENCE_RULING: "What people say of a claim or edge in the evidence graph is what is in force in its contest, and since when and by which feedback; the graph has everything that is ruled about.";
+    EVIDENCE_DERIVED: "The relation and weights of an edge follow from what the backend, its model and people say, and whether a claim is rejected from its ruling and its dangerous patterns.";
+    EVIDENCE_EDGE: "What rows of the evidence graph name exists, and an edge's page and host are those of its source.";
+    EVIDENCE_TARGET: "A contest says correctly whether the claim or edge that it is about is known.";
+    EVIDENCE_EVENT: "An event of the evidence graph names a contest of its namespace and, if it changed something, a revision in the log.";
+    EVIDENCE_STATUS: "A claim is verified if enough independent sources support it, and it is not rejected.";
+    EVIDENCE_VERIFIED: "The levels of hosts are those that the rules in force give, and what the system says of a domain is what its claims come to.";
     INBOX_EFFECT: "An event that was applied left a ballot, a rating or a mark, or was refused with a reason.";
     EFFECT_INBOX: "A ballot, a rating or a mark comes from an event that was applied, or is a vote cast by an import.";
 }
@@ -136,6 +144,7 @@ impl Audit {
         }
         log::check(&mut *self.reading, &mut figures, findings, watch).await?;
         contests::check(&mut *self.reading, &policies, &mut figures, findings, watch).await?;
+        evidence::check(&mut *self.reading, findings, watch).await?;
         Ok(figures)
     }
 

@@ -332,7 +332,7 @@ pub(crate) fn token(query: QueryHash, position: CandidatePosition) -> String {
     page::token(query, &bytes)
 }
 
-fn position(bytes: &[u8]) -> Result<CandidatePosition, emend_core::Invalid> {
+pub(crate) fn position(bytes: &[u8]) -> Result<CandidatePosition, emend_core::Invalid> {
     let bad = || emend_core::Invalid::new("is not a page token of this list");
     let (created_at, id) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
     Ok(CandidatePosition {

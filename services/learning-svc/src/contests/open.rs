@@ -474,8 +474,9 @@ impl OpenContests {
         if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
             repository.save(&ratings).await?;
         }
-        let rules = self.changed(changes::changed_rules);
-        let rulings = self.changed(changes::ruling);
+        let rules = self.of_contests(|working| working.resource_changed, changes::changed_rules);
+        // A newer ruling may say the same: then it is another that is in force.
+        let rulings = self.of_contests(|working| working.decided, changes::ruling);
         let is_about_evidence = !(rules.is_empty() && rulings.is_empty());
         if let (Some(evidence), true) = (tx.evidence(), is_about_evidence) {
             evidence.note_rules(&rules).await?;
@@ -526,10 +527,10 @@ impl OpenContests {
         Ok(written)
     }
 
-    /// What `of` says of the contests whose resource changed.
-    fn changed<T>(&self, of: impl Fn(&ContestState) -> Option<T>) -> Vec<T> {
-        let changed = self.contests.values().filter(|working| working.resource_changed);
-        changed.filter_map(|working| of(&working.state)).collect()
+    /// What `of` says of some contests.
+    fn of_contests<T>(&self, which: fn(&Working) -> bool, of: fn(&ContestState) -> Option<T>) -> Vec<T> {
+        let chosen = self.contests.values().filter(|working| which(working));
+        chosen.filter_map(|working| of(&working.state)).collect()
     }
 
     fn rating_writes(&self) -> RatingWrites {

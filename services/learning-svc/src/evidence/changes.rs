@@ -37,7 +37,7 @@ pub(crate) fn ruling(state: &ContestState) -> Option<RulingWrite> {
             ClaimDecision::Restored => 2,
             ClaimDecision::Cleared => 0,
         },
-        Some(Learned::EdgeLabel(label)) => label.relation().map_or(0, |relation| relation.number()),
+        Some(Learned::EdgeLabel(label)) => label.relation().map_or(0, emend_core::EdgeRelation::number),
         _ => 0,
     };
     let in_force = state.applied().filter(|_| ruled != 0);
@@ -77,6 +77,12 @@ pub(crate) fn event(
         | Event::MakeCurrent { .. }
         | Event::Erase => return None,
     };
+    let correction = match event {
+        Event::Retracted { ballot, .. } => Some(ballot.candidate),
+        Event::Approve { candidate, .. } | Event::Reject { candidate, .. } => Some(*candidate),
+        Event::TargetArrived => decision.after.applied().map(|candidate| candidate.id),
+        _ => None,
+    };
     let after = decision.after.resource.as_ref().map(|resource| &resource.value);
     let word = |value: Option<&ResourceValue>| {
         value.map_or_else(String::new, |value| value.learned.maps_to().to_owned())
@@ -85,13 +91,14 @@ pub(crate) fn event(
         action,
         key: decision.after.key.clone(),
         task: attribution.task.clone().unwrap_or_default(),
+        correction,
         actor: attribution.actor.clone(),
         reason: attribution.reason.clone(),
         before: word(before),
         after: word(after),
         proposed: word(proposed),
         feedback: attribution.trigger.as_ref().map(|trigger| trigger.feedback),
-        candidate: decision.subject,
+        candidate: decision.subject.or(correction),
         revision,
         at,
     })

@@ -1,15 +1,22 @@
 //! Evidence: the graph of pages, fragments, claims and edges that backends upsert, and what people decided about it.
 //!
-//! Decisions are rulings in contests of the kinds DOMAIN_RULE, CLAIM_STATE and EDGE_LABEL, like any other. What they come to is
+//! Decisions are rulings in contests of the kinds `DOMAIN_RULE`, `CLAIM_STATE` and `EDGE_LABEL`, like any other. What they come to is
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
 pub(crate) mod changes;
+pub(crate) mod citations;
+mod events;
+pub(crate) mod exports;
 pub mod graph;
 pub(crate) mod grpc;
 mod levels;
-pub(crate) mod metrics;
+pub mod metrics;
+pub mod mounted;
 mod read;
+pub(crate) mod rules;
+pub(crate) mod stats;
 pub mod store;
+pub mod trust_file;
 pub mod upsert;
 mod verification;
 pub(crate) mod worker;

@@ -55,13 +55,13 @@ impl App {
     }
 
     /// What counts in a namespace where several edges come from one source.
-    async fn combining(&self, namespace: &Namespace) -> Result<Combining, Error> {
+    pub(super) async fn combining(&self, namespace: &Namespace) -> Result<Combining, Error> {
         let stored = self.evidence()?.stored_namespace_policy(namespace).await?;
         Ok(stored.policy.combining)
     }
 }
 
-fn up_to<P, T>(mut found: Vec<(P, T)>, limit: u32) -> Listed<P, T> {
+pub(super) fn up_to<P, T>(mut found: Vec<(P, T)>, limit: u32) -> Listed<P, T> {
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);
     (found, more)

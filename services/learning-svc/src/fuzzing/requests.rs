@@ -13,6 +13,7 @@ use prost::{Message, Name};
 
 use crate::{
     contests::grpc as candidates,
+    evidence::grpc as evidence,
     grpc::parse,
     ingest::grpc as ingest,
     policies::grpc as policies,
@@ -29,7 +30,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 21 {
+    match which % 29 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -74,7 +75,8 @@ pub fn request(bytes: &[u8]) {
                 same(standings::asked(&again), &(namespace, feedback));
             }
         }),
-        _ => read(message, update_namespace_policy),
+        20 => read(message, update_namespace_policy),
+        evidence => evidence::fuzzing::request(evidence % 29 - 21, message),
     }
 }
 
@@ -112,7 +114,7 @@ pub fn page_token(position: &[u8]) {
     subscriptions::fuzzing::page_token(position);
 }
 
-pub(super) fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(M)) {
+pub(crate) fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(M)) {
     if let Ok(message) = codec::decode::<M>(Bytes::copy_from_slice(bytes)) {
         read(message);
     }

@@ -16,6 +16,9 @@ use sqlx::migrate::Migrator;
 use crate::audit::store::AuditRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../audit/store/evidence_sql.rs"]
+mod audit_evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/sql.rs"]
 mod audit_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -32,11 +35,17 @@ mod contests_sql;
 #[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/events_sql.rs"]
+mod events_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/reads_sql.rs"]
 mod evidence_reads_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/sql.rs"]
 mod evidence_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/exports_sql.rs"]
+mod exports_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
@@ -67,6 +76,9 @@ mod revisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../standings/store/sql.rs"]
 mod standings_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/trust_sql.rs"]
+mod trust_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../evidence/store/upsert_sql.rs"]
 mod upsert_sql;

@@ -211,6 +211,31 @@ pub(super) fn push_limit(query: &mut QueryBuilder<Db>, limit: u32) {
         .push(" AS BIGINT)");
 }
 
+/// How the database executes a statement of a unit of work, a step a line.
+#[cfg(test)]
+pub(super) async fn plan(store: &Backend, mut query: QueryBuilder<Db>) -> String {
+    use sqlx::Execute as _;
+    let is_postgres = std::any::type_name::<Db>().contains("Postgres");
+    let mut transaction = store.begin_work().await.unwrap();
+    if is_postgres {
+        sqlx::query("ANALYZE").execute(&mut *transaction).await.unwrap();
+    }
+    let explain = if is_postgres {
+        "EXPLAIN"
+    } else {
+        "EXPLAIN QUERY PLAN"
+    };
+    let sql = format!("{explain} {}", query.sql().as_str());
+    let arguments = query.build().take_arguments().unwrap().unwrap_or_default();
+    let column = if is_postgres { 0 } else { 3 };
+    let rows = sqlx::query_with(sqlx::AssertSqlSafe(sql), arguments)
+        .fetch_all(&mut *transaction)
+        .await
+        .unwrap();
+    let steps = rows.iter().map(|row| sqlx::Row::get::<String, _>(row, column));
+    steps.collect::<Vec<_>>().join("\n")
+}
+
 /// An id as it is stored.
 pub(super) fn bytes(id: Uuid) -> Vec<u8> {
     id.as_bytes().to_vec()

@@ -46,7 +46,8 @@ async fn of_ann(app: &crate::app::App) -> usize {
     contents.resources.len()
 }
 
-async fn assert_audited(world: &World) {
+/// The audit finds nothing.
+pub(crate) async fn assert_audited(world: &World) {
     let mut audit = Audit::open(&world.url).await.unwrap();
     let mut findings = Findings::default();
     audit.check(&mut findings, &mut IgnoreProgress).await.unwrap();

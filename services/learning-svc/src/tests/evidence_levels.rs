@@ -15,7 +15,7 @@ use emend_proto::learning::v1 as pb;
 
 use crate::{
     app::App,
-    evidence::store::{Backlog, ClaimFilter, EdgeFilter, EdgePosition},
+    evidence::store::{ClaimFilter, EdgeFilter, EdgePosition},
     ingest::apply::IngestEvent,
     policies::namespaces::NamespacePolicyUpdate,
     resources::write::{Delete, Put},
@@ -181,7 +181,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     settle(&app).await;
     assert_eq!(
         app.evidence().unwrap().backlog(9).await.unwrap(),
-        Backlog::default()
+        crate::evidence::store::Backlog::default()
     );
     assert_eq!(
         claim(&app, "c1").await.independent_sources,

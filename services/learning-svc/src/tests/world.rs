@@ -40,6 +40,11 @@ impl Follower for NoFollower {
     async fn reached(&self, _revision: Revision) {}
 }
 
+/// The use cases on a store.
+pub(crate) fn app_on(store: Arc<dyn store::Store>, clock: &ManualClock, entropy: &Entropy) -> App {
+    App::new(store, Arc::new(NoFollower), clock.shared(), entropy.clone())
+}
+
 /// A database for one test.
 pub(crate) struct World {
     pub(crate) url: DatabaseUrl,
@@ -82,12 +87,7 @@ impl World {
     pub(crate) async fn instance(&self) -> App {
         let store = store::open(&self.url, 4).await.unwrap();
         store::begin_installation(&*store, &self.entropy).await.unwrap();
-        App::new(
-            store,
-            Arc::new(NoFollower),
-            self.clock.shared(),
-            self.entropy.clone(),
-        )
+        app_on(store, &self.clock, &self.entropy)
     }
 
     fn next_order(&self) -> AcceptOrder {

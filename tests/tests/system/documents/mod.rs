@@ -37,6 +37,7 @@ const TYPED: &[&str] = &[
     GUIDE_IN_RUST,
     "docs/integration/python.md",
     "docs/integration/go.md",
+    "docs/integration/research.md",
 ];
 /// The page with a search node's dependencies.
 const GUIDE_IN_RUST: &str = "docs/integration/rust.md";
@@ -49,6 +50,8 @@ const CONFIGURATION: &str = "docs/configuration.md";
 const DEPLOY: &str = "docs/deploy.md";
 /// The page with files that say who may do what.
 const SECURITY: &str = "docs/security.md";
+/// The page with lines of the evidence graph and a trust file.
+const EVIDENCE: &str = "docs/evidence.md";
 /// The directory of pages that are run together.
 const RUNBOOKS: &str = "docs/runbooks";
 
@@ -237,9 +240,10 @@ fn every_block_of_every_page_is_tested() {
                         || page == DEPLOY
                         || page == TLS
                 }
-                "yaml" => page == DEPLOY,
+                // What tests of `emend` read: a trust file, and lines of the evidence graph.
+                "yaml" => page == DEPLOY || page == EVIDENCE,
                 // An assistant's configuration, which a test of `emend` starts.
-                "json" => page == "docs/mcp.md",
+                "json" => page == "docs/mcp.md" || page == EVIDENCE,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, with the names in them.
                 "text" | "promql" => true,
                 // A documentation test of emend-client.

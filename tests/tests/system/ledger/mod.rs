@@ -12,7 +12,10 @@ use emend_proto::{
 };
 use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
-    says::{alias_key, decides, domain_key, domain_value, entity_value, phrase_key, rates, verb_value},
+    says::{
+        alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value, phrase_key,
+        rates, supports, verb_value,
+    },
     tamper::Frozen,
     verb,
 };
@@ -87,6 +90,20 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     learning
         .put(domain_key("example.edu"), domain_value("academic"))
         .await;
+    // Evidence: a corrected edge, one reviewed as it is, a rejected claim, and a correction that waits for its edge.
+    for (number, host, claim) in [
+        (1, "blog.example.org", "c1"),
+        (2, "www.example.net", "c1"),
+        (3, "spam.example", "c2"),
+        (4, "blog.example.org", "c3"),
+    ] {
+        let evidence = supports(number, host, claim, 0.9);
+        answered(learning.evidence.clone().upsert_evidence(evidence).await);
+    }
+    for (edge, label) in [("e1", "refutes"), ("e2", "supports"), ("e9", "neutral")] {
+        feedback.learn(corrects_edge("ann", edge, label)).await;
+    }
+    feedback.learn(decides_claim("bob", "c2", "rejected")).await;
     // Ratings: one replaced by a newer one of the same output, one taken back, and others that are examples.
     for (output, value) in [("1", "GOOD"), ("2", "BAD"), ("1", "BAD"), ("3", "GOOD")] {
         feedback.learn(rates("ann", output, value)).await;

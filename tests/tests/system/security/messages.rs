@@ -52,7 +52,24 @@ from_namespace!(
     learning::ImportHeader,
     learning::ListRevisionsRequest,
     learning::RevertRevisionRequest,
+    learning::UpsertEvidenceRequest,
+    learning::GetClaimRequest,
+    learning::ListClaimsRequest,
+    learning::ListEdgesRequest,
+    learning::ListDomainRulesRequest,
+    learning::ListBlockedDomainsRequest,
+    learning::ListEvidenceEventsRequest,
+    learning::GetReviewStatsRequest,
+    learning::ExportMaterialsRequest,
+    learning::ExportCorrectionsRequest,
+    learning::RankCitationsRequest,
 );
+
+impl FromNamespace for learning::GetNamespacePolicyRequest {
+    fn from_namespace(namespace: String) -> Self {
+        Self { namespace }
+    }
+}
 
 /// A request that names this namespace wherever it can. It may lack what matters only to an authorized caller.
 pub(super) fn message(path: &str, namespace: &str) -> Bytes {
@@ -165,6 +182,23 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         .encode_to_vec(),
         "ListRevisions" => naming!(learning::ListRevisionsRequest),
         "RevertRevision" => naming!(learning::RevertRevisionRequest),
+        "UpsertEvidence" => naming!(learning::UpsertEvidenceRequest),
+        "GetClaim" => naming!(learning::GetClaimRequest),
+        "ListClaims" => naming!(learning::ListClaimsRequest),
+        "ListEdges" => naming!(learning::ListEdgesRequest),
+        "ListDomainRules" => naming!(learning::ListDomainRulesRequest),
+        "ListBlockedDomains" => naming!(learning::ListBlockedDomainsRequest),
+        "ListEvidenceEvents" => naming!(learning::ListEvidenceEventsRequest),
+        "GetReviewStats" => naming!(learning::GetReviewStatsRequest),
+        "ExportMaterials" => naming!(learning::ExportMaterialsRequest),
+        "ExportCorrections" => naming!(learning::ExportCorrectionsRequest),
+        "RankCitations" => naming!(learning::RankCitationsRequest),
+        "ApplyTrustFile" => learning::ApplyTrustFileRequest {
+            content: format!("namespaces: [{namespace}]\nversion: 1\n"),
+            format: learning::TrustFileFormat::Yaml.into(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "Subscribe" => subscription(&[namespace]).encode_to_vec(),
         "ReportStatus" => learning::ReportStatusRequest {
             node_id: "node".into(),

@@ -3,12 +3,15 @@
 //!
 //! The tables beside this module hold, for each RPC, requests and the exact fields that each violates.
 
+mod citations;
+mod evidence;
 mod feedback;
 mod items;
 mod policies;
 mod resources;
 mod review;
 mod streams;
+mod trust;
 
 use std::collections::BTreeSet;
 
@@ -105,11 +108,14 @@ const REASON: &str = "INVALID_FIELDS";
 
 fn table() -> Vec<Case> {
     let tables = [
+        citations::cases(),
+        evidence::cases(),
         feedback::cases(),
         policies::cases(),
         resources::cases(),
         review::cases(),
         streams::cases(),
+        trust::cases(),
     ];
     tables.into_iter().flatten().flat_map(|rpc| rpc.cases).collect()
 }

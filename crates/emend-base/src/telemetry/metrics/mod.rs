@@ -184,7 +184,7 @@ const RELOAD_FAILING: Description = Description {
     name: "emend_reload_failing",
     kind: Kind::Gauge,
     unit: "",
-    labels: &["service", "files=authentication|tls"],
+    labels: &["service", "files=authentication|tls|trust"],
     help: "1 while the current files can't be used and the previous ones stay in use; the log says why",
 };
 

@@ -53,7 +53,7 @@ pub(super) fn check(
         ratings: Vec::new(),
         next_order: AcceptOrder::default(),
         versions: Versions::default(),
-        target_known: true,
+        target_known: row.target_known != 0,
     };
     // A policy change is never refused.
     let Ok(decision) = decide(state, &Event::PolicyChanged, policy, Timestamp::UNIX_EPOCH) else {

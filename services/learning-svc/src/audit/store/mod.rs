@@ -4,6 +4,7 @@
 //! Contests come in ranges of their ids, and every table that refers to contests is read by such ranges. It must know
 //! nothing of which invariants hold.
 
+pub(crate) mod evidence;
 pub(crate) mod rows;
 
 use std::collections::HashMap;
@@ -72,7 +73,7 @@ pub(crate) struct Span {
 
 /// One read of everything: all it returns is as of the moment it began.
 #[async_trait]
-pub(crate) trait AuditRead: Send {
+pub(crate) trait AuditRead: evidence::AuditEvidence {
     /// How much there is.
     async fn extent(&mut self) -> Result<Extent>;
 

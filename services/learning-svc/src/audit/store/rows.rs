@@ -36,6 +36,8 @@ pub(crate) struct AuditedContest {
     /// The policy version that last evaluated it.
     pub(crate) policy_version: i64,
     pub(crate) pending: i32,
+    /// Whether what it is about is known.
+    pub(crate) target_known: i32,
 }
 
 impl AuditedContest {

@@ -24,7 +24,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// One read of everything.
 pub(super) struct Reading {
-    transaction: Transaction<'static, Db>,
+    pub(super) transaction: Transaction<'static, Db>,
 }
 
 /// Everything that came from feedback-svc. The inbox has no index by feedback: the database sorts it once.
@@ -72,7 +72,7 @@ impl Reading {
         Ok(Self { transaction })
     }
 
-    async fn count(&mut self, table: &'static str) -> Result<u64> {
+    pub(super) async fn count(&mut self, table: &'static str) -> Result<u64> {
         let count: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
             .fetch_one(&mut *self.transaction)
             .await?;
@@ -87,7 +87,7 @@ impl Reading {
             .collect())
     }
 
-    async fn all<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    pub(super) async fn all<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
     where
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
@@ -205,7 +205,7 @@ impl AuditRead for Reading {
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
         self.all(within(
             "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-             policy_version, pending FROM contests WHERE ",
+             policy_version, pending, target_known FROM contests WHERE ",
             "contest",
             range,
         ))

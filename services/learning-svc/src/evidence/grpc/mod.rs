@@ -1,28 +1,37 @@
 //! The evidence service.
 
+pub(crate) mod citations;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod parse;
+pub(crate) mod reads;
 pub(crate) mod render;
+mod trust;
 
 use emend_base::Error;
 use emend_core::{Violations, evidence::EvidenceId};
 use emend_proto::learning::v1::{self as pb, evidence_service_server::EvidenceService};
 use emend_serve::auth::Call;
 use emend_wire::page::{self, QueryHash};
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
-use crate::{app::App, grpc::parse::namespace, roles::open};
+use crate::{app::App, evidence::exports::ExportSlots, grpc::parse::namespace, roles::open};
 
 /// Serves the evidence use cases of an `App`.
 #[derive(Debug, Clone)]
 pub(crate) struct EvidenceGraph {
     app: App,
+    exports: ExportSlots,
 }
 
 impl EvidenceGraph {
     /// Serves the use cases of `app`.
     pub(crate) fn new(app: App) -> Self {
-        Self { app }
+        Self {
+            app,
+            exports: ExportSlots::default(),
+        }
     }
 }
 
@@ -117,59 +126,104 @@ impl EvidenceService for EvidenceGraph {
 
     async fn list_domain_rules(
         &self,
-        _request: Request<pb::ListDomainRulesRequest>,
+        request: Request<pb::ListDomainRulesRequest>,
     ) -> Result<Response<pb::ListDomainRulesResponse>, Status> {
-        Err(Error::Unimplemented("ListDomainRules").into())
+        Ok(Response::new(trust::list_domain_rules(&self.app, request).await?))
     }
 
     async fn list_blocked_domains(
         &self,
-        _request: Request<pb::ListBlockedDomainsRequest>,
+        request: Request<pb::ListBlockedDomainsRequest>,
     ) -> Result<Response<pb::ListBlockedDomainsResponse>, Status> {
-        Err(Error::Unimplemented("ListBlockedDomains").into())
+        Ok(Response::new(
+            trust::list_blocked_domains(&self.app, request).await?,
+        ))
     }
 
     async fn list_evidence_events(
         &self,
-        _request: Request<pb::ListEvidenceEventsRequest>,
+        request: Request<pb::ListEvidenceEventsRequest>,
     ) -> Result<Response<pb::ListEvidenceEventsResponse>, Status> {
-        Err(Error::Unimplemented("ListEvidenceEvents").into())
+        let Call { message, .. } = open(request)?;
+        let query = reads::events_query(&message);
+        let (filter, before, limit) = reads::list_events(&message, query).map_err(Error::from)?;
+        let (events, more) = self.app.evidence_events(&filter, before, limit).await?;
+        let positions: Vec<_> = events.iter().map(|(position, _)| *position).collect();
+        let events = events.into_iter().map(|(_, event)| reads::event(event)).collect();
+        let (events, next_page_token) =
+            one_page(events, &positions, more, |last| reads::event_token(query, last));
+        Ok(Response::new(pb::ListEvidenceEventsResponse {
+            events,
+            next_page_token,
+        }))
     }
 
     async fn get_review_stats(
         &self,
-        _request: Request<pb::GetReviewStatsRequest>,
+        request: Request<pb::GetReviewStatsRequest>,
     ) -> Result<Response<pb::GetReviewStatsResponse>, Status> {
-        Err(Error::Unimplemented("GetReviewStats").into())
+        let Call { message, .. } = open(request)?;
+        let filter = reads::review_stats(&message).map_err(Error::from)?;
+        let stats = self.app.review_stats(&filter).await?;
+        Ok(Response::new(reads::stats(&stats)))
     }
 
     async fn export_materials(
         &self,
-        _request: Request<pb::ExportMaterialsRequest>,
+        request: Request<pb::ExportMaterialsRequest>,
     ) -> Result<Response<Self::ExportMaterialsStream>, Status> {
-        Err(Error::Unimplemented("ExportMaterials").into())
+        let Call { message, .. } = open(request)?;
+        let (namespace, task) = reads::export_materials(&message).map_err(Error::from)?;
+        let slot = self.exports.take()?;
+        let export = self.app.export_materials(&namespace, &task, slot).await?;
+        let messages = streamed(export.pages(), |line| Some(reads::line(line)));
+        Ok(Response::new(messages))
     }
 
     async fn export_corrections(
         &self,
-        _request: Request<pb::ExportCorrectionsRequest>,
+        request: Request<pb::ExportCorrectionsRequest>,
     ) -> Result<Response<Self::ExportCorrectionsStream>, Status> {
-        Err(Error::Unimplemented("ExportCorrections").into())
+        let Call { message, .. } = open(request)?;
+        let (filter, test_percent) = reads::export_corrections(&message).map_err(Error::from)?;
+        let slot = self.exports.take()?;
+        let export = self.app.export_corrections(filter, slot).await?;
+        let messages = streamed(export.pages(), move |sample| reads::sample(sample, test_percent));
+        Ok(Response::new(messages))
     }
 
     async fn rank_citations(
         &self,
-        _request: Request<pb::RankCitationsRequest>,
+        request: Request<pb::RankCitationsRequest>,
     ) -> Result<Response<pb::RankCitationsResponse>, Status> {
-        Err(Error::Unimplemented("RankCitations").into())
+        let Call { message, .. } = open(request)?;
+        let citations = citations::parse(&message).map_err(Error::from)?;
+        let ranked = self.app.rank_citations(&citations).await?;
+        Ok(Response::new(citations::render(ranked)))
     }
 
     async fn apply_trust_file(
         &self,
-        _request: Request<pb::ApplyTrustFileRequest>,
+        request: Request<pb::ApplyTrustFileRequest>,
     ) -> Result<Response<pb::ApplyTrustFileResponse>, Status> {
-        Err(Error::Unimplemented("ApplyTrustFile").into())
+        Ok(Response::new(trust::apply_trust_file(&self.app, request).await?))
     }
+}
+
+/// The messages of an export, page by page as the client takes them.
+fn streamed<T, M>(
+    pages: BoxStream<'static, Result<Vec<T>, Error>>,
+    render: impl Fn(T) -> Option<M> + Send + 'static,
+) -> Messages<M>
+where
+    T: Send + 'static,
+    M: Send + 'static,
+{
+    let messages = pages.map(move |page| match page {
+        Ok(page) => page.into_iter().filter_map(&render).map(Ok).collect(),
+        Err(error) => vec![Err(Status::from(error))],
+    });
+    messages.flat_map(stream::iter).boxed()
 }
 
 /// The items that fit on a page, and the token of the next one if there is any.

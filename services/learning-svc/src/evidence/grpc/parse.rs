@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Characters of the text of a fragment or claim at most.
-const MAX_TEXT_CHARS: usize = 32_768;
+pub(super) const MAX_TEXT_CHARS: usize = 32_768;
 /// Characters of a title at most.
 const MAX_TITLE_CHARS: usize = 1_024;
 /// Characters of a URL at most.
@@ -95,7 +95,7 @@ fn each<M, T>(
     parsed
 }
 
-fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
+pub(super) fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("page_id", EvidenceId::parse(&message.page_id));
     let url = violations.check("url", url(&message.url));
@@ -379,19 +379,33 @@ pub(crate) fn list_edges(
 }
 
 fn edge_position(query: QueryHash, token: &str) -> Result<EdgePosition, Invalid> {
-    let Some(bytes) = page::position(query, token)? else {
-        return Ok(EdgePosition::default());
-    };
-    let bad = || Invalid::new("is not a page token of this list");
-    let (first, edge) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
-    Ok(EdgePosition {
-        first: i64::from_le_bytes(*first),
-        edge: i64::from_le_bytes(edge.try_into().map_err(|_| bad())?),
-    })
+    let position = pair_position(query, token)?;
+    Ok(
+        position.map_or_else(EdgePosition::default, |(first, edge)| EdgePosition {
+            first,
+            edge,
+        }),
+    )
 }
 
 pub(crate) fn edge_token(query: QueryHash, position: EdgePosition) -> String {
-    let mut bytes = position.first.to_le_bytes().to_vec();
-    bytes.extend_from_slice(&position.edge.to_le_bytes());
+    pair_token(query, (position.first, position.edge))
+}
+
+/// The position in a token made by [`pair_token`].
+pub(crate) fn pair_position(query: QueryHash, token: &str) -> Result<Option<(i64, i64)>, Invalid> {
+    let Some(bytes) = page::position(query, token)? else {
+        return Ok(None);
+    };
+    let bad = || Invalid::new("is not a page token of this list");
+    let (first, second) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
+    let second = second.try_into().map_err(|_| bad())?;
+    Ok(Some((i64::from_le_bytes(*first), i64::from_le_bytes(second))))
+}
+
+/// The token of the page that begins after a pair of numbers.
+pub(crate) fn pair_token(query: QueryHash, (first, second): (i64, i64)) -> String {
+    let mut bytes = first.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&second.to_le_bytes());
     page::token(query, &bytes)
 }

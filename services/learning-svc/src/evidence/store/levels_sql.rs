@@ -10,6 +10,7 @@ use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{
+    Db,
     contests_sql::key_hash,
     work_sql::{Work, push_keys},
 };
@@ -48,26 +49,44 @@ async fn rules_above(
     namespace: &Namespace,
     hosts: &[&str],
 ) -> Result<HashMap<String, RulesOfName<()>>> {
-    let names: BTreeSet<&str> = hosts.iter().flat_map(|host| suffixes(host)).collect();
-    let hashes: Vec<i64> = names
-        .iter()
-        .flat_map(|name| [key_hash(name), key_hash(&format!("*.{name}"))])
-        .collect();
-    let mut rules: HashMap<String, RulesOfName<()>> = HashMap::new();
-    for hashes in batches(&hashes) {
-        let mut query = QueryBuilder::new(
-            "SELECT c.key, c.qualifier, r.value FROM contests AS c JOIN resources AS r ON r.contest = c.contest \
-             WHERE c.namespace = ",
-        );
-        query.push_bind(namespace.as_str());
-        query.push(" AND c.kind = ").push_bind(Kind::DomainRule.number());
-        query.push(" AND c.key_hash IN ");
-        push_keys(&mut query, hashes);
-        for row in work.rows::<DomainRuleRow>(query).await? {
-            let (pattern, layer, rule) = row.parse()?;
-            let of_name = rules.entry(Covering::of(&pattern).name.to_owned()).or_default();
-            of_name.set(&pattern, layer, Some((rule, ())));
-        }
+    let mut rules = HashMap::new();
+    for hashes in batches(&patterns_above(hosts)) {
+        add_rules(&mut rules, work.rows(of_patterns(namespace, hashes)).await?)?;
     }
     Ok(rules)
+}
+
+/// The hashes of all patterns that may cover these hosts.
+pub(super) fn patterns_above(hosts: &[&str]) -> Vec<i64> {
+    let names: BTreeSet<&str> = hosts.iter().flat_map(|host| suffixes(host)).collect();
+    let patterns = names
+        .iter()
+        .flat_map(|name| [key_hash(name), key_hash(&format!("*.{name}"))]);
+    patterns.collect()
+}
+
+/// The rules in force of patterns with these hashes.
+pub(super) fn of_patterns(namespace: &Namespace, hashes: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT c.key, c.qualifier, r.value FROM contests AS c JOIN resources AS r ON r.contest = c.contest \
+         WHERE c.namespace = ",
+    );
+    query.push_bind(namespace.as_str());
+    query.push(" AND c.kind = ").push_bind(Kind::DomainRule.number());
+    query.push(" AND c.key_hash IN ");
+    push_keys(&mut query, hashes);
+    query
+}
+
+/// Adds rules to those of their names.
+pub(super) fn add_rules(
+    rules: &mut HashMap<String, RulesOfName<()>>,
+    rows: Vec<DomainRuleRow>,
+) -> Result<()> {
+    for row in rows {
+        let (pattern, layer, rule) = row.parse()?;
+        let of_name = rules.entry(Covering::of(&pattern).name.to_owned()).or_default();
+        of_name.set(&pattern, layer, Some((rule, ())));
+    }
+    Ok(())
 }

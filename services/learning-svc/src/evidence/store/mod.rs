@@ -2,8 +2,11 @@
 //! backends' own ids.
 
 mod derived;
+mod listing;
+pub(crate) mod listing_rows;
 mod records;
 pub(crate) mod rows;
+mod trust;
 
 use std::collections::HashSet;
 
@@ -14,14 +17,14 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-pub use self::{derived::*, records::*};
+pub use self::{derived::*, listing::*, records::*, trust::*};
 use crate::evidence::graph::{Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The evidence graph in a unit of work.
 #[async_trait]
-pub trait EvidenceRepository: Derivations {
+pub trait EvidenceRepository: Derivations + TrustFiles + Send {
     /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or
     /// other ends than before.
     async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>>;
@@ -41,7 +44,7 @@ pub trait EvidenceRepository: Derivations {
 
 /// The evidence graph outside units of work.
 #[async_trait]
-pub trait EvidenceStore: DerivationStore {
+pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Send + Sync {
     /// Contests that wait for one of these targets.
     async fn contests_without_target(
         &self,
@@ -52,6 +55,9 @@ pub trait EvidenceStore: DerivationStore {
 
     /// Contests that wait for a target that is known, after `after`, at most `limit`.
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
+
+    /// Whether a page was upserted.
+    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool>;
 
     /// One claim.
     async fn claim(

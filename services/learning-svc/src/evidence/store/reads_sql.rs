@@ -8,7 +8,7 @@ use emend_core::{
     evidence::{Combining, Evidence, EvidenceId},
 };
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
+use sqlx::{Database, FromRow, QueryBuilder};
 
 use super::{
     Backend, Db,
@@ -73,23 +73,29 @@ impl EvidenceStore for Backend {
         rows.iter().map(|row| row.parse("contests")).collect()
     }
 
+    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool> {
+        let mut query = QueryBuilder::new(
+            "SELECT p.page FROM evidence_pages AS p JOIN evidence_spaces AS s ON s.space = p.space WHERE s.namespace = ",
+        );
+        query.push_bind(namespace.as_str());
+        query.push(" AND p.page_id = ").push_bind(page.as_str());
+        Ok(!self.rows::<(i64,)>(query).await?.is_empty())
+    }
+
     async fn claim(
         &self,
         namespace: &Namespace,
         claim: &EvidenceId,
         combining: Combining,
     ) -> Result<Option<ClaimRecord>> {
-        let Some(space) = self.space(namespace).await? else {
+        let Some(space) = space_of(&mut &*self, namespace).await? else {
             return Ok(None);
         };
         let mut query = QueryBuilder::new(CLAIMS);
         query.push_bind(space);
         query.push(" AND c.claim_id = ").push_bind(claim.as_str());
-        Ok(self
-            .claim_records(query, combining)
-            .await?
-            .pop()
-            .map(|(_, record)| record))
+        let mut found = claim_records(&mut &*self, query, combining).await?;
+        Ok(found.pop().map(|(_, record)| record))
     }
 
     async fn claims(
@@ -99,13 +105,13 @@ impl EvidenceStore for Backend {
         after: i64,
         limit: u32,
     ) -> Result<Vec<(i64, ClaimRecord)>> {
-        let Some(space) = self.space(&filter.namespace).await? else {
+        let Some(space) = space_of(&mut &*self, &filter.namespace).await? else {
             return Ok(Vec::new());
         };
         let Some(query) = self.listed_claims(space, filter, after, limit).await? else {
             return Ok(Vec::new());
         };
-        self.claim_records(query, combining).await
+        claim_records(&mut &*self, query, combining).await
     }
 
     async fn edges(
@@ -114,12 +120,12 @@ impl EvidenceStore for Backend {
         after: EdgePosition,
         limit: u32,
     ) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
-        let Some(space) = self.space(&filter.namespace).await? else {
+        let Some(space) = space_of(&mut &*self, &filter.namespace).await? else {
             return Ok(Vec::new());
         };
         let task = match &filter.task {
             None => None,
-            Some(task) => match self.task(space, task).await? {
+            Some(task) => match task_of(&mut &*self, space, task).await? {
                 None => return Ok(Vec::new()),
                 found => found,
             },
@@ -143,26 +149,11 @@ impl EvidenceStore for Backend {
             .into_iter()
             .map(|(first, edge)| EdgePosition { first, edge })
             .collect();
-        self.edge_records(&keys).await
+        edge_records(&mut &*self, &keys).await
     }
 }
 
 impl Backend {
-    /// The key of a namespace's graph, if it has one.
-    pub(super) async fn space(&self, namespace: &Namespace) -> Result<Option<i64>> {
-        let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
-        query.push_bind(namespace.as_str());
-        Ok(self.rows::<(i64,)>(query).await?.first().map(|(space,)| *space))
-    }
-
-    /// The key of a task, if anything belongs to it.
-    pub(super) async fn task(&self, space: i64, task: &EvidenceId) -> Result<Option<i64>> {
-        let mut query = QueryBuilder::new("SELECT task FROM evidence_tasks WHERE space = ");
-        query.push_bind(space);
-        query.push(" AND task_id = ").push_bind(task.as_str());
-        Ok(self.rows::<(i64,)>(query).await?.first().map(|(task,)| *task))
-    }
-
     /// None: nothing belongs to the task.
     async fn listed_claims(
         &self,
@@ -174,7 +165,7 @@ impl Backend {
         let mut query = QueryBuilder::new(CLAIMS);
         query.push_bind(space);
         if let Some(task) = &filter.task {
-            let Some(task) = self.task(space, task).await? else {
+            let Some(task) = task_of(&mut &*self, space, task).await? else {
                 return Ok(None);
             };
             query.push(" AND c.task <> 0 AND c.task = ").push_bind(task);
@@ -199,55 +190,92 @@ impl Backend {
         }
         Ok(Some(query))
     }
+}
 
-    /// Claims with what their edges come to, in the order of the query.
-    pub(super) async fn claim_records(
-        &self,
-        query: QueryBuilder<Db>,
-        combining: Combining,
-    ) -> Result<Vec<(i64, ClaimRecord)>> {
-        let rows: Vec<ClaimRow> = self.rows(query).await?;
-        let keys: Vec<i64> = rows.iter().map(|row| row.claim).collect();
-        let mut sums: HashMap<i64, Evidence> = HashMap::new();
-        let mut sources: HashMap<i64, i64> = HashMap::new();
-        for keys in batches(&keys) {
-            for row in self.rows::<SumRow>(summed(keys, combining)).await? {
-                row.add_to(sums.entry(row.claim).or_default())?;
-            }
-            for (claim, count) in self.rows::<(i64, i64)>(independent(keys)).await? {
-                sources.insert(claim, count);
-            }
-        }
-        rows.into_iter()
-            .map(|row| {
-                let key = row.claim;
-                let evidence = sums.remove(&key).unwrap_or_default();
-                Ok((key, row.parse(evidence, sources.get(&key).copied().unwrap_or(0))?))
-            })
-            .collect()
-    }
+/// Where rows are read: each query on a connection of its own, or all of them in one state.
+pub(super) trait Rows: Send {
+    /// All rows of a query.
+    fn rows<R>(&mut self, query: QueryBuilder<Db>) -> impl Future<Output = Result<Vec<R>>> + Send
+    where
+        R: for<'r> FromRow<'r, <Db as Database>::Row> + Send + Unpin;
+}
 
-    /// These edges, in this order.
-    pub(super) async fn edge_records(&self, of: &[EdgePosition]) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
-        let mut found = HashMap::with_capacity(of.len());
-        let keys: Vec<i64> = of.iter().map(|position| position.edge).collect();
-        for keys in batches(&keys) {
-            let mut query = QueryBuilder::new(EDGES);
-            push_keys(&mut query, keys);
-            for row in self.rows::<EdgeRow>(query).await? {
-                found.insert(row.edge, row.parse()?);
-            }
-        }
-        // An edge is never deleted.
-        Ok(of
-            .iter()
-            .filter_map(|position| Some((*position, found.remove(&position.edge)?)))
-            .collect())
+impl Rows for &Backend {
+    async fn rows<R>(&mut self, query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> FromRow<'r, <Db as Database>::Row> + Send + Unpin,
+    {
+        Backend::rows(self, query).await
     }
 }
 
+/// The key of a namespace's graph, if it has one.
+pub(super) async fn space_of(reading: &mut impl Rows, namespace: &Namespace) -> Result<Option<i64>> {
+    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+    query.push_bind(namespace.as_str().to_owned());
+    let found: Vec<(i64,)> = reading.rows(query).await?;
+    Ok(found.first().map(|(space,)| *space))
+}
+
+/// The key of a task, if anything belongs to it.
+pub(super) async fn task_of(reading: &mut impl Rows, space: i64, task: &EvidenceId) -> Result<Option<i64>> {
+    let mut query = QueryBuilder::new("SELECT task FROM evidence_tasks WHERE space = ");
+    query.push_bind(space);
+    query.push(" AND task_id = ").push_bind(task.as_str().to_owned());
+    let found: Vec<(i64,)> = reading.rows(query).await?;
+    Ok(found.first().map(|(task,)| *task))
+}
+
+/// Claims with what their edges come to, in the order of the query.
+pub(super) async fn claim_records(
+    reading: &mut impl Rows,
+    query: QueryBuilder<Db>,
+    combining: Combining,
+) -> Result<Vec<(i64, ClaimRecord)>> {
+    let rows: Vec<ClaimRow> = reading.rows(query).await?;
+    let keys: Vec<i64> = rows.iter().map(|row| row.claim).collect();
+    let mut sums: HashMap<i64, Evidence> = HashMap::new();
+    let mut sources: HashMap<i64, i64> = HashMap::new();
+    for keys in batches(&keys) {
+        for row in reading.rows::<SumRow>(summed(keys, combining)).await? {
+            row.add_to(sums.entry(row.claim).or_default())?;
+        }
+        for (claim, count) in reading.rows::<(i64, i64)>(independent(keys)).await? {
+            sources.insert(claim, count);
+        }
+    }
+    rows.into_iter()
+        .map(|row| {
+            let key = row.claim;
+            let evidence = sums.remove(&key).unwrap_or_default();
+            Ok((key, row.parse(evidence, sources.get(&key).copied().unwrap_or(0))?))
+        })
+        .collect()
+}
+
+/// These edges, in this order.
+pub(super) async fn edge_records(
+    reading: &mut impl Rows,
+    of: &[EdgePosition],
+) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
+    let mut found = HashMap::with_capacity(of.len());
+    let keys: Vec<i64> = of.iter().map(|position| position.edge).collect();
+    for keys in batches(&keys) {
+        let mut query = QueryBuilder::new(EDGES);
+        push_keys(&mut query, keys);
+        for row in reading.rows::<EdgeRow>(query).await? {
+            found.insert(row.edge, row.parse()?);
+        }
+    }
+    // An edge is never deleted.
+    Ok(of
+        .iter()
+        .filter_map(|position| Some((*position, found.remove(&position.edge)?)))
+        .collect())
+}
+
 /// Claims of a space.
-const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption, c.patterns, c.ruled, c.status, c.created_at, \
+pub(super) const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption, c.patterns, c.ruled, c.status, c.created_at, \
      c.updated_at, t.task_id, p.page_id, h.reversed, h.level FROM evidence_claims AS c \
      LEFT JOIN evidence_tasks AS t ON t.task = c.task LEFT JOIN evidence_pages AS p ON p.page = c.page \
      LEFT JOIN evidence_hosts AS h ON h.host = p.host WHERE c.space = ";

@@ -2,7 +2,7 @@
 
 use emend_core::{
     AcceptOrder, CandidateId, FeedbackId, Namespace, ResourceKey, Revision,
-    evidence::{ClaimStatus, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel},
+    evidence::{ClaimStatus, EdgeLabels, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel, Weight},
 };
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::actor::Actor;
 /// What a ruling says of a claim or edge, or that none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulingWrite {
-    /// The contest, of the kind CLAIM_STATE or EDGE_LABEL.
+    /// The contest, of the kind `CLAIM_STATE` or `EDGE_LABEL`.
     pub key: ResourceKey,
     /// What is in force: the number of a relation, or of a decision about a claim; 0: nothing is.
     pub ruled: i32,
@@ -78,8 +78,10 @@ pub struct EventWrite {
     pub action: EvidenceAction,
     /// To what.
     pub key: ResourceKey,
-    /// The task; may be empty.
+    /// The task; empty: that of the correction.
     pub task: String,
+    /// The correction that it is about, where it is not one itself.
+    pub correction: Option<CandidateId>,
     /// By whom.
     pub actor: Actor,
     /// Why, as an operator or reviewer said; may be empty.
@@ -243,13 +245,26 @@ pub struct EdgeRecord {
 }
 
 impl EdgeRecord {
+    /// What the backend, its model and people say of it.
+    pub fn labels(&self) -> EdgeLabels {
+        let weight = self
+            .confidence
+            .and_then(|confidence| Weight::parse(confidence).ok());
+        EdgeLabels {
+            relation: self.given,
+            label: self.label,
+            confidence: weight,
+            ruled: self.ruled,
+        }
+    }
+
     /// What the model says, or, without a label, what it was upserted as.
     pub fn predicted(&self) -> EdgeRelation {
-        self.label.unwrap_or(self.given)
+        self.labels().prediction()
     }
 
     /// Whether a person disagreed with the model.
     pub fn is_corrected(&self) -> bool {
-        self.ruled.is_some_and(|ruled| ruled != self.predicted())
+        self.labels().is_corrected()
     }
 }

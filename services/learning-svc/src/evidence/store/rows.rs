@@ -317,7 +317,7 @@ impl SumRow {
 }
 
 /// A host and its level, if there is one.
-fn host_record(
+pub(super) fn host_record(
     at: At<'_>,
     column: &'static str,
     reversed_name: Option<&str>,

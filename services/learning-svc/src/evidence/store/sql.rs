@@ -1,9 +1,9 @@
 //! The evidence graph in a unit of work, in SQL. Written once, compiled for each database.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use async_trait::async_trait;
-use emend_core::{ContestId, Kind, Namespace, ResourceKey, Violations, evidence::Covering};
+use emend_core::{CandidateId, ContestId, Kind, Namespace, ResourceKey, Violations, evidence::Covering};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     evidence::{
         graph::{Upsert, Upserted},
-        store::{EventWrite, EvidenceRepository, RulingWrite, rows::reversed},
+        store::{EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, rows::reversed},
     },
     store::{batches::batches, rows::optional_id},
 };
@@ -91,20 +91,37 @@ impl EvidenceRepository for Work {
     }
 
     async fn save_events(&mut self, events: &[EventWrite]) -> Result<()> {
+        // Those of one transaction are written together: what is in none of them is stored.
+        let mut tasks: HashMap<CandidateId, &str> = HashMap::new();
         for events in batches(events) {
             let mut rows = Vec::with_capacity(events.len());
             for event in events {
-                rows.push((self.keys.contest(event.key.contest_id())?, event));
+                let known = event.correction.and_then(|correction| tasks.get(&correction));
+                let task = if event.task.is_empty() {
+                    known.copied().unwrap_or_default()
+                } else {
+                    &event.task
+                };
+                if let (EvidenceAction::Corrected, Some(candidate)) = (event.action, event.candidate) {
+                    tasks.insert(candidate, task);
+                }
+                rows.push((self.keys.contest(event.key.contest_id())?, task, event));
             }
             let mut query = QueryBuilder::new(
                 "INSERT INTO evidence_events (namespace, contest, action, task_id, caller, on_behalf_of, reason, \
                  value_before, value_after, proposed, feedback_id, candidate_id, revision, made_at) ",
             );
-            query.push_values(rows, |mut row, (contest, event)| {
+            query.push_values(rows, |mut row, (contest, task, event)| {
                 row.push_bind(event.key.namespace.as_str())
                     .push_bind(contest)
                     .push_bind(event.action.number())
-                    .push_bind(event.task.as_str())
+                    .push("COALESCE(NULLIF(")
+                    .push_bind_unseparated(task)
+                    .push_unseparated(TASK_OF_CORRECTION)
+                    .push_bind_unseparated(contest)
+                    .push_unseparated(" AND e.candidate_id = ")
+                    .push_bind_unseparated(optional_id(event.correction.map(|correction| correction.0)))
+                    .push_unseparated(" ORDER BY e.event LIMIT 1), '')")
                     .push_bind(event.actor.caller.as_str())
                     .push_bind(event.actor.on_behalf_of.as_str())
                     .push_bind(event.reason.as_str())
@@ -121,6 +138,10 @@ impl EvidenceRepository for Work {
         Ok(())
     }
 }
+
+/// The task of a correction is that of the event by which it was recorded.
+const TASK_OF_CORRECTION: &str =
+    ", ''), (SELECT e.task_id FROM evidence_events AS e WHERE e.action = 1 AND e.contest = ";
 
 const KNOWN_CLAIMS: &str = "SELECT s.namespace, t.claim_id FROM evidence_claims AS t \
      JOIN evidence_spaces AS s ON s.space = t.space WHERE t.claim_id IN ";

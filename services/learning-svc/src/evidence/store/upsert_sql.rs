@@ -442,7 +442,7 @@ impl Upserting<'_> {
                     .push_bind(source.map(|of| of.page))
                     .push_bind(source.map(|of| of.host))
                     .push_bind(edge.relation.number())
-                    .push_bind(edge.label.map_or(0, |label| label.number()))
+                    .push_bind(edge.label.map_or(0, emend_core::EdgeRelation::number))
                     .push_bind(edge.confidence.map(|(confidence, _)| confidence))
                     .push("0, 0, NULL")
                     .push_bind(weight)

@@ -7,11 +7,10 @@ use emend_core::{
     contest::VoterKey,
 };
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{
-    super::{Backend, Db, open_for_test},
+    super::{Backend, open_for_test, work_sql::plan},
     of_classes, of_voters,
 };
 use crate::{
@@ -161,30 +160,6 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
         .await
         .unwrap();
     assert!(known.len() == 2 && known.values().all(|known| known.rated.excluded));
-}
-
-/// How a statement is executed where there are 10,000 ratings of one target.
-async fn plan(store: &Backend, mut query: sqlx::QueryBuilder<Db>) -> String {
-    use sqlx::Execute as _;
-    let is_postgres = std::any::type_name::<Db>().contains("Postgres");
-    let mut transaction = store.begin_work().await.unwrap();
-    if is_postgres {
-        sqlx::query("ANALYZE").execute(&mut *transaction).await.unwrap();
-    }
-    let explain = if is_postgres {
-        "EXPLAIN"
-    } else {
-        "EXPLAIN QUERY PLAN"
-    };
-    let sql = format!("{explain} {}", query.sql().as_str());
-    let arguments = query.build().take_arguments().unwrap().unwrap_or_default();
-    let column = if is_postgres { 0 } else { 3 };
-    let rows = sqlx::query_with(AssertSqlSafe(sql), arguments)
-        .fetch_all(&mut *transaction)
-        .await
-        .unwrap();
-    let steps = rows.iter().map(|row| sqlx::Row::get::<String, _>(row, column));
-    steps.collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]

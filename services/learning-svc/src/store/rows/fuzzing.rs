@@ -1,13 +1,17 @@
 //! Rows as a damaged database might return them.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use emend_core::{Kind, Learned, ResourceKey, ResourceValue};
+use emend_core::{Kind, Learned, ResourceKey, ResourceValue, evidence::Evidence};
 
 use super::{CountRow, KeyRow};
 use crate::{
     contests::store::rows::{
         BallotRow, CandidateRecordRow, CandidateRow, ContestRow, FeedbackRow, KnownBallotRow, ResourceRow,
         TransitionRow,
+    },
+    evidence::store::{
+        listing_rows::{EventRow, FragmentRow, PageRow, ReviewRow},
+        rows::{ClaimRow, EdgeRow},
     },
     ingest::store::rows::SeenRow,
     log::store::rows::{ChangeRow, RevisionRow, WrittenChangeRow},
@@ -31,7 +35,7 @@ pub fn row(bytes: &[u8]) {
 
 /// Whether it could be parsed.
 fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
-    Ok(match which % 14 {
+    Ok(match which % 20 {
         0 => candidate(of)?.parse().is_ok(),
         1 => candidate_record(of)?.parse().is_ok(),
         2 => {
@@ -84,7 +88,7 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
             };
             row.parse().is_ok()
         }
-        _ => {
+        13 => {
             let row = SeenRow {
                 what: or(of, 1)?,
                 id: id(of, ID)?,
@@ -93,6 +97,29 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
             };
             row.event().is_ok() & row.feedback().is_ok() & row.roles().is_ok()
         }
+        14 => event(of)?.parse().is_ok(),
+        15 => {
+            let row = ReviewRow {
+                predicted: or(of, 1)?,
+                ruled: or(of, 2)?,
+                edges: or(of, 3)?,
+            };
+            row.parse().is_ok()
+        }
+        16 => page(of)?.parse().is_ok(),
+        17 => {
+            let row = FragmentRow {
+                fragment_id: text(of, "f1")?,
+                page_id: or(of, Some("p1".to_owned()))?,
+                text: text(of, "what it says")?,
+            };
+            row.parse().is_ok()
+        }
+        18 => {
+            let sources = or(of, 2)?;
+            claim(of)?.parse(Evidence::default(), sources).is_ok()
+        }
+        _ => edge(of)?.parse().is_ok(),
     })
 }
 
@@ -279,5 +306,81 @@ fn change(of: &mut Unstructured<'_>) -> Result<ChangeRow> {
         candidate_id: or(of, None)?,
         feedback_id: or(of, None)?,
         policy_version: or(of, 0)?,
+    })
+}
+
+fn event(of: &mut Unstructured<'_>) -> Result<EventRow> {
+    Ok(EventRow {
+        first: or(of, 0)?,
+        event: or(of, 7)?,
+        action: or(of, 1)?,
+        task_id: text(of, "t1")?,
+        caller: text(of, "backend")?,
+        on_behalf_of: text(of, "")?,
+        reason: text(of, "")?,
+        value_before: text(of, "")?,
+        value_after: text(of, "block")?,
+        proposed: text(of, "block")?,
+        feedback_id: or(of, None)?,
+        candidate_id: or(of, Some(ID.to_be_bytes().to_vec()))?,
+        revision: or(of, 7)?,
+        made_at: or(of, AT)?,
+        key: key(of)?,
+        said: or(of, None)?,
+    })
+}
+
+fn page(of: &mut Unstructured<'_>) -> Result<PageRow> {
+    Ok(PageRow {
+        page_id: text(of, "p1")?,
+        url: text(of, "https://example.org/")?,
+        title: text(of, "")?,
+        doi: text(of, "10.1000/x")?,
+        pmid: text(of, "")?,
+        arxiv_id: text(of, "")?,
+        reversed: or(of, Some("org.example".to_owned()))?,
+        level: or(of, Some(6))?,
+    })
+}
+
+fn claim(of: &mut Unstructured<'_>) -> Result<ClaimRow> {
+    Ok(ClaimRow {
+        claim: or(of, 3)?,
+        claim_id: text(of, "c1")?,
+        text: text(of, "what it says")?,
+        adoption: or(of, 2)?,
+        patterns: text(of, "[]")?,
+        ruled: or(of, 0)?,
+        status: or(of, 1)?,
+        created_at: or(of, AT)?,
+        updated_at: or(of, AT)?,
+        task_id: or(of, None)?,
+        page_id: or(of, None)?,
+        reversed: or(of, Some("org.example".to_owned()))?,
+        level: or(of, Some(6))?,
+    })
+}
+
+fn edge(of: &mut Unstructured<'_>) -> Result<EdgeRow> {
+    Ok(EdgeRow {
+        edge: or(of, 3)?,
+        edge_id: text(of, "e1")?,
+        given: or(of, 1)?,
+        label: or(of, 0)?,
+        confidence: or(of, Some(0.9))?,
+        ruled: or(of, 2)?,
+        ruled_at: or(of, AT)?,
+        ruled_by: or(of, Some(ID.to_be_bytes().to_vec()))?,
+        relation: or(of, 2)?,
+        source_sort: or(of, 2)?,
+        target_sort: or(of, 3)?,
+        source_id: or(of, Some("f1".to_owned()))?,
+        target_id: or(of, Some("c1".to_owned()))?,
+        task_id: or(of, None)?,
+        source_host: or(of, Some("org.example".to_owned()))?,
+        source_level: or(of, Some(6))?,
+        target_host: or(of, None)?,
+        target_level: or(of, None)?,
+        reason: or(of, None)?,
     })
 }

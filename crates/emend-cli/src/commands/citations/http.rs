@@ -1,0 +1,426 @@
+//! Asking a service over HTTP for JSON: at a bounded rate, with retries, and taking only so much of an answer.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use emend_base::{
+    Entropy, SharedClock,
+    backoff::{Backoff, BackoffConfig},
+    tls::{ClientTls, connect_http1},
+};
+use http::{
+    HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT},
+};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use indicatif::ProgressBar;
+use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The most bytes of an answer.
+const MAX_ANSWER: usize = 5 * 1024 * 1024;
+/// How often a service may send on to another of its addresses.
+const MAX_REDIRECTS: usize = 3;
+/// The longest wait that a service may ask for.
+const MAX_WAIT: Duration = Duration::from_mins(2);
+/// The waits between attempts, where the service does not say how long.
+const BACKOFF: BackoffConfig = BackoffConfig {
+    initial: Duration::from_secs(1),
+    max: Duration::from_secs(30),
+    multiplier: 2.0,
+};
+
+/// What passes the time, injected.
+pub(super) trait Waiting: Send + Sync {
+    /// The current instant.
+    fn now(&self) -> Timestamp;
+
+    /// Ends after this long.
+    fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+impl Waiting for SharedClock {
+    fn now(&self) -> Timestamp {
+        emend_base::Clock::now(self.as_ref())
+    }
+
+    fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(tokio::time::sleep(span))
+    }
+}
+
+/// How a service is called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// How long an attempt may take.
+    pub(super) timeout: Duration,
+    /// How often a request is tried at most.
+    pub(super) attempts: u32,
+    /// The least time from one request to the next.
+    pub(super) interval: Duration,
+}
+
+/// How a service knows its caller.
+#[derive(Clone)]
+pub(super) enum Key {
+    /// It does not.
+    None,
+    /// By a header.
+    Header(HeaderName, HeaderValue),
+    /// By a parameter of the query.
+    Parameter(&'static str, String),
+}
+
+/// Why a service gave no answer that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{service}: {what}")]
+pub(super) struct Unanswered {
+    /// The service's name.
+    pub(super) service: &'static str,
+    /// What happened.
+    pub(super) what: String,
+    /// What that means for the caller.
+    pub(super) sort: Sort,
+}
+
+/// What having no answer means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// The service has no such thing.
+    NotFound,
+    /// It may answer later.
+    Later,
+    /// It will not answer otherwise.
+    Never,
+}
+
+/// Why an attempt failed.
+enum Attempt {
+    Final(Sort, String),
+    Retry { what: String, after: Option<Duration> },
+}
+
+/// A client of one service.
+pub(super) struct Client<'a> {
+    service: &'static str,
+    /// Its address, without a slash at the end.
+    base: Uri,
+    key: Key,
+    limits: Limits,
+    waiting: &'a dyn Waiting,
+    entropy: Entropy,
+    progress: ProgressBar,
+    next: Mutex<Option<Timestamp>>,
+}
+
+impl fmt::Debug for Client<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Client<'a> {
+    /// A client of the service at this address.
+    pub(super) fn new(
+        service: &'static str,
+        base: Uri,
+        key: Key,
+        limits: Limits,
+        waiting: &'a dyn Waiting,
+        entropy: Entropy,
+        progress: ProgressBar,
+    ) -> Self {
+        Self {
+            service,
+            base,
+            key,
+            limits,
+            waiting,
+            entropy,
+            progress,
+            next: Mutex::new(None),
+        }
+    }
+
+    /// Gets what is at a path below the service's address, with its query.
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Unanswered> {
+        self.ask(Method::GET, path, Bytes::new()).await
+    }
+
+    /// Sends JSON to the service's address itself.
+    pub(super) async fn post<T: DeserializeOwned>(&self, message: &Value) -> Result<T, Unanswered> {
+        self.ask(Method::POST, "", message.to_string().into()).await
+    }
+
+    /// That the service gave no answer that can be used.
+    pub(super) fn unanswered(&self, sort: Sort, what: impl Into<String>) -> Unanswered {
+        Unanswered {
+            service: self.service,
+            what: what.into(),
+            sort,
+        }
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, Unanswered> {
+        let mut backoff = Backoff::new(BACKOFF, self.entropy.clone());
+        let mut tried = 0;
+        loop {
+            self.pace().await;
+            let answer = tokio::select! {
+                answer = self.attempt(&method, path, &body) => answer,
+                () = self.waiting.wait(self.limits.timeout) => Err(Attempt::Retry {
+                    what: format!("no answer within {:?}", self.limits.timeout),
+                    after: None,
+                }),
+            };
+            tried += 1;
+            let (what, after) = match answer {
+                Ok(answer) => {
+                    return serde_json::from_slice(&answer).map_err(|error| {
+                        self.unanswered(
+                            Sort::Never,
+                            format!("answered something else than expected: {error}"),
+                        )
+                    });
+                }
+                Err(Attempt::Final(sort, what)) => return Err(self.unanswered(sort, what)),
+                Err(Attempt::Retry { what, after }) => (what, after),
+            };
+            if tried >= self.limits.attempts {
+                let what = format!("{what} (attempt {tried} of {tried})");
+                return Err(self.unanswered(Sort::Later, what));
+            }
+            let wait = match after {
+                Some(asked) if asked > MAX_WAIT => {
+                    let what = format!("{what}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
+                    return Err(self.unanswered(Sort::Later, what));
+                }
+                Some(asked) => asked,
+                None => backoff.next(),
+            };
+            self.progress
+                .set_message(format!("{}: {what}; again in {wait:.1?}", self.service));
+            self.waiting.wait(wait).await;
+        }
+    }
+
+    /// Waits until the next request may begin.
+    async fn pace(&self) {
+        let now = self.waiting.now();
+        let wait = {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let begin = next.map_or(now, |next| next.max(now));
+            let interval = SignedDuration::try_from(self.limits.interval).unwrap_or(SignedDuration::MAX);
+            *next = Some(begin.saturating_add(interval).unwrap_or(begin));
+            Duration::try_from(begin.duration_since(now)).unwrap_or_default()
+        };
+        if !wait.is_zero() {
+            self.waiting.wait(wait).await;
+        }
+    }
+
+    /// One request, and those that its answer sends on to.
+    async fn attempt(&self, method: &Method, path: &str, body: &Bytes) -> Result<Bytes, Attempt> {
+        let mut path = self.path(path);
+        for _ in 0..=MAX_REDIRECTS {
+            let (status, answer) = self.exchange(method, &path, body).await?;
+            match answer {
+                Answer::Whole(bytes) => return Ok(bytes),
+                Answer::Elsewhere(location) if method == Method::GET => {
+                    path = self.on_this_host(&location)?;
+                }
+                Answer::Elsewhere(_) => {
+                    return Err(Attempt::Final(
+                        Sort::Never,
+                        format!("answered {status}, which is not followed"),
+                    ));
+                }
+            }
+        }
+        Err(Attempt::Final(
+            Sort::Never,
+            format!("sends on more than {MAX_REDIRECTS} times"),
+        ))
+    }
+
+    /// The path below the service's address, with the key if that is a parameter.
+    fn path(&self, path: &str) -> String {
+        let base = self.base.path_and_query().map_or("", |path| path.as_str());
+        let path = format!("{}{path}", base.trim_end_matches('/'));
+        let path = if path.starts_with('/') {
+            path
+        } else {
+            format!("/{path}")
+        };
+        let Key::Parameter(name, key) = &self.key else {
+            return path;
+        };
+        let joint = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{joint}{name}={}", super::encoded(key))
+    }
+
+    /// Where an answer sends on to, if that is on the same host.
+    fn on_this_host(&self, location: &str) -> Result<String, Attempt> {
+        let refuse =
+            |why: &str| Attempt::Final(Sort::Never, format!("sends on {why}, which is not followed"));
+        // What begins so names a host, though `Uri` reads it as a path.
+        let absolute = if location.starts_with("//") {
+            format!("{}:{location}", self.base.scheme_str().unwrap_or_default())
+        } else {
+            location.to_owned()
+        };
+        let to: Uri = absolute.parse().map_err(|_| refuse("to what is no address"))?;
+        if let Some(host) = to.authority()
+            && (to.scheme() != self.base.scheme() || Some(host) != self.base.authority())
+        {
+            return Err(refuse(&format!("to another host, {host}")));
+        }
+        match to.path_and_query() {
+            Some(path) if path.as_str().starts_with('/') => Ok(path.as_str().to_owned()),
+            _ => Err(refuse("to what is no address")),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Bytes,
+    ) -> Result<(StatusCode, Answer), Attempt> {
+        let lost = |what: String| Attempt::Retry { what, after: None };
+        let connection = connect_http1(&self.base, ClientTls::default())
+            .await
+            .map_err(|error| lost(format!("can't be reached: {error}")))?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(connection)
+            .await
+            .map_err(|error| lost(format!("can't be reached: {error}")))?;
+        let request = self.request(method, path, body)?;
+        let exchange = async {
+            let response = sender
+                .send_request(request)
+                .await
+                .map_err(|error| lost(format!("the connection ended before an answer: {error}")))?;
+            self.read(response).await
+        };
+        let driven = async {
+            // If it fails, the exchange does too, and says so.
+            let _ = connection.await;
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            biased;
+            answer = exchange => answer,
+            never = driven => match never {},
+        }
+    }
+
+    fn request(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, Attempt> {
+        let host = self.base.authority().map_or("", http::uri::Authority::as_str);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, host)
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, concat!("emend-cli/", env!("CARGO_PKG_VERSION")));
+        if method == Method::POST {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Key::Header(name, value) = &self.key {
+            request = request.header(name, value);
+        }
+        request
+            .body(Full::new(body.clone()))
+            .map_err(|_| Attempt::Final(Sort::Never, "can't be asked: its address is not valid".into()))
+    }
+
+    async fn read(&self, response: Response<hyper::body::Incoming>) -> Result<(StatusCode, Answer), Attempt> {
+        let status = response.status();
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        if status.is_redirection()
+            && let Some(location) = header(LOCATION)
+        {
+            return Ok((status, Answer::Elsewhere(location.to_owned())));
+        }
+        let what = format!("answered {status}");
+        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+            let now = self.waiting.now();
+            let after = header(RETRY_AFTER).and_then(|value| retry_after(value, now));
+            return Err(Attempt::Retry { what, after });
+        }
+        if !status.is_success() {
+            let is_missing = status == StatusCode::NOT_FOUND;
+            let sort = if is_missing { Sort::NotFound } else { Sort::Never };
+            return Err(Attempt::Final(sort, what));
+        }
+        match Limited::new(response.into_body(), MAX_ANSWER).collect().await {
+            Ok(whole) => Ok((status, Answer::Whole(whole.to_bytes()))),
+            Err(error) if error.is::<LengthLimitError>() => Err(Attempt::Final(
+                Sort::Never,
+                format!("answered more than {} MiB", MAX_ANSWER / 1024 / 1024),
+            )),
+            Err(_) => Err(Attempt::Retry {
+                what: "the connection ended within the answer".into(),
+                after: None,
+            }),
+        }
+    }
+}
+
+/// What was answered.
+enum Answer {
+    /// This.
+    Whole(Bytes),
+    /// That it is to be had there.
+    Elsewhere(String),
+}
+
+/// How long to wait by the header `Retry-After`: a number of seconds or a date (RFC 9110, 10.2.3).
+fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(value)
+        .ok()?;
+    // What is past is now.
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_a_number_of_seconds_or_a_date() {
+        let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();
+        for (value, seconds) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(7)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+        ] {
+            assert_eq!(
+                retry_after(value, now),
+                seconds.map(Duration::from_secs),
+                "{value}"
+            );
+        }
+    }
+}

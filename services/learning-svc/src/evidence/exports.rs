@@ -1,0 +1,168 @@
+//! Exports: one state of the graph, read page by page as the client takes it.
+//!
+//! An export holds one transaction from its first line to its last, so that what it says belongs together. It ends, and the
+//! transaction with it, as soon as it is dropped.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use emend_base::Error;
+use emend_core::{
+    Namespace,
+    evidence::{Combining, EvidenceId},
+};
+use futures::stream::{self, BoxStream, StreamExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{
+    app::App,
+    evidence::store::{EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey},
+};
+
+/// Exports at once in one process: each holds a connection.
+const EXPORTS: usize = 2;
+/// When a refused export may be worth repeating.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+/// Keys that are found by one query. A task's nodes are found by going through all of its edges: not for each page again.
+const KEYS: u32 = 20_000;
+/// Lines of one page: each may have a text of 32,768 characters.
+const PAGE: usize = 64;
+
+/// Bounds how many exports one process makes at once. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct ExportSlots(Arc<Semaphore>);
+
+impl Default for ExportSlots {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(EXPORTS)))
+    }
+}
+
+impl ExportSlots {
+    /// Takes a slot, held until dropped.
+    pub(crate) fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
+        Arc::clone(&self.0)
+            .try_acquire_owned()
+            .map_err(|_| Error::ResourceExhausted {
+                reason: "EXPORTS_BUSY",
+                message: format!(
+                    "{EXPORTS} exports are already in progress on this replica, which is the maximum"
+                ),
+                retry_after: Some(RETRY_AFTER),
+            })
+    }
+}
+
+/// An export of a task under way.
+pub(crate) struct Materials {
+    reading: Box<dyn ExportRead>,
+    task: TaskKey,
+    combining: Combining,
+    parts: std::slice::Iter<'static, Part>,
+    part: Option<Part>,
+    /// Keys found and not yet read.
+    keys: VecDeque<i64>,
+    /// The last key found of this part; none: all are found.
+    after: Option<i64>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Materials {
+    /// Its pages.
+    pub(crate) fn pages(self) -> BoxStream<'static, Result<Vec<Line>, Error>> {
+        let pages = stream::try_unfold(self, |mut export| async move {
+            Ok(export.next().await?.map(|lines| (lines, export)))
+        });
+        pages.boxed()
+    }
+
+    /// The next lines; none at the end.
+    async fn next(&mut self) -> Result<Option<Vec<Line>>, Error> {
+        while let Some(part) = self.part {
+            if self.keys.is_empty()
+                && let Some(after) = self.after
+            {
+                let found = self.reading.keys(part, self.task, after, KEYS).await?;
+                let is_full = found.len() == KEYS as usize;
+                self.after = found.last().copied().filter(|_| is_full);
+                self.keys.extend(found);
+            }
+            let page: Vec<i64> = self.keys.drain(..self.keys.len().min(PAGE)).collect();
+            if !page.is_empty() {
+                let lines = self.reading.lines(part, self.task, &page, self.combining).await?;
+                return Ok(Some(lines));
+            }
+            self.part = self.parts.next().copied();
+            self.after = Some(0);
+        }
+        Ok(None)
+    }
+}
+
+/// An export of correction samples under way.
+pub(crate) struct Samples {
+    reading: Box<dyn ExportRead>,
+    filter: ReviewFilter,
+    after: Option<EdgePosition>,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Samples {
+    /// Its pages.
+    pub(crate) fn pages(self) -> BoxStream<'static, Result<Vec<SampleRecord>, Error>> {
+        let pages = stream::try_unfold(self, |mut export| async move {
+            Ok(export.next().await?.map(|samples| (samples, export)))
+        });
+        pages.boxed()
+    }
+
+    /// The next samples, by when they were reviewed; none at the end.
+    async fn next(&mut self) -> Result<Option<Vec<SampleRecord>>, Error> {
+        let Some(after) = self.after else {
+            return Ok(None);
+        };
+        let limit = u32::try_from(PAGE).unwrap_or(u32::MAX);
+        let found = self.reading.samples(&self.filter, after, limit).await?;
+        self.after = found.last().map(|(position, _)| *position);
+        let samples = found.into_iter().map(|(_, sample)| sample).collect::<Vec<_>>();
+        Ok((!samples.is_empty()).then_some(samples))
+    }
+}
+
+impl App {
+    /// Begins to export a task.
+    pub(crate) async fn export_materials(
+        &self,
+        namespace: &Namespace,
+        task: &EvidenceId,
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Materials, Error> {
+        let combining = self.combining(namespace).await?;
+        let mut reading = self.evidence()?.begin_export().await?;
+        let found = reading.task(namespace, task).await?;
+        let mut parts = Part::ALL.iter();
+        Ok(Materials {
+            task: found.ok_or_else(|| Error::not_found("task", task.as_str()))?,
+            reading,
+            combining,
+            part: parts.next().copied(),
+            parts,
+            keys: VecDeque::new(),
+            after: Some(0),
+            _slot: slot,
+        })
+    }
+
+    /// Begins to export correction samples.
+    pub(crate) async fn export_corrections(
+        &self,
+        filter: ReviewFilter,
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Samples, Error> {
+        Ok(Samples {
+            reading: self.evidence()?.begin_export().await?,
+            filter,
+            after: Some(EdgePosition::default()),
+            _slot: slot,
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! Parses requests for events, figures of reviews and exports, and renders the answers.
+
+use emend_core::{
+    Caller, Invalid, Key, Kind, Namespace, Violations,
+    evidence::{EvidenceId, Split},
+};
+use emend_proto::learning::v1::{self as pb, export_materials_response::Line as PbLine};
+use emend_wire::{
+    page::QueryHash,
+    parse as wire,
+    render::{resource_key, saturated, timestamp},
+};
+use prost_types::Timestamp;
+
+use super::{
+    parse::{Listed, filter, label, pair_position, pair_token},
+    render,
+};
+use crate::{
+    evidence::{
+        changes::is_evidence,
+        stats::ReviewStats,
+        store::{
+            EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord,
+        },
+    },
+    grpc::{parse, render::actor},
+};
+
+/// Of 100 samples, how many are test samples where nobody says.
+const TEST_PERCENT: u8 = 20;
+
+fn period(violations: &mut Violations, from: Option<&Timestamp>, to: Option<&Timestamp>) -> Option<Period> {
+    let mut end = |field, message: Option<&Timestamp>| match message {
+        None => Some(None),
+        Some(message) => violations.check(field, wire::timestamp(message)).map(Some),
+    };
+    let (from, to) = (end("from", from), end("to", to));
+    let period = Period { from: from?, to: to? };
+    if period.from.zip(period.to).is_some_and(|(from, to)| to <= from) {
+        violations.add("to", "must be after from");
+        return None;
+    }
+    Some(period)
+}
+
+pub(crate) fn events_query(request: &pb::ListEvidenceEventsRequest) -> QueryHash {
+    QueryHash::of(
+        "ListEvidenceEvents",
+        &pb::ListEvidenceEventsRequest {
+            page_size: 0,
+            page_token: String::new(),
+            ..request.clone()
+        },
+    )
+}
+
+pub(crate) fn list_events(
+    request: &pb::ListEvidenceEventsRequest,
+    query: QueryHash,
+) -> Result<Listed<EventFilter, Option<EventPosition>>, Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let target = target(&mut violations, request.kind, &request.target);
+    let task = violations.check("task_id", EvidenceId::parse_optional(&request.task_id));
+    let caller = match request.caller.as_str() {
+        "" => Some(None),
+        caller => violations.check("caller", Caller::parse(caller)).map(Some),
+    };
+    let period = period(&mut violations, request.from.as_ref(), request.to.as_ref());
+    let limit = violations.check("page_size", wire::page_size(request.page_size, 100, 1_000));
+    let before = violations.check("page_token", pair_position(query, &request.page_token));
+    let parsed = (|| {
+        let filter = EventFilter {
+            namespace: namespace?,
+            target: target?,
+            task: task?,
+            caller: caller?,
+            period: period?,
+        };
+        let before = before?.map(|(at, event)| EventPosition { at, event });
+        Some((filter, before, limit?))
+    })();
+    violations.finish(parsed)
+}
+
+/// What events are about: both fields or none.
+#[expect(
+    clippy::option_option,
+    reason = "the outer option is none if invalid, the inner if none was sent"
+)]
+fn target(violations: &mut Violations, kind: i32, target: &str) -> Option<Option<(Kind, Key)>> {
+    if kind == 0 && target.is_empty() {
+        return Some(None);
+    }
+    let kind = match kind {
+        0 => Err(Invalid::new("is required with target")),
+        kind => wire::kind(kind).and_then(|kind| {
+            let about = is_evidence(kind).then_some(kind);
+            about.ok_or_else(|| {
+                Invalid::new(format!(
+                    "must be DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL, is {kind}"
+                ))
+            })
+        }),
+    };
+    let kind = violations.check("kind", kind)?;
+    if target.is_empty() {
+        violations.add("target", "is required with kind");
+        return None;
+    }
+    let key = violations.check("target", Key::parse(kind.rules().key, target))?;
+    Some(Some((kind, key)))
+}
+
+pub(crate) fn event_token(query: QueryHash, position: EventPosition) -> String {
+    pair_token(query, (position.at, position.event))
+}
+
+pub(crate) fn event(event: EventRecord) -> pb::EvidenceEvent {
+    pb::EvidenceEvent {
+        event_id: event.event,
+        action: event.action.number(),
+        key: Some(resource_key(&event.key)),
+        task_id: event.task,
+        actor: Some(actor(&event.actor)),
+        reason: event.reason,
+        before: event.before,
+        after: event.after,
+        proposed: event.proposed,
+        feedback_id: event.feedback,
+        candidate_id: event.candidate,
+        revision: event.revision.0,
+        at: Some(timestamp(event.at)),
+    }
+}
+
+pub(crate) fn review_stats(request: &pb::GetReviewStatsRequest) -> Result<ReviewFilter, Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let task = violations.check("task_id", EvidenceId::parse_optional(&request.task_id));
+    let predicted = match request.predicted_label {
+        0 => Some(None),
+        number => violations.check("predicted_label", label(number)).map(Some),
+    };
+    let period = period(&mut violations, request.from.as_ref(), request.to.as_ref());
+    let parsed = (|| {
+        Some(ReviewFilter {
+            namespace: namespace?,
+            task: task?,
+            predicted: predicted?,
+            correct: Vec::new(),
+            period: period?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+pub(crate) fn stats(stats: &ReviewStats) -> pb::GetReviewStatsResponse {
+    let pairs = stats.pairs.iter().map(|pair| pb::LabelStats {
+        predicted_label: pair.predicted.number(),
+        correct_label: pair.correct.number(),
+        edges: saturated(pair.edges),
+    });
+    pb::GetReviewStatsResponse {
+        reviewed: saturated(stats.reviewed),
+        corrected: saturated(stats.corrected),
+        error_rate: stats.error_rate(),
+        labels: pairs.collect(),
+    }
+}
+
+pub(crate) fn export_materials(
+    request: &pb::ExportMaterialsRequest,
+) -> Result<(Namespace, EvidenceId), Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let task = violations.check("task_id", EvidenceId::parse(&request.task_id));
+    violations.finish(namespace.zip(task))
+}
+
+pub(crate) fn line(line: Line) -> pb::ExportMaterialsResponse {
+    let line = match line {
+        Line::Page(page) => PbLine::Page(exported_page(page)),
+        Line::Fragment(fragment) => PbLine::Fragment(pb::EvidenceFragment {
+            fragment_id: fragment.id.to_string(),
+            page_id: fragment.page.to_string(),
+            text: fragment.text,
+        }),
+        Line::Claim(claim) => PbLine::Claim(render::claim(*claim)),
+        Line::Edge(edge) => PbLine::Edge(render::edge(*edge)),
+    };
+    pb::ExportMaterialsResponse { line: Some(line) }
+}
+
+fn exported_page(page: PageRecord) -> pb::ExportedPage {
+    let [doi, pmid, arxiv_id] = page.works;
+    pb::ExportedPage {
+        page: Some(pb::EvidencePage {
+            page_id: page.id.to_string(),
+            domain: page.host.name,
+            url: page.url,
+            title: page.title,
+            doi,
+            pmid,
+            arxiv_id,
+        }),
+        level: render::level(page.host.level),
+    }
+}
+
+/// Which samples, and how many of 100 are test samples.
+pub(crate) fn export_corrections(
+    request: &pb::ExportCorrectionsRequest,
+) -> Result<(ReviewFilter, u8), Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let task = violations.check("task_id", EvidenceId::parse_optional(&request.task_id));
+    let correct = filter(&mut violations, "correct_labels", &request.correct_labels, label);
+    let period = period(&mut violations, request.from.as_ref(), request.to.as_ref());
+    let percent = match request.test_percent {
+        None => Some(TEST_PERCENT),
+        Some(percent) => {
+            let parsed = u8::try_from(percent).ok().filter(|percent| *percent <= 99);
+            let parsed = parsed.ok_or_else(|| Invalid::new(format!("must be 0 to 99, is {percent}")));
+            violations.check("test_percent", parsed)
+        }
+    };
+    let parsed = (|| {
+        let filter = ReviewFilter {
+            namespace: namespace?,
+            task: task?,
+            predicted: None,
+            correct,
+            period: period?,
+        };
+        Some((filter, percent?))
+    })();
+    violations.finish(parsed)
+}
+
+/// A sample; none where the person agrees with the model.
+pub(crate) fn sample(sample: SampleRecord, test_percent: u8) -> Option<pb::ExportCorrectionsResponse> {
+    let edge = sample.edge;
+    let correction = edge.labels().correction()?;
+    let feedback = edge.reviewed_by.map(|feedback| feedback.to_string());
+    let sample = pb::CorrectionSample {
+        sample_id: feedback.unwrap_or_else(|| edge.id.to_string()),
+        premise: sample.premise,
+        hypothesis: sample.hypothesis,
+        predicted_label: correction.predicted.number(),
+        predicted_confidence: edge.confidence,
+        correct_label: correction.correct.number(),
+        reason: edge.review_reason,
+        reporter: sample.reporter,
+        corrected_at: edge.reviewed_at.map(timestamp),
+        is_test: Split::of(edge.id.as_str(), test_percent) == Split::Test,
+        edge_id: edge.id.to_string(),
+        task_id: edge.task,
+    };
+    Some(pb::ExportCorrectionsResponse { sample: Some(sample) })
+}

@@ -1,0 +1,177 @@
+//! Whether events, figures of reviews and exports are found by indexes. Compiled for each database.
+
+use emend_core::{
+    Caller, Namespace,
+    evidence::{EdgeRelation, EvidenceId},
+};
+use sqlx::{AssertSqlSafe, Execute as _, QueryBuilder};
+
+use super::{
+    super::{Backend, Db, exports_sql::exported_keys, open_for_test},
+    counted_reviews, listed_events, listed_samples,
+};
+use crate::evidence::store::{EdgePosition, EventFilter, EventPosition, Part, Period, ReviewFilter};
+
+const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) ";
+
+/// A namespace of its own among others, with 20,000 events and edges in all.
+async fn fill(store: &Backend) {
+    let mut transaction = store.begin_work().await.unwrap();
+    for (into, select) in [
+        (
+            "evidence_events (namespace, contest, action, task_id, caller, on_behalf_of, reason, value_before, \
+             value_after, proposed, revision, made_at)",
+            "SELECT 'space-' || CAST(i % 10 AS TEXT), i % 1000, 1, 'task-' || CAST(i % 500 AS TEXT), \
+             'caller-' || CAST(i % 20 AS TEXT), '', '', '', '', '', 0, i FROM n",
+        ),
+        (
+            "evidence_claims (space, claim_id, task, page, text, adoption, patterns, ruled, status, stale, created_at, \
+             updated_at)",
+            "SELECT i % 10, 'c' || CAST(i AS TEXT), i % 500, i, '', 2, '[]', 0, 1, 0, 0, 0 FROM n",
+        ),
+        (
+            "evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, given, label, \
+             confidence, ruled, ruled_at, model_weight, relation, weight)",
+            "SELECT i % 10, 'e' || CAST(i AS TEXT), i % 500, 2, i, 3, i, i, i % 100, 1, 0, NULL, \
+             CASE WHEN i % 5 = 0 THEN 2 ELSE 0 END, i, 0, 1, 0 FROM n",
+        ),
+    ] {
+        let sql = format!("INSERT INTO {into} {ROWS}{select}");
+        sqlx::query(AssertSqlSafe(sql))
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+    }
+    transaction.commit().await.unwrap();
+}
+
+/// How a statement is executed.
+async fn plan(store: &Backend, mut query: QueryBuilder<Db>) -> String {
+    let is_postgres = std::any::type_name::<Db>().contains("Postgres");
+    let mut transaction = store.begin_work().await.unwrap();
+    if is_postgres {
+        sqlx::query("ANALYZE").execute(&mut *transaction).await.unwrap();
+    }
+    let explain = if is_postgres {
+        "EXPLAIN"
+    } else {
+        "EXPLAIN QUERY PLAN"
+    };
+    let sql = format!("{explain} {}", query.sql().as_str());
+    let arguments = query.build().take_arguments().unwrap().unwrap_or_default();
+    let column = if is_postgres { 0 } else { 3 };
+    let rows = sqlx::query_with(AssertSqlSafe(sql), arguments)
+        .fetch_all(&mut *transaction)
+        .await
+        .unwrap();
+    let steps = rows.iter().map(|row| sqlx::Row::get::<String, _>(row, column));
+    steps.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    fill(&store).await;
+    let all = EventFilter {
+        namespace: Namespace::parse("space-3").unwrap(),
+        target: None,
+        task: None,
+        caller: None,
+        period: Period::default(),
+    };
+    let of_task = EventFilter {
+        task: Some(EvidenceId::parse("task-3").unwrap()),
+        ..all.clone()
+    };
+    let of_caller = EventFilter {
+        caller: Some(Caller::parse("caller-3").unwrap()),
+        ..all.clone()
+    };
+    let at = |micros| Some(jiff::Timestamp::from_microsecond(micros).unwrap());
+    let of_period = EventFilter {
+        period: Period {
+            from: at(100),
+            to: at(2_000),
+        },
+        ..all.clone()
+    };
+    let of_contest = EventFilter {
+        target: Some((
+            emend_core::Kind::ClaimState,
+            emend_core::Key::parse(emend_core::Kind::ClaimState.rules().key, "c1").unwrap(),
+        )),
+        ..all.clone()
+    };
+    let before = Some(EventPosition {
+        at: 10_000,
+        event: 10_000,
+    });
+    let reviews = ReviewFilter {
+        namespace: all.namespace.clone(),
+        task: None,
+        predicted: Some(EdgeRelation::Supports),
+        correct: vec![EdgeRelation::Refutes],
+        period: of_period.period,
+    };
+    let after = EdgePosition {
+        first: 100,
+        edge: 100,
+    };
+    for (query, indexes) in [
+        (
+            listed_events(&all, &[], before, 100),
+            &["evidence_events_listed"][..],
+        ),
+        (
+            listed_events(&of_period, &[], None, 100),
+            &["evidence_events_listed"],
+        ),
+        (
+            listed_events(&of_task, &[], before, 100),
+            &["evidence_events_by_task"],
+        ),
+        (
+            listed_events(&of_caller, &[], before, 100),
+            &["evidence_events_by_caller"],
+        ),
+        (
+            listed_events(&of_contest, &[3, 4], before, 100),
+            &["evidence_events_by_contest"],
+        ),
+        (counted_reviews(3, None, &reviews), &["evidence_edges_reviewed"]),
+        (
+            counted_reviews(3, Some(13), &reviews),
+            &["evidence_edges_reviewed", "evidence_edges_by_task"],
+        ),
+        (
+            listed_samples(3, None, &reviews, after, 64),
+            &["evidence_edges_reviewed"],
+        ),
+        (exported_keys(Part::Edges, 13, 0, 64), &["evidence_edges_by_task"]),
+        (exported_keys(Part::Pages, 13, 0, 64), &["evidence_edges_by_task"]),
+        (
+            exported_keys(Part::Claims, 13, 0, 64),
+            &["evidence_claims_by_task"],
+        ),
+        (
+            exported_keys(Part::Fragments, 13, 0, 64),
+            &["evidence_edges_by_task"],
+        ),
+    ] {
+        let plan = plan(&store, query).await;
+        assert!(
+            indexes.iter().any(|index| plan.contains(index)),
+            "{indexes:?}: {plan}"
+        );
+        for table in ["e", "c", "n", "d"] {
+            let scans = [format!("SCAN {table}\n"), format!("SCAN {table} ")];
+            assert!(
+                !scans.iter().any(|scan| format!("{plan}\n").contains(scan)),
+                "{plan}"
+            );
+        }
+        assert!(!plan.contains("Seq Scan"), "{plan}");
+    }
+}

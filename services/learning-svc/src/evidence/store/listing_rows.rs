@@ -1,0 +1,165 @@
+//! Rows of events, reviews and exports.
+
+use emend_core::{
+    Revision,
+    evidence::{EdgeRelation, EvidenceId},
+};
+use emend_store::StoreError;
+use sqlx::FromRow;
+
+use super::{
+    EdgeRecord, EventPosition, EventRecord, EvidenceAction, PageRecord, ReviewCount, SampleRecord,
+    rows::host_record,
+};
+use crate::{
+    evidence::graph::Fragment,
+    store::rows::{At, KeyRow, actor},
+};
+
+#[derive(Debug, FromRow)]
+pub(crate) struct EventRow {
+    pub first: i64,
+    pub event: i64,
+    pub action: i32,
+    pub task_id: String,
+    pub caller: String,
+    pub on_behalf_of: String,
+    pub reason: String,
+    pub value_before: String,
+    pub value_after: String,
+    pub proposed: String,
+    pub feedback_id: Option<Vec<u8>>,
+    pub candidate_id: Option<Vec<u8>>,
+    pub revision: i64,
+    pub made_at: i64,
+    #[sqlx(flatten)]
+    pub key: KeyRow,
+    /// What the reporter gave as the reason.
+    pub said: Option<String>,
+}
+
+impl EventRow {
+    pub(crate) fn parse(self) -> Result<(EventPosition, EventRecord), StoreError> {
+        let at = At {
+            table: "evidence_events",
+            id: &self.event,
+        };
+        let id = |column, id: &Option<Vec<u8>>| -> Result<String, StoreError> {
+            let id = id.as_deref().map(|id| at.uuid(column, id)).transpose()?;
+            Ok(id.map(|id| id.to_string()).unwrap_or_default())
+        };
+        let record = EventRecord {
+            event: self.event,
+            action: at.known("action", self.action, EvidenceAction::from_number(self.action))?,
+            key: self.key.parse("contests")?,
+            actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
+            reason: self.said.unwrap_or(self.reason),
+            feedback: id("feedback_id", &self.feedback_id)?,
+            candidate: id("candidate_id", &self.candidate_id)?,
+            revision: Revision(at.number("revision", self.revision)?),
+            at: at.time("made_at", self.made_at)?,
+            task: self.task_id,
+            before: self.value_before,
+            after: self.value_after,
+            proposed: self.proposed,
+        };
+        let position = EventPosition {
+            at: self.first,
+            event: self.event,
+        };
+        Ok((position, record))
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct ReviewRow {
+    pub predicted: i32,
+    pub ruled: i32,
+    pub edges: i64,
+}
+
+impl ReviewRow {
+    pub(crate) fn parse(&self) -> Result<ReviewCount, StoreError> {
+        let at = At {
+            table: "evidence_edges",
+            id: &"a reviewed edge",
+        };
+        let relation = |column, number| at.known(column, number, EdgeRelation::from_number(number));
+        Ok(ReviewCount {
+            predicted: relation("label", self.predicted)?,
+            correct: relation("ruled", self.ruled)?,
+            edges: at.number("edges", self.edges)?,
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct PageRow {
+    pub page_id: String,
+    pub url: String,
+    pub title: String,
+    pub doi: String,
+    pub pmid: String,
+    pub arxiv_id: String,
+    pub reversed: Option<String>,
+    pub level: Option<i32>,
+}
+
+impl PageRow {
+    pub(crate) fn parse(self) -> Result<PageRecord, StoreError> {
+        let at = At {
+            table: "evidence_pages",
+            id: &self.page_id,
+        };
+        let host = host_record(at, "level", self.reversed.as_deref(), self.level)?;
+        Ok(PageRecord {
+            id: at.parse("page_id", EvidenceId::parse(&self.page_id))?,
+            host: at.known("host", "none", host)?,
+            url: self.url,
+            title: self.title,
+            works: [self.doi, self.pmid, self.arxiv_id],
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(crate) struct FragmentRow {
+    pub fragment_id: String,
+    pub page_id: Option<String>,
+    pub text: String,
+}
+
+impl FragmentRow {
+    pub(crate) fn parse(self) -> Result<Fragment, StoreError> {
+        let at = At {
+            table: "evidence_fragments",
+            id: &self.fragment_id,
+        };
+        let page = at.known("page", "none", self.page_id.as_ref())?;
+        Ok(Fragment {
+            id: at.parse("fragment_id", EvidenceId::parse(&self.fragment_id))?,
+            page: at.parse("page", EvidenceId::parse(page))?,
+            text: self.text,
+        })
+    }
+}
+
+/// The texts of an edge's ends, and who corrected it.
+#[derive(Debug, FromRow)]
+pub(crate) struct SampleRow {
+    pub edge: i64,
+    pub premise: Option<String>,
+    pub hypothesis: Option<String>,
+    pub reporter_id: Option<String>,
+}
+
+impl SampleRow {
+    pub(crate) fn of(self, edge: EdgeRecord) -> SampleRecord {
+        SampleRecord {
+            edge,
+            premise: self.premise.unwrap_or_default(),
+            hypothesis: self.hypothesis.unwrap_or_default(),
+            reporter: self.reporter_id.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Papers related to a paper, ranked.
+
+use emend_base::Error;
+use emend_core::EdgeRelation;
+use emend_proto::learning::v1 as pb;
+
+use crate::{
+    app::App,
+    evidence::{
+        citations::RankedCitations,
+        grpc::{citations, parse},
+        store::{EdgeFilter, EdgePosition, EdgeRecord},
+    },
+    tests::{
+        on_both_databases,
+        world::{World, namespace},
+    },
+};
+
+on_both_databases!(
+    a_new_theory_is_not_left_an_isolated_node,
+    ranking_again_changes_nothing,
+    papers_with_an_id_in_common_are_one_page,
+    the_best_come_first_and_equal_ones_as_given,
+    an_unknown_paper_is_not_found,
+    a_page_that_would_change_its_domain_is_named_where_it_was_given,
+);
+
+fn related(page: &str, influential: bool, relevance: f64) -> pb::RelatedPaper {
+    pb::RelatedPaper {
+        page: Some(pb::EvidencePage {
+            page_id: page.into(),
+            domain: "journal.example.org".into(),
+            ..pb::EvidencePage::default()
+        }),
+        r#abstract: "What it says.".into(),
+        is_influential: influential,
+        similarity: 0.5,
+        relevance,
+        cites_the_paper: false,
+    }
+}
+
+fn request(related: Vec<pb::RelatedPaper>) -> pb::RankCitationsRequest {
+    pb::RankCitationsRequest {
+        namespace: "fund-admin".into(),
+        page_id: "paper".into(),
+        related,
+        keep: 0,
+        task_id: "t1".into(),
+    }
+}
+
+/// An instance that knows the paper.
+async fn with_paper(world: &World) -> App {
+    let app = world.instance().await;
+    let paper = related("paper", false, 0.0).page;
+    let upsert = pb::UpsertEvidenceRequest {
+        namespace: "fund-admin".into(),
+        pages: paper.into_iter().collect(),
+        ..pb::UpsertEvidenceRequest::default()
+    };
+    let upsert = parse::upsert(&upsert).unwrap();
+    app.upsert_evidence(&upsert).await.unwrap();
+    app
+}
+
+async fn rank(app: &App, related: Vec<pb::RelatedPaper>) -> Result<RankedCitations, Error> {
+    app.rank_citations(&citations::parse(&request(related)).unwrap())
+        .await
+}
+
+fn pages(ranked: &RankedCitations) -> Vec<&str> {
+    ranked.best.iter().map(|paper| paper.page.as_str()).collect()
+}
+
+async fn edges(app: &App) -> Vec<EdgeRecord> {
+    let all = EdgeFilter {
+        namespace: namespace(),
+        claim: None,
+        relations: Vec::new(),
+        levels: Vec::new(),
+        reviewed: None,
+        corrected: None,
+        task: None,
+    };
+    let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
+    edges.into_iter().map(|(_, edge)| edge).collect()
+}
+
+async fn a_new_theory_is_not_left_an_isolated_node(world: &World) {
+    let app = with_paper(world).await;
+    let cited = related("cited", true, 0.5);
+    let citing = pb::RelatedPaper {
+        cites_the_paper: true,
+        ..related("citing", false, 0.5)
+    };
+    let unread = pb::RelatedPaper {
+        r#abstract: " ".into(),
+        ..related("unread", true, 1.0)
+    };
+    let ranked = rank(&app, vec![citing, unread, cited]).await.unwrap();
+    assert_eq!(pages(&ranked), ["cited", "citing"]);
+    assert_eq!(ranked.to_fetch[0].as_str(), "unread");
+    let edges = edges(&app).await;
+    let ends: Vec<_> = ranked
+        .best
+        .iter()
+        .map(|paper| {
+            let edge = edges.iter().find(|edge| edge.id == paper.edge).unwrap();
+            assert_eq!((edge.relation, edge.task.as_str()), (EdgeRelation::Cites, "t1"));
+            (edge.source.to_string(), edge.target.to_string())
+        })
+        .collect();
+    let end = |of: &str| format!("page:{of}");
+    assert_eq!(
+        ends,
+        [(end("paper"), end("cited")), (end("citing"), end("paper"))],
+        "who cites leads to who is cited"
+    );
+    assert_eq!(edges.len(), 2, "nothing of the paper without an abstract");
+}
+
+async fn ranking_again_changes_nothing(world: &World) {
+    let app = with_paper(world).await;
+    let papers = vec![related("a", true, 0.5), related("b", false, 0.5)];
+    let ranked = rank(&app, papers.clone()).await.unwrap();
+    let before = edges(&app).await;
+    assert_eq!(rank(&app, papers.clone()).await.unwrap(), ranked);
+    let after = edges(&app).await;
+    assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    let again = pb::UpsertEvidenceRequest {
+        namespace: "fund-admin".into(),
+        pages: papers.into_iter().filter_map(|paper| paper.page).collect(),
+        ..pb::UpsertEvidenceRequest::default()
+    };
+    let again = app
+        .upsert_evidence(&parse::upsert(&again).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(again.upserted.added, 0, "they are pages");
+}
+
+async fn papers_with_an_id_in_common_are_one_page(world: &World) {
+    let app = with_paper(world).await;
+    let with = |page: &str, doi: &str, pmid: &str, arxiv: &str| {
+        let mut paper = related(page, false, 0.5);
+        if let Some(page) = &mut paper.page {
+            (page.doi, page.pmid, page.arxiv_id) = (doi.into(), pmid.into(), arxiv.into());
+        }
+        paper
+    };
+    let papers = vec![
+        with("a", "10.1000/A", "", ""),
+        with("b", "", "7", ""),
+        with("other", "10.1000/z", "", ""),
+        with("c", "", "", "2101.00001v2"),
+        // These join those before; the last one repeats a page.
+        with("d", "https://doi.org/10.1000/a", "7", ""),
+        pb::RelatedPaper {
+            cites_the_paper: true,
+            is_influential: true,
+            ..with("c", "", "pmid:7", "2101.00001")
+        },
+    ];
+    let ranked = rank(&app, papers).await.unwrap();
+    assert_eq!((pages(&ranked), ranked.merged), (vec!["a", "other"], 4));
+    assert_eq!(ranked.best[0].score.to_string(), "0.75");
+    let edges = edges(&app).await;
+    assert_eq!(
+        edges.len(),
+        3,
+        "where two cite each other there is an edge each way"
+    );
+    let first = edges.iter().find(|edge| edge.id == ranked.best[0].edge).unwrap();
+    assert_eq!(first.source.to_string(), "page:paper");
+}
+
+async fn the_best_come_first_and_equal_ones_as_given(world: &World) {
+    let app = with_paper(world).await;
+    let mut papers = vec![
+        related("third", false, 0.2),
+        related("fourth", false, 0.2),
+        related("first", true, 0.0),
+        related("second", false, 1.0),
+    ];
+    papers.extend((0..9).map(|number| related(&format!("more{number}"), false, 0.1)));
+    let ranked = rank(&app, papers.clone()).await.unwrap();
+    assert_eq!(
+        pages(&ranked)[..5],
+        ["first", "second", "third", "fourth", "more0"]
+    );
+    assert_eq!(ranked.best.len(), 10, "unless another number is asked for");
+    let two = pb::RankCitationsRequest {
+        keep: 2,
+        ..request(papers)
+    };
+    let two = app
+        .rank_citations(&citations::parse(&two).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(pages(&two), ["first", "second"]);
+}
+
+async fn an_unknown_paper_is_not_found(world: &World) {
+    let app = world.instance().await;
+    let unread = pb::RelatedPaper {
+        r#abstract: String::new(),
+        ..related("unread", false, 0.0)
+    };
+    for papers in [vec![related("a", true, 0.5)], vec![unread]] {
+        let refused = rank(&app, papers).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::NotFound { id, .. } if id == "paper"),
+            "{refused}"
+        );
+    }
+}
+
+async fn a_page_that_would_change_its_domain_is_named_where_it_was_given(world: &World) {
+    let app = with_paper(world).await;
+    rank(&app, vec![related("a", false, 0.5)]).await.unwrap();
+    let mut moved = related("a", false, 0.5);
+    if let Some(page) = &mut moved.page {
+        page.domain = "elsewhere.example.org".into();
+    }
+    let refused = rank(&app, vec![related("b", false, 0.1), moved])
+        .await
+        .unwrap_err();
+    let refused = refused.to_string();
+    assert!(refused.contains("related[1].page.domain"), "{refused}");
+    assert_eq!(edges(&app).await.len(), 1, "nothing was written");
+}
+
+#[test]
+fn every_violation_of_a_request_is_named_at_once() {
+    let mut wrong = related("a", false, f64::NAN);
+    wrong.similarity = 1.1;
+    let without_page = pb::RelatedPaper {
+        page: None,
+        ..related("", false, 0.0)
+    };
+    let refused = citations::parse(&pb::RankCitationsRequest {
+        namespace: String::new(),
+        keep: 101,
+        ..request(vec![
+            related("b", false, 0.0),
+            related("b", false, 0.0),
+            related("paper", false, 0.0),
+            wrong,
+            without_page,
+        ])
+    })
+    .unwrap_err()
+    .to_string();
+    for part in [
+        "namespace: must be 1 to 63 characters",
+        "keep: must be 1 to 100",
+        "related[1].page.page_id: is there twice",
+        "related[2].page.page_id: must not be the paper itself",
+        "related[3].similarity: must be a number from 0 to 1, is 1.1",
+        "related[3].relevance: must be a number from 0 to 1, is NaN",
+        "related[4].page: is required",
+    ] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    for count in [0, 501] {
+        let related = vec![related("a", false, 0.0); count];
+        let refused = citations::parse(&request(related)).unwrap_err().to_string();
+        assert!(refused.contains("must have 1 to 500 papers"), "{refused}");
+    }
+}

@@ -1,0 +1,697 @@
+//! What was done to the evidence graph, what reviews came to, and exports.
+
+use std::collections::BTreeMap;
+
+use emend_core::{
+    CandidateId, Correction, DomainRule, EdgeRelation, Key, Kind,
+    correction::Form,
+    evidence::{EvidenceId, TrustLevel},
+};
+use emend_proto::{
+    common::v1::OutcomeState,
+    learning::v1::{self as pb, export_materials_response::Line as PbLine, node_ref::Node},
+};
+use futures::TryStreamExt as _;
+
+use crate::{
+    app::App,
+    contests::review::Verdict,
+    evidence::{
+        exports::ExportSlots,
+        grpc::{parse, reads},
+        stats::ReviewStats,
+        store::{EventFilter, EventPosition, EventRecord, EvidenceAction, Period, ReviewFilter},
+    },
+    ingest::apply::{FeedbackChange, IngestEvent},
+    resources::write::Put,
+    tests::{
+        erasure::assert_audited,
+        evidence::{correction, support, upsert},
+        on_both_databases,
+        votes::state,
+        world::{World, approval, assert_sound, namespace, one, operator, rejection, review},
+    },
+};
+
+on_both_databases!(
+    every_action_leaves_an_event_also_where_it_had_no_effect,
+    what_is_done_to_a_correction_carries_its_task,
+    events_are_found_by_target_task_caller_and_time_in_pages,
+    samples_and_figures_follow_the_rulings_in_force,
+    of_two_rulings_that_say_the_same_the_newer_one_is_in_force,
+    erased_reasons_and_reporters_are_returned_nowhere,
+    an_export_has_everything_of_the_task_and_nothing_else,
+    an_export_is_one_state_whatever_changes_meanwhile,
+    a_task_of_ten_thousand_edges_is_exported_in_pages,
+    no_more_exports_run_at_once_than_there_are_slots,
+);
+
+fn all_events() -> EventFilter {
+    EventFilter {
+        namespace: namespace(),
+        target: None,
+        task: None,
+        caller: None,
+        period: Period::default(),
+    }
+}
+
+/// All events, the newest first, read in pages of two.
+async fn events(app: &App, filter: &EventFilter) -> Vec<EventRecord> {
+    let mut all = Vec::new();
+    let mut before: Option<EventPosition> = None;
+    loop {
+        let (page, more) = app.evidence_events(filter, before, 2).await.unwrap();
+        before = page.last().map(|(position, _)| *position).or(before);
+        all.extend(page.into_iter().map(|(_, event)| event));
+        if !more {
+            return all;
+        }
+    }
+}
+
+/// What events say, the oldest first: action, before, after, proposed.
+fn told(events: &[EventRecord]) -> Vec<(EvidenceAction, &str, &str, &str)> {
+    let told = events.iter().rev();
+    told.map(|event| (event.action, &*event.before, &*event.after, &*event.proposed))
+        .collect()
+}
+
+fn all_reviews() -> ReviewFilter {
+    ReviewFilter {
+        namespace: namespace(),
+        task: None,
+        predicted: None,
+        correct: Vec::new(),
+        period: Period::default(),
+    }
+}
+
+async fn stats(app: &App) -> ReviewStats {
+    app.review_stats(&all_reviews()).await.unwrap()
+}
+
+async fn samples(app: &App, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
+    let slot = ExportSlots::default().take().unwrap();
+    let export = app.export_corrections(filter, slot).await.unwrap();
+    let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
+    let rendered = pages.into_iter().flatten();
+    rendered
+        .filter_map(|sample| reads::sample(sample, 20)?.sample)
+        .collect()
+}
+
+async fn materials(app: &App, task: &str) -> Vec<PbLine> {
+    let slot = ExportSlots::default().take().unwrap();
+    let task = EvidenceId::parse(task).unwrap();
+    let export = app.export_materials(&namespace(), &task, slot).await.unwrap();
+    let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
+    assert!(
+        pages.iter().all(|page| page.len() <= 64),
+        "a page is bounded, however large the task is"
+    );
+    let lines = pages.into_iter().flatten();
+    lines.filter_map(|line| reads::line(line).line).collect()
+}
+
+/// An event whose effects belong to a task.
+fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
+    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        unreachable!("it was recorded")
+    };
+    for effect in &mut recorded.effects {
+        effect.task = Some(task.to_owned());
+    }
+    event
+}
+
+/// The same by somebody who is not entitled.
+fn by_a_reporter(mut event: IngestEvent) -> IngestEvent {
+    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        unreachable!("it was recorded")
+    };
+    recorded.sender = emend_core::Roles::parse(["reporter"].into_iter()).unwrap();
+    event
+}
+
+fn edge_is(world: &World, edge: &str, relation: EdgeRelation) -> IngestEvent {
+    correction(world, &Correction::parse_edge(edge, Ok(relation)).unwrap())
+}
+
+fn domain(world: &World, form: Form, pattern: &str) -> IngestEvent {
+    correction(world, &Correction::parse_domain(form, pattern, None).unwrap())
+}
+
+fn candidate_of(outcome: &emend_proto::common::v1::Outcome) -> CandidateId {
+    CandidateId::parse(&outcome.candidate_id).unwrap()
+}
+
+async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World) {
+    use EvidenceAction::{Corrected, Rejected, Retracted, Set};
+    let app = world.instance().await;
+    let clear = domain(world, Form::DomainClearOverride, "a.example");
+    assert_eq!(state(&one(&app, &clear).await), OutcomeState::NoEffect);
+    let block = domain(world, Form::DomainBlock, "a.example");
+    one(&app, &block).await;
+    let waits = by_a_reporter(domain(world, Form::DomainUnblock, "a.example"));
+    let outcome = one(&app, &waits).await;
+    assert_eq!(state(&outcome), OutcomeState::AwaitingReview);
+    review(&app, candidate_of(&outcome), None, rejection())
+        .await
+        .unwrap();
+    // Superseded: what it said is in force no more.
+    one(&app, &domain(world, Form::DomainBlock, "a.example")).await;
+    one(&app, &world.retraction_by_reviewer(&block)).await;
+    let put = Put {
+        key: emend_core::ResourceKey::parse("fund-admin", Some(Kind::DomainRule), "a.example", "human", "")
+            .unwrap(),
+        value: emend_core::ResourceValue::new(
+            "low",
+            emend_core::Learned::DomainRule(emend_core::kinds::DomainRuleValue {
+                rule: DomainRule::parse("low").unwrap(),
+                cause: None,
+            }),
+        ),
+        etag: None,
+        reason: Some("policy".to_owned()),
+        actor: operator(),
+    };
+    app.put(&put).await.unwrap();
+    let all = events(&app, &all_events()).await;
+    assert_eq!(
+        told(&all),
+        [
+            (Corrected, "", "", "clear"),
+            (Corrected, "", "block", "block"),
+            (Corrected, "block", "block", "unblock"),
+            (Rejected, "block", "block", ""),
+            (Corrected, "block", "block", "block"),
+            (Retracted, "block", "block", ""),
+            (Set, "block", "low", "low"),
+        ]
+    );
+    let newest = &all[0];
+    assert_eq!((newest.reason.as_str(), newest.feedback.as_str()), ("policy", ""));
+    assert_eq!(newest.actor, operator());
+    assert_eq!(all[6].reason, "because", "what the reporter said");
+    assert_eq!(all[1].reason, "", "of a retraction nobody said why");
+    assert_eq!(all[6].revision.0, 0, "nothing changed");
+    assert!(all[5].revision.0 > 0);
+}
+
+async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
+    use EvidenceAction::{Approved, Arrived, Corrected, Rejected, Retracted};
+    let app = world.instance().await;
+    let early = in_task(edge_is(world, "e1", EdgeRelation::Refutes), "t7");
+    one(&app, &early).await;
+    upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
+    one(&app, &world.retraction_by_reviewer(&early)).await;
+    let waits = |relation| by_a_reporter(in_task(edge_is(world, "e1", relation), "t7"));
+    let approved = one(&app, &waits(EdgeRelation::Neutral)).await;
+    review(&app, candidate_of(&approved), None, approval())
+        .await
+        .unwrap();
+    let edited = one(&app, &waits(EdgeRelation::Supports)).await;
+    let verdict = Verdict::Approve {
+        edited: Some(emend_core::ResourceValue::new(
+            "refutes",
+            emend_core::Learned::EdgeLabel(emend_core::kinds::EdgeLabel::parse("refutes").unwrap()),
+        )),
+        reason: None,
+    };
+    review(&app, candidate_of(&edited), None, verdict).await.unwrap();
+    let rejected = one(&app, &waits(EdgeRelation::Neutral)).await;
+    review(&app, candidate_of(&rejected), None, rejection())
+        .await
+        .unwrap();
+    // Recorded and retracted in one transaction.
+    let both = in_task(edge_is(world, "e1", EdgeRelation::Neutral), "t8");
+    for result in app
+        .ingest(&[both.clone(), world.retraction_by_reviewer(&both)])
+        .await
+    {
+        result.unwrap();
+    }
+    let all = events(&app, &all_events()).await;
+    let found: Vec<_> = all
+        .iter()
+        .rev()
+        .map(|event| (event.action, event.task.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Corrected, "t7"),
+            (Arrived, "t7"),
+            (Retracted, "t7"),
+            (Corrected, "t7"),
+            (Approved, "t7"),
+            (Corrected, "t7"),
+            (Approved, "t7"),
+            (Corrected, "t7"),
+            (Rejected, "t7"),
+            (Corrected, "t8"),
+            (Retracted, "t8"),
+        ]
+    );
+    assert!(all.iter().all(|event| !event.candidate.is_empty()), "{all:#?}");
+    assert_sound(&app).await;
+    assert_audited(world).await;
+}
+
+async fn events_are_found_by_target_task_caller_and_time_in_pages(world: &World) {
+    let app = world.instance().await;
+    let start = emend_base::Clock::now(&world.clock);
+    for (number, pattern) in ["a.example", "b.example", "a.example", "*.a.example", "a.example"]
+        .into_iter()
+        .enumerate()
+    {
+        world.clock.advance(jiff::SignedDuration::from_mins(1));
+        let block = domain(world, Form::DomainBlock, pattern);
+        one(&app, &in_task(block, if number < 3 { "t1" } else { "t2" })).await;
+    }
+    let count = async |filter: EventFilter| {
+        let found = events(&app, &filter).await;
+        assert!(
+            found.windows(2).all(|pair| pair[0].event > pair[1].event),
+            "the newest first, none twice"
+        );
+        found.len()
+    };
+    let all = all_events;
+    let target = |kind: Kind, key: &str| Some((kind, Key::parse(kind.rules().key, key).unwrap()));
+    let at = |minutes: i64| Some(start + jiff::SignedDuration::from_mins(minutes));
+    let period = |from, to| Period { from, to };
+    let task = |task| Some(EvidenceId::parse(task).unwrap());
+    let caller = |caller| Some(emend_core::Caller::parse(caller).unwrap());
+    for (filter, expected) in [
+        (all(), 5),
+        (
+            EventFilter {
+                target: target(Kind::DomainRule, "A.Example."),
+                ..all()
+            },
+            3,
+        ),
+        (
+            EventFilter {
+                target: target(Kind::ClaimState, "a.example"),
+                ..all()
+            },
+            0,
+        ),
+        (
+            EventFilter {
+                task: task("t1"),
+                ..all()
+            },
+            3,
+        ),
+        (
+            EventFilter {
+                task: task("t1"),
+                target: target(Kind::DomainRule, "a.example"),
+                ..all()
+            },
+            2,
+        ),
+        (
+            EventFilter {
+                caller: caller("backend"),
+                ..all()
+            },
+            5,
+        ),
+        (
+            EventFilter {
+                caller: caller("console"),
+                ..all()
+            },
+            0,
+        ),
+        (
+            EventFilter {
+                period: period(at(2), at(4)),
+                ..all()
+            },
+            2,
+        ),
+        (
+            EventFilter {
+                period: period(at(2), None),
+                caller: caller("backend"),
+                ..all()
+            },
+            4,
+        ),
+        (
+            EventFilter {
+                period: period(None, at(3)),
+                target: target(Kind::DomainRule, "a.example"),
+                ..all()
+            },
+            1,
+        ),
+    ] {
+        let what = format!("{filter:?}");
+        assert_eq!(count(filter).await, expected, "{what}");
+    }
+}
+
+async fn samples_and_figures_follow_the_rulings_in_force(world: &World) {
+    let app = world.instance().await;
+    let with = |label| {
+        let mut request = support(1, "blog.example.org", "c1", 1, 0.9);
+        request.edges[0].nli_label = label;
+        request
+    };
+    upsert(&app, &with(1)).await;
+    let figures = |stats: &ReviewStats| (stats.reviewed, stats.corrected);
+    let all = || samples(&app, all_reviews());
+    assert_eq!(figures(&stats(&app).await), (0, 0));
+
+    // To the same: reviewed, and no sample.
+    let same = edge_is(world, "e1", EdgeRelation::Supports);
+    one(&app, &same).await;
+    assert_eq!(figures(&stats(&app).await), (1, 0));
+    assert!(all().await.is_empty());
+
+    // To another: one sample, with the model's own label and confidence.
+    let refutes = edge_is(world, "e1", EdgeRelation::Refutes);
+    one(&app, &refutes).await;
+    let [sample] = &all().await[..] else {
+        panic!("one sample")
+    };
+    assert_eq!(
+        (sample.sample_id.as_str(), sample.edge_id.as_str()),
+        (refutes.feedback.to_string().as_str(), "e1")
+    );
+    assert_eq!((sample.predicted_label, sample.correct_label), (1, 2));
+    assert_eq!(sample.predicted_confidence, Some(0.9));
+    assert_eq!(
+        (sample.premise.as_str(), sample.hypothesis.as_str()),
+        ("fragment 1", "the claim")
+    );
+    assert_eq!(
+        (
+            sample.reason.as_str(),
+            sample.reporter.as_str(),
+            sample.task_id.as_str()
+        ),
+        ("because", "ann", "t1")
+    );
+    assert!(sample.corrected_at.is_some());
+    assert_eq!(figures(&stats(&app).await), (1, 1));
+    assert!((stats(&app).await.error_rate() - 1.0).abs() < f64::EPSILON);
+
+    // Twice: still one, and still what the model said.
+    let neutral = edge_is(world, "e1", EdgeRelation::Neutral);
+    one(&app, &neutral).await;
+    let found = all().await;
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].predicted_label, found[0].correct_label), (1, 3));
+
+    // Back to the model's: none. Retracted: as before.
+    let back = edge_is(world, "e1", EdgeRelation::Supports);
+    one(&app, &back).await;
+    assert!(all().await.is_empty());
+    one(&app, &world.retraction_by_reviewer(&back)).await;
+    assert_eq!(all().await, found);
+
+    // The model is asked again: a person's label stays.
+    upsert(&app, &with(2)).await;
+    let found = all().await;
+    assert_eq!((found[0].predicted_label, found[0].correct_label), (2, 3));
+
+    upsert(&app, &support(2, "blog.example.org", "c1", 1, 0.9)).await;
+    one(&app, &edge_is(world, "e2", EdgeRelation::Supports)).await;
+    let now = stats(&app).await;
+    assert_eq!(figures(&now), (2, 1));
+    let pairs: Vec<_> = now
+        .pairs
+        .iter()
+        .map(|pair| (pair.predicted.number(), pair.correct.number(), pair.edges))
+        .collect();
+    assert_eq!(pairs, [(1, 1, 1), (2, 3, 1)]);
+    let of = async |filter: ReviewFilter| {
+        let stats = app.review_stats(&filter).await.unwrap();
+        (stats.reviewed, samples(&app, filter).await.len())
+    };
+    let review_at = jiff::Timestamp::from_microsecond(
+        found[0]
+            .corrected_at
+            .as_ref()
+            .map_or(0, |at| at.seconds * 1_000_000 + i64::from(at.nanos) / 1_000),
+    )
+    .unwrap();
+    let later = review_at + jiff::SignedDuration::from_micros(1);
+    for (filter, expected) in [
+        (
+            ReviewFilter {
+                task: Some(EvidenceId::parse("t1").unwrap()),
+                ..all_reviews()
+            },
+            (2, 1),
+        ),
+        (
+            ReviewFilter {
+                task: Some(EvidenceId::parse("t9").unwrap()),
+                ..all_reviews()
+            },
+            (0, 0),
+        ),
+        (
+            ReviewFilter {
+                predicted: Some(EdgeRelation::Supports),
+                ..all_reviews()
+            },
+            (1, 0),
+        ),
+        (
+            ReviewFilter {
+                correct: vec![EdgeRelation::Neutral],
+                ..all_reviews()
+            },
+            (1, 1),
+        ),
+        (
+            ReviewFilter {
+                period: Period {
+                    from: Some(review_at),
+                    to: Some(later),
+                },
+                ..all_reviews()
+            },
+            (1, 1),
+        ),
+        (
+            ReviewFilter {
+                period: Period {
+                    from: Some(later),
+                    to: None,
+                },
+                ..all_reviews()
+            },
+            (1, 0),
+        ),
+    ] {
+        let what = format!("{filter:?}");
+        assert_eq!(of(filter).await, expected, "{what}");
+    }
+    assert_sound(&app).await;
+    assert_audited(world).await;
+}
+
+async fn of_two_rulings_that_say_the_same_the_newer_one_is_in_force(world: &World) {
+    let app = world.instance().await;
+    upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
+    let [first, second] = [(); 2].map(|()| edge_is(world, "e1", EdgeRelation::Refutes));
+    one(&app, &first).await;
+    one(&app, &second).await;
+    let in_force = async || {
+        let found = samples(&app, all_reviews()).await;
+        assert_eq!(found.len(), 1);
+        found[0].sample_id.clone()
+    };
+    assert_eq!(in_force().await, second.feedback.to_string());
+    assert_audited(world).await;
+    one(&app, &world.retraction_by_reviewer(&second)).await;
+    assert_eq!(in_force().await, first.feedback.to_string());
+    assert_audited(world).await;
+}
+
+async fn erased_reasons_and_reporters_are_returned_nowhere(world: &World) {
+    let app = world.instance().await;
+    upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
+    let refutes = edge_is(world, "e1", EdgeRelation::Refutes);
+    one(&app, &refutes).await;
+    one(&app, &world.redaction(&refutes)).await;
+    let found = samples(&app, all_reviews()).await;
+    assert_eq!(
+        (found.len(), found[0].reason.as_str(), found[0].reporter.as_str()),
+        (1, "", "")
+    );
+    assert_eq!(events(&app, &all_events()).await[0].reason, "");
+    for line in materials(&app, "t1").await {
+        if let PbLine::Edge(edge) = line {
+            assert!(edge.corrected && edge.review_reason.is_empty());
+        }
+    }
+}
+
+/// The ids of an export's lines by sort, which come in this order.
+fn ids(lines: &[PbLine]) -> BTreeMap<&'static str, Vec<String>> {
+    let mut ids: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for line in lines {
+        let (sort, id) = match line {
+            PbLine::Page(page) => ("1 pages", page.page.clone().unwrap().page_id),
+            PbLine::Fragment(fragment) => ("2 fragments", fragment.fragment_id.clone()),
+            PbLine::Claim(claim) => ("3 claims", claim.claim_id.clone()),
+            PbLine::Edge(edge) => ("4 edges", edge.edge_id.clone()),
+        };
+        assert!(
+            ids.last_key_value().is_none_or(|(last, _)| *last <= sort),
+            "{sort} come before what names them"
+        );
+        ids.entry(sort).or_default().push(id);
+    }
+    ids
+}
+
+async fn an_export_has_everything_of_the_task_and_nothing_else(world: &World) {
+    let app = world.instance().await;
+    upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
+    upsert(&app, &support(2, "example.net", "c1", 2, 0.8)).await;
+    let mut other = support(3, "other.example", "c2", 1, 0.9);
+    other.claims[0].task_id = "t2".into();
+    other.edges[0].task_id = "t2".into();
+    upsert(&app, &other).await;
+    // A claim of another task that one of this task's edges names, found on a page of its own.
+    let mut between = support(4, "linked.example", "c3", 1, 0.7);
+    between.fragments.clear();
+    between.claims[0].task_id = "t2".into();
+    between.claims[0].page_id = "p4".into();
+    between.edges[0].source = Some(pb::NodeRef {
+        node: Some(Node::ClaimId("c1".into())),
+    });
+    upsert(&app, &between).await;
+    one(&app, &edge_is(world, "e1", EdgeRelation::Refutes)).await;
+
+    let lines = materials(&app, "t1").await;
+    let found: Vec<Vec<String>> = ids(&lines).into_values().collect();
+    assert_eq!(
+        found,
+        [
+            vec!["p1", "p2", "p4"],
+            vec!["f1", "f2"],
+            vec!["c1", "c3"],
+            vec!["e1", "e2", "e4"],
+        ]
+    );
+    for line in &lines {
+        match line {
+            PbLine::Claim(claim) if claim.claim_id == "c1" => {
+                let confidence = claim.confidence.as_ref().unwrap();
+                assert_eq!((confidence.refuting_count, confidence.evidence_count), (2, 2));
+            }
+            PbLine::Edge(edge) if edge.edge_id == "e4" => {
+                assert_eq!(edge.target_domain, "linked.example");
+                assert_eq!(edge.target_level, TrustLevel::Unverified.number());
+            }
+            PbLine::Edge(edge) if edge.edge_id == "e1" => {
+                assert!(edge.corrected && edge.confidence == Some(1.0));
+                assert_eq!(edge.source_level, TrustLevel::Unverified.number());
+            }
+            _ => {}
+        }
+    }
+    let slot = ExportSlots::default().take().unwrap();
+    let unknown = EvidenceId::parse("t9").unwrap();
+    let refused = app.export_materials(&namespace(), &unknown, slot).await;
+    assert!(refused.is_err(), "nothing was upserted for it");
+}
+
+async fn an_export_is_one_state_whatever_changes_meanwhile(world: &World) {
+    let app = world.instance().await;
+    upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
+    let slot = ExportSlots::default().take().unwrap();
+    let task = EvidenceId::parse("t1").unwrap();
+    let export = app.export_materials(&namespace(), &task, slot).await.unwrap();
+    upsert(&app, &support(2, "example.net", "c1", 1, 0.9)).await;
+    one(&app, &edge_is(world, "e1", EdgeRelation::Refutes)).await;
+    let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
+    let lines = pages.into_iter().flatten();
+    let lines: Vec<PbLine> = lines.filter_map(|line| reads::line(line).line).collect();
+    assert_eq!(lines.len(), 4, "as of when it began");
+    for line in lines {
+        match line {
+            PbLine::Claim(claim) => assert_eq!(claim.confidence.unwrap().supporting_count, 1),
+            PbLine::Edge(edge) => assert!(!edge.reviewed),
+            _ => {}
+        }
+    }
+}
+
+/// Edges of fragments of two hundred pages to fifty claims.
+async fn large_task(app: &App, edges: usize) {
+    for first in (0..edges).step_by(400) {
+        let numbers = first..(first + 400).min(edges);
+        let mut request = pb::UpsertEvidenceRequest {
+            namespace: "fund-admin".into(),
+            ..pb::UpsertEvidenceRequest::default()
+        };
+        if first == 0 {
+            let pages = (0..200).map(|number| support(number, "example.org", "c0", 1, 0.9).pages.remove(0));
+            request.pages.extend(pages);
+            let claims = (0..50).map(|number| {
+                let claim = format!("c{number}");
+                support(0, "example.org", &claim, 1, 0.9).claims.remove(0)
+            });
+            request.claims.extend(claims);
+        }
+        for number in numbers {
+            let claim = format!("c{}", number % 50);
+            let mut one = support(number, "example.org", &claim, 1, 0.9);
+            one.fragments[0].page_id = format!("p{}", number % 200);
+            request.fragments.append(&mut one.fragments);
+            request.edges.append(&mut one.edges);
+        }
+        if first == 0 {
+            let nodes = pb::UpsertEvidenceRequest {
+                fragments: Vec::new(),
+                edges: Vec::new(),
+                ..request.clone()
+            };
+            upsert(app, &nodes).await;
+            request.pages.clear();
+            request.claims.clear();
+        }
+        app.upsert_evidence(&parse::upsert(&request).unwrap())
+            .await
+            .unwrap();
+    }
+}
+
+async fn a_task_of_ten_thousand_edges_is_exported_in_pages(world: &World) {
+    let app = world.instance().await;
+    large_task(&app, 10_000).await;
+    let lines = materials(&app, "t1").await;
+    let counts: Vec<usize> = ids(&lines).into_values().map(|ids| ids.len()).collect();
+    assert_eq!(counts, [200, 10_000, 50, 10_000]);
+    let distinct: std::collections::BTreeSet<String> = ids(&lines).into_values().flatten().collect();
+    assert_eq!(distinct.len(), 20_250, "nothing twice");
+}
+
+async fn no_more_exports_run_at_once_than_there_are_slots(world: &World) {
+    let app = world.instance().await;
+    upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
+    let slots = ExportSlots::default();
+    let mut exports = Vec::new();
+    for _ in 0..2 {
+        let slot = slots.take().unwrap();
+        exports.push(app.export_corrections(all_reviews(), slot).await.unwrap().pages());
+    }
+    assert_eq!(slots.take().unwrap_err().reason(), "EXPORTS_BUSY");
+    exports.pop();
+    assert!(slots.take().is_ok(), "its client went away");
+}
