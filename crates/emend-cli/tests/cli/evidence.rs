@@ -23,6 +23,12 @@ const GRAPH: &str = r#"
 #[tokio::test]
 async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     let up = Up::ephemeral().await;
+    // What people decided the system leaves alone, so that the levels stay as they are.
+    for (domain, level) in [("blog.example", "low"), ("journal.example", "academic")] {
+        up.run(&["domains", "trust", domain, level, "--reason", "known"])
+            .await
+            .ok();
+    }
     for added in [10, 0] {
         let imported = up
             .run_with(&["evidence", "import", "-", "--json"], GRAPH)
@@ -68,16 +74,13 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     let expected = json!({
         "confidence": 0.583, "alpha": 2.8, "beta": 2.0, "supporting_count": 2, "refuting_count": 1,
         "independent_sources": 1, "verdict": "inconclusive", "adoption": "adopted",
-        "level": "unverified", "decision": null,
+        "level": "low", "decision": null,
     });
     for (field, value) in expected.as_object().expect("an object") {
         assert_eq!(&shown[field], value, "{field}: {shown}");
     }
     let shown = up.run(&["claims", "show", "claim:12"]).await.ok().stdout;
-    for part in [
-        "2 for, 1 against, 0 neutral",
-        "page:post-1, blog.example (unverified)",
-    ] {
+    for part in ["2 for, 1 against, 0 neutral", "page:post-1, blog.example (low)"] {
         assert!(shown.contains(part), "{shown}");
     }
 
@@ -89,8 +92,8 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     assert_eq!(
         reviewed,
         "\
-EDGE        SOURCE           DOMAIN           TRUST       RELATION  TARGET    THE MODEL SAID  REVIEW
-edge:paper  fragment abc123  journal.example  unverified  refutes   claim:12  supports 0.900  corrected
+EDGE        SOURCE           DOMAIN           TRUST     RELATION  TARGET    THE MODEL SAID  REVIEW
+edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supports 0.900  corrected
 "
     );
     let edges = up
