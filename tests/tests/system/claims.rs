@@ -50,7 +50,7 @@ both_databases! {
     async fn the_newest_decision_about_a_claim_is_on_every_node(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let node = Node::start(system.learning[0].front.address(), "search-1").await;
-        upsert(learning, "Claim:12", "e1").await;
+        upsert(&learning, "Claim:12", "e1").await;
         let mut rejects = decides_claim("ana", " Claim:12", "rejected:SPAM");
         if let Some(Form::ClaimReject(of)) = rejects.correction.as_mut().unwrap().correction.as_mut() {
             of.task_id = "t-17".into();
@@ -88,7 +88,7 @@ both_databases! {
     async fn an_edge_has_the_label_that_was_said_last(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let node = Node::start(system.learning[0].front.address(), "search-1").await;
-        upsert(learning, "c1", "edge:7").await;
+        upsert(&learning, "c1", "edge:7").await;
         let first = feedback.learn(corrects_edge("ana", "edge:7", "refutes")).await;
         assert_eq!(state(&first), (OutcomeState::Applied, ""));
         feedback.learn(corrects_edge("ben", "edge:7", "neutral")).await;
@@ -103,7 +103,7 @@ both_databases! {
     async fn an_operator_puts_and_deletes_what_people_decided(system) {
         let learning = system.learning();
         let node = Node::start(system.learning[0].front.address(), "search-1").await;
-        upsert(learning, "c1", "c1").await;
+        upsert(&learning, "c1", "c1").await;
         learning.put(claim_key("c1"), value_of(Kind::ClaimState, "rejected")).await;
         learning.put(edge_key("c1"), value_of(Kind::EdgeLabel, "supports")).await;
         node.until(learning.head().await).await;
