@@ -1,9 +1,14 @@
 //! The names above listed suffixes, which the Public Suffix List does not name: generated from the list in the sources of the
 //! `psl` crate. `cargo xtask docs` writes them, and this test checks that they are those of the version that is built with.
 
-use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::Path,
+    process::Command,
+};
 
-use emend_core::evidence::host;
+use emend_core::evidence::{DomainPattern, Suffix, host};
 
 use crate::configuration::assert_up_to_date;
 
@@ -46,13 +51,24 @@ fn the_names_above_suffixes_are_up_to_date() {
         .map(|rule| rule.trim_start_matches('!').trim_start_matches("*."))
         .collect();
     let above = listed.iter().flat_map(|rule| {
-        std::iter::successors(Some(*rule), |name| name.split_once('.').map(|(_, above)| above)).skip(1)
+        let rule_of = DomainPattern::parse(rule).expect("the list has domain names");
+        let is_public = rule_of.suffix() == Suffix::Public;
+        std::iter::successors(Some(*rule), |name| name.split_once('.').map(|(_, above)| above))
+            .skip(1)
+            .map(move |name| (name, is_public))
     });
-    let above: BTreeSet<String> = above
-        .filter(|name| !listed.contains(name))
-        .map(|name| host(name).expect("the list has domain names").into_owned())
+    let mut names: BTreeMap<String, bool> = BTreeMap::new();
+    for (name, is_public) in above.filter(|(name, _)| !listed.contains(name)) {
+        let name = host(name).expect("the list has domain names").into_owned();
+        *names.entry(name).or_default() |= is_public;
+    }
+    assert_eq!(
+        (names.get("nordland.no"), names.get("amazonaws.com")),
+        (Some(&true), Some(&false))
+    );
+    let text: String = names
+        .iter()
+        .flat_map(|(name, is_public)| [if *is_public { "" } else { "~" }, name, "\n"])
         .collect();
-    assert!(above.contains("nordland.no") && above.contains("amazonaws.com"));
-    let text: String = above.iter().flat_map(|name| [name.as_str(), "\n"]).collect();
     assert_up_to_date("crates/emend-core/src/evidence/above_suffixes.txt", &text);
 }

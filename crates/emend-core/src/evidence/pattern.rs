@@ -25,16 +25,17 @@ pub struct DomainPattern {
     subdomains_only: bool,
 }
 
-/// Names above listed suffixes that the list does not name: `nordland.no` above `bo.nordland.no`, `amazonaws.com` above
-/// `s3.amazonaws.com`. Written by `cargo xtask docs`, since the crate can only be asked about one name.
+/// Names above listed suffixes that the list does not name: `nordland.no` above the public `bo.nordland.no`, and, with a `~`,
+/// those above private ones only, as `amazonaws.com` above `s3.amazonaws.com`. Written by `cargo xtask docs`, since the crate can only
+/// be asked about one name.
 const ABOVE_SUFFIXES: &str = include_str!("above_suffixes.txt");
 
 /// What the Public Suffix List says of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Suffix {
-    /// People register names below it, under rules of a registry: `com`, `co.jp`; or it stands above a suffix.
+    /// People register names below it, under rules of a registry: `com`, `co.jp`; or it stands above such a suffix.
     Public,
-    /// An organisation gives names below it to others: `github.io`.
+    /// An organisation gives names below it to others: `github.io`; or it stands above such a suffix.
     Private,
     /// Somebody's own.
     None,
@@ -92,7 +93,7 @@ impl DomainPattern {
         // Every name directly below one with a wildcard rule is a suffix: `*.kawasaki.jp`.
         listed(&self.base)
             .or_else(|| listed(&format!("any.{}", self.base)))
-            .or_else(|| is_above_suffixes(&self.base).then_some(Suffix::Public))
+            .or_else(|| above_suffixes(&self.base))
             .unwrap_or(Suffix::None)
     }
 }
@@ -142,8 +143,13 @@ fn listed(name: &str) -> Option<Suffix> {
     })
 }
 
-fn is_above_suffixes(name: &str) -> bool {
-    ABOVE_SUFFIXES.lines().any(|above| above == name)
+fn above_suffixes(name: &str) -> Option<Suffix> {
+    ABOVE_SUFFIXES
+        .lines()
+        .find_map(|above| match above.strip_prefix('~') {
+            Some(above) => (above == name).then_some(Suffix::Private),
+            None => (above == name).then_some(Suffix::Public),
+        })
 }
 
 fn normalized(name: &str) -> Result<String, Invalid> {
@@ -261,8 +267,9 @@ mod tests {
             ("city.kawasaki.jp", Suffix::None),
             ("intranet", Suffix::Public),
             ("nordland.no", Suffix::Public),
-            ("amazonaws.com", Suffix::Public),
-            ("*.amazonaws.com", Suffix::Public),
+            ("amazonaws.com", Suffix::Private),
+            ("*.amazonaws.com", Suffix::Private),
+            ("rit.edu", Suffix::Private),
             ("møre-og-romsdal.no", Suffix::Public),
             ("s3.amazonaws.com", Suffix::Private),
             ("a.amazonaws.com", Suffix::None),
