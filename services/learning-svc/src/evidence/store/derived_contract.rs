@@ -1,13 +1,12 @@
 //! What is computed later is found by indexes. Compiled for each database.
 
-use sqlx::{AssertSqlSafe, QueryBuilder};
-
 use super::{
     super::{
         open_for_test,
         refresh_sql::{below, mark_claims, stale_names},
+        work_sql::plan,
     },
-    Backend, Db, claims_of_domains, domains_after, mark_domains_of_claims, stale_claims, stale_domains,
+    claims_of_domains, domains_after, mark_domains_of_claims, stale_claims, stale_domains,
 };
 use crate::evidence::store::rows::StaleNameRow;
 
@@ -32,25 +31,6 @@ const GRAPH: [&str; 7] = [
     "INSERT INTO evidence_stale_names (space, reversed, done) VALUES (1, 'example', '')",
     "ANALYZE",
 ];
-
-/// How a statement is executed.
-async fn plan(store: &Backend, mut query: QueryBuilder<Db>) -> String {
-    use sqlx::Execute as _;
-    let (explain, column) = if std::any::type_name::<Db>().contains("Postgres") {
-        ("EXPLAIN", 0)
-    } else {
-        ("EXPLAIN QUERY PLAN", 3)
-    };
-    let sql = format!("{explain} {}", query.sql().as_str());
-    let arguments = query.build().take_arguments().unwrap().unwrap_or_default();
-    let mut transaction = store.begin_work().await.unwrap();
-    let rows = sqlx::query_with(AssertSqlSafe(sql), arguments)
-        .fetch_all(&mut *transaction)
-        .await
-        .unwrap();
-    let steps = rows.iter().map(|row| sqlx::Row::get::<String, _>(row, column));
-    steps.collect::<Vec<_>>().join("\n")
-}
 
 #[tokio::test]
 async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large_graph() {

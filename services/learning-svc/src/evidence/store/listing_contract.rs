@@ -4,10 +4,10 @@ use emend_core::{
     Caller, Namespace,
     evidence::{EdgeRelation, EvidenceId},
 };
-use sqlx::{AssertSqlSafe, Execute as _, QueryBuilder};
+use sqlx::AssertSqlSafe;
 
 use super::{
-    super::{Backend, Db, exports_sql::exported_keys, open_for_test},
+    super::{Backend, exports_sql::exported_keys, open_for_test, work_sql::plan},
     counted_reviews, listed_events, listed_samples,
 };
 use crate::evidence::store::{EdgePosition, EventFilter, EventPosition, Part, Period, ReviewFilter};
@@ -43,29 +43,6 @@ async fn fill(store: &Backend) {
             .unwrap();
     }
     transaction.commit().await.unwrap();
-}
-
-/// How a statement is executed.
-async fn plan(store: &Backend, mut query: QueryBuilder<Db>) -> String {
-    let is_postgres = std::any::type_name::<Db>().contains("Postgres");
-    let mut transaction = store.begin_work().await.unwrap();
-    if is_postgres {
-        sqlx::query("ANALYZE").execute(&mut *transaction).await.unwrap();
-    }
-    let explain = if is_postgres {
-        "EXPLAIN"
-    } else {
-        "EXPLAIN QUERY PLAN"
-    };
-    let sql = format!("{explain} {}", query.sql().as_str());
-    let arguments = query.build().take_arguments().unwrap().unwrap_or_default();
-    let column = if is_postgres { 0 } else { 3 };
-    let rows = sqlx::query_with(AssertSqlSafe(sql), arguments)
-        .fetch_all(&mut *transaction)
-        .await
-        .unwrap();
-    let steps = rows.iter().map(|row| sqlx::Row::get::<String, _>(row, column));
-    steps.collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]

@@ -19,10 +19,6 @@ use crate::{
     store::{batches::batches, rows::optional_id},
 };
 
-#[cfg(test)]
-#[path = "contract.rs"]
-mod contract;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]

@@ -1,1 +1,0 @@
-//! The contract of the stored evidence graph. Compiled for each database.
