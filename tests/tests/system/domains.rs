@@ -77,14 +77,24 @@ fn above_all_owners() -> Vec<String> {
     ];
     // What the list does not name, but stands above what it names, and everything above that.
     let above = include_str!("../../../crates/emend-core/src/evidence/above_suffixes.txt").lines();
-    let above = above.flat_map(emend_core::evidence::suffixes);
-    // No list names the last: then its last label is the suffix.
-    let names: BTreeSet<&str> = listed.into_iter().chain(above).chain(["intranet"]).collect();
+    let above = above
+        .filter(|name| !name.starts_with('~'))
+        .flat_map(emend_core::evidence::suffixes);
+    // Countries, whether they exist or not: where no list names the last label, it is the suffix.
+    let countries = (b'a'..=b'z').flat_map(|first| (b'a'..=b'z').map(move |second| [first, second]));
+    let countries = countries.map(|letters| letters.map(char::from).iter().collect::<String>());
+    let names: BTreeSet<String> = listed
+        .into_iter()
+        .chain(above)
+        .chain(["intranet"])
+        .map(str::to_owned)
+        .chain(countries)
+        .collect();
     names
         .into_iter()
         .flat_map(|name| {
             [
-                name.to_owned(),
+                name.clone(),
                 format!("*.{name}"),
                 format!(" {}. ", name.to_uppercase()),
                 format!("*.{name}."),
@@ -190,6 +200,10 @@ both_databases! {
         let for_a_user = refused(learning.resources.clone().put_resource(for_a_user).await);
         assert_eq!(fields(&for_a_user), ["key.key"], "{for_a_user:?}");
         // Whoever owns a private suffix does not own what is below it.
+        for above in ["amazonaws.com", "*.rit.edu"] {
+            let waits = feedback.learn(decides("ana", above, "block")).await;
+            assert_eq!(state(&waits), (OutcomeState::AwaitingReview, "HIGH_RISK"), "{above}");
+        }
         let private = feedback.learn(decides("ana", "github.io", "block")).await;
         assert_eq!(state(&private), (OutcomeState::AwaitingReview, "HIGH_RISK"));
         let below = feedback.learn(decides("ana", "jane.github.io", "block")).await;
