@@ -8,12 +8,12 @@ use emend_client::Subscriber;
 use emend_core::Revision;
 use emend_proto::{
     feedback::v1::GetFeedbackRequest,
-    learning::v1::{IngestRequest, NodeInfo, SubscribeRequest},
+    learning::v1::{ApplyTrustFileRequest, IngestRequest, NodeInfo, SubscribeRequest, TrustFileFormat},
 };
 use emend_serve::metrics::ServerMetrics;
 use emend_store::metrics::DatabaseMetrics;
 use emend_tests::harness::{
-    Feedback, Learning, NAMESPACE, alias,
+    Feedback, Learning, NAMESPACE, alias, answered,
     deployment::Up,
     eventually,
     http::{Scraped, ask, until_counted, until_shown},
@@ -131,6 +131,12 @@ async fn each_documented_metric_is_exported_and_changes() {
         .unwrap();
     until_counted(address, "emend_subscribers", 1).await;
     until_counted(address, "emend_snapshots_total{reason=\"no_cursor\"}", 1).await;
+    let trust_file = ApplyTrustFileRequest {
+        content: format!("namespaces: [{NAMESPACE}]\nversion: 7\n"),
+        format: TrustFileFormat::Yaml.into(),
+        ..ApplyTrustFileRequest::default()
+    };
+    answered(learning.evidence.clone().apply_trust_file(trust_file).await);
 
     // An alias applies immediately; a phrase waits for more votes.
     let learned = feedback.learn(says("jane", alias("jd", "jane-doe"))).await;
@@ -156,6 +162,7 @@ async fn each_documented_metric_is_exported_and_changes() {
             1,
         ),
         ("emend_evidence_backlog{of=\"claims\"}", 0),
+        ("emend_trust_file_applied_version{application=\"fund-admin\"}", 7),
         ("emend_head_revision", 1),
         ("emend_applied_lag_seconds_count", 1),
         ("emend_time_to_effect_seconds_count", 1),
