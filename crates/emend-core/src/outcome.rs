@@ -398,7 +398,12 @@ impl Outcome {
             OutcomeState::Applied => format!("Learned: {what}. {says}"),
             OutcomeState::Pending if self.reason == Some(Reason::TargetNotFound) => {
                 let target = self.learned.kind().rules().short_name;
-                format!("Noted: {what}. It takes effect when the {target} is upserted: it is not known yet.")
+                let why = match self.learned {
+                    // Nobody corrects a citation.
+                    Learned::EdgeLabel(_) => "no edge that can be corrected has this id yet",
+                    _ => "it is not known yet",
+                };
+                format!("Noted: {what}. It takes effect when the {target} is upserted: {why}.")
             }
             OutcomeState::Pending | OutcomeState::AwaitingReview => format!("Proposed: {what}. {says}"),
             OutcomeState::Withdrawn => format!("Withdrawn: {what}. {says}"),

@@ -4,8 +4,9 @@
 
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
+use emend_proto::learning::v1::{ApplyTrustFileRequest, TrustFileFormat};
 use emend_tests::harness::{
-    alias,
+    NAMESPACE, alias, answered,
     deployment::{Deployment, Program},
     node::Node,
     prometheus::Prometheus,
@@ -166,6 +167,12 @@ async fn every_query_is_answered_and_every_metric_is_there() {
     let node = Node::start(pair.learning.front.address(), "search-1").await;
     let learned = pair.feedback().learn(says("jane", alias("jd", "jane-doe"))).await;
     node.until(learned.outcome.expect("evaluated").revision).await;
+    let trust_file = ApplyTrustFileRequest {
+        content: format!("namespaces: [{NAMESPACE}]\nversion: 1\n"),
+        format: TrustFileFormat::Yaml.into(),
+        ..ApplyTrustFileRequest::default()
+    };
+    answered(pair.learning().evidence.apply_trust_file(trust_file).await);
     let prometheus = prometheus_of(&program, &pair).await;
 
     let rows = text(REFERENCE);

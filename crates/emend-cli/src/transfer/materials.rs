@@ -244,17 +244,25 @@ impl Fields {
     }
 
     fn edge(&mut self) -> Result<EvidenceEdge, RowError> {
+        let relation = self.word("relation", |word| {
+            EdgeRelation::parse(word).map(EdgeRelation::number)
+        })?;
+        let nli_label = self.word("nli_label", |word| {
+            EdgeRelation::parse_label(word).map(EdgeRelation::number)
+        })?;
+        // In an export the relation is as reviewed: what a person says is not what the backend says.
+        let is_reviewed = self.object.get("reviewed") == Some(&Value::Bool(true));
         Ok(EvidenceEdge {
             edge_id: self.text("edge_id")?,
-            relation: self.word("relation", |word| {
-                EdgeRelation::parse(word).map(EdgeRelation::number)
-            })?,
+            relation: if is_reviewed && nli_label != 0 {
+                nli_label
+            } else {
+                relation
+            },
             source: self.node("source")?,
             target: self.node("target")?,
             task_id: self.text("task_id")?,
-            nli_label: self.word("nli_label", |word| {
-                EdgeRelation::parse_label(word).map(EdgeRelation::number)
-            })?,
+            nli_label,
             nli_confidence: self.number("nli_confidence")?,
         })
     }
@@ -359,6 +367,19 @@ mod tests {
             Node::ClaimId("c-12".into()),
         ];
         assert_eq!(ends, expected.map(Some));
+    }
+
+    #[test]
+    fn an_exported_edge_that_was_corrected_is_imported_as_the_model_said() {
+        let line = r#"{"edge": {"edge_id": "edge:7", "relation": "refutes", "source": "fragment:abc123",
+            "target": {"claim": "c-12"}, "nli_label": "supports", "reviewed": true, "corrected": true}}"#;
+        let Ok(Material::Edge(edge)) = Material::parse(line) else {
+            panic!("it is an edge")
+        };
+        assert_eq!(
+            (edge.relation(), edge.nli_label()),
+            (PbRelation::Supports, PbRelation::Supports)
+        );
     }
 
     #[test]

@@ -527,7 +527,7 @@ fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
         (
             Kind::EdgeLabel,
             "refutes",
-            "Noted: the label of edge “c1” is refutes. It takes effect when the edge is upserted: it is not known yet.",
+            "Noted: the label of edge “c1” is refutes. It takes effect when the edge is upserted: no edge that can be corrected has this id yet.",
         ),
     ] {
         let mut state = ContestState::new(ResourceKey::parse("research", Some(kind), "c1", "", "").unwrap());
