@@ -504,22 +504,26 @@ fn node(sort: NodeSort, id: &EvidenceId) -> NodeRef {
     NodeRef { sort, id: id.clone() }
 }
 
-/// What reads what is known of nodes, up to the space that they are in; and the column of their ids.
+/// What reads what is known of nodes, up to the space that they are in; and the column of their ids. Pages and hosts are looked up row
+/// by row: a join may be planned while the tables are small, and then reads all of them each time.
 fn known_nodes(sort: NodeSort) -> (&'static str, &'static str) {
     match sort {
         NodeSort::Page => (
-            "SELECT n.page_id AS id, n.page AS node, n.page, n.host, h.reversed AS reversed_host, n.work \
-             FROM evidence_pages AS n JOIN evidence_hosts AS h ON h.host = n.host WHERE n.space = ",
+            "SELECT n.page_id AS id, n.page AS node, n.page, n.host, \
+             (SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host) AS reversed_host, n.work \
+             FROM evidence_pages AS n WHERE n.space = ",
             "page_id",
         ),
         NodeSort::Fragment => (
-            "SELECT n.fragment_id AS id, n.fragment AS node, n.page, p.host, '' AS reversed_host, '' AS work \
-             FROM evidence_fragments AS n JOIN evidence_pages AS p ON p.page = n.page WHERE n.space = ",
+            "SELECT n.fragment_id AS id, n.fragment AS node, n.page, \
+             (SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page) AS host, '' AS reversed_host, '' AS work \
+             FROM evidence_fragments AS n WHERE n.space = ",
             "fragment_id",
         ),
         NodeSort::Claim => (
-            "SELECT n.claim_id AS id, n.claim AS node, n.page, COALESCE(p.host, 0) AS host, '' AS reversed_host, \
-             '' AS work FROM evidence_claims AS n LEFT JOIN evidence_pages AS p ON p.page = n.page WHERE n.space = ",
+            "SELECT n.claim_id AS id, n.claim AS node, n.page, \
+             COALESCE((SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page), 0) AS host, '' AS reversed_host, \
+             '' AS work FROM evidence_claims AS n WHERE n.space = ",
             "claim_id",
         ),
     }
