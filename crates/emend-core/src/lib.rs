@@ -46,12 +46,14 @@ pub use ids::{
 };
 pub use kinds::{
     ClaimDecision, ClaimState, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, Example, FewShotSet,
-    Kind, Learned, Relation, Rule, Synonym,
+    Kind, Learned, ProfileEntry, Prompt, Relation, Rule, Synonym,
 };
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};
 pub use outputs::{Language, Rated, RatedId, RatedTexts, Rating, RatingClass};
-pub use policy::{Counting, Policy, RiskLevel, Role, Roles, RulingPolicy, VotesPolicy, WindowPolicy};
+pub use policy::{
+    Counting, Policy, ReviewPolicy, RiskLevel, Role, Roles, RulingPolicy, VotesPolicy, WindowPolicy,
+};
 pub use reporter::Reporter;
 pub use resource::{Key, ResourceKey, ResourceValue};
 pub use standing::Standing;

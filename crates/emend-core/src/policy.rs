@@ -133,6 +133,8 @@ pub struct Policy {
     pub ruling: RulingPolicy,
     /// For kinds that are decided by a window of ratings.
     pub window: WindowPolicy,
+    /// For kinds that are decided by review.
+    pub review: ReviewPolicy,
 }
 
 /// How votes decide.
@@ -183,6 +185,24 @@ impl WindowPolicy {
     }
 }
 
+/// When something is proposed for review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewPolicy {
+    /// How many bad ratings since the newest proposal an improvement of a prompt needs, 1 to 1,000.
+    pub min_bad: u32,
+    /// An improvement is generated as soon as there are that many, without a request.
+    pub automatic: bool,
+}
+
+impl Default for ReviewPolicy {
+    fn default() -> Self {
+        Self {
+            min_bad: 3,
+            automatic: false,
+        }
+    }
+}
+
 /// How many ratings of one class any policy shows, at most.
 pub const MAX_WINDOW: u32 = 20;
 
@@ -224,6 +244,7 @@ impl Policy {
                 entitled: Role::Reviewer,
             },
             window: WindowPolicy::default(),
+            review: ReviewPolicy::default(),
         }
     }
 
@@ -250,6 +271,7 @@ impl Policy {
         within("window.good", window.good.into(), 0, MAX_WINDOW.into());
         within("window.bad", window.bad.into(), 0, MAX_WINDOW.into());
         within("window.max_text_chars", window.max_text_chars.into(), 100, 10_000);
+        within("review.min_bad", self.review.min_bad.into(), 1, 1_000);
         if let Some(half_life) = votes.half_life {
             violations.check("half_life", check_half_life(half_life));
         }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
-    kinds::{Form, HUMAN, Kind, Learned, Qualifier, Rule},
+    kinds::{Form, HUMAN, Kind, Learned, Qualifier, Users},
     normalize::{MAX_KEY_CHARS, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
@@ -105,6 +105,10 @@ impl ResourceKey {
         let form = kind.map_or(Form::Phrase, |kind| kind.rules().key);
         let key = violations.check("key", Key::parse(form, key));
         let qualifier = match kind.and_then(|kind| kind.rules().qualifier) {
+            Some(Qualifier {
+                default: Some(default),
+                ..
+            }) if qualifier.trim().is_empty() => Some(default.to_owned()),
             Some(Qualifier { form, meaning, .. }) => violations.check(
                 "qualifier",
                 form.parse(qualifier)
@@ -141,12 +145,16 @@ impl ResourceKey {
     /// Checks that new decisions may name this key, which the form alone does not say. What was stored before is not
     /// checked again: what is allowed may change with the version of a list.
     pub fn check_new(&self) -> Result<(), Invalid> {
-        if self.user.is_some() && matches!(self.kind.rules().rule, Rule::Ruling(_) | Rule::Window(_)) {
-            return Err(Invalid::new(format!(
-                "must have no user_id: {} is decided for everybody",
-                self.kind
-            )));
-        }
+        let kind = self.kind;
+        match (self.user.is_some(), kind.rules().rule.users()) {
+            (true, Users::No) => Err(Invalid::new(format!(
+                "must have no user_id: {kind} is decided for everybody"
+            ))),
+            (false, Users::Only) => Err(Invalid::new(format!(
+                "must have a user_id: each {kind} is a user's own"
+            ))),
+            _ => Ok(()),
+        }?;
         (self.kind.rules().allows)(self.key.as_str(), &self.qualifier)
     }
 

@@ -125,8 +125,10 @@ pub enum Event {
     },
     /// A person makes a version current that was approved before; only where the kind is decided by review.
     MakeCurrent {
-        /// The version.
-        candidate: CandidateId,
+        /// The version's number.
+        version: u32,
+        /// What that version says; where the contest has the version itself, its own value applies.
+        value: ResourceValue,
         /// Why.
         reason: Option<String>,
     },

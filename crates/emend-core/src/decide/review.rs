@@ -2,7 +2,8 @@
 //!
 //! Every proposal is a version with a number of its own, which is never used again, and is made for the version that was
 //! current then: once another one is current, it can no longer be approved. What was decided about a proposal is decided
-//! for good. Risk does not matter here.
+//! for good. Risk does not matter here. Where several contests count their versions together, the state's last number is
+//! that of all of them.
 
 use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
 use crate::{
@@ -31,7 +32,7 @@ pub(super) fn happen(
             let order = ballot.accept_order;
             evaluation.state.highest_accept_order = evaluation.state.highest_accept_order.max(order);
             let id = ballot.candidate;
-            propose(evaluation, id, value, *origin);
+            propose(evaluation, rules, id, value, *origin);
             evaluation.cause = Cause::Review;
             if retracted_by.is_some() {
                 close(evaluation, id, Status::Withdrawn, Reason::Retracted);
@@ -56,7 +57,7 @@ pub(super) fn happen(
             evaluation.cause = Cause::Review;
             let base = evaluation.state.versions.current;
             let id = proposal_of(evaluation.state.id(), base, proposal);
-            propose(evaluation, id, value, Origin::Generator);
+            propose(evaluation, rules, id, value, Origin::Generator);
             evaluation.subject = Some(id);
         }
         Event::Retracted { ballot, .. } => {
@@ -74,7 +75,7 @@ pub(super) fn happen(
             candidate,
             edited,
             reason,
-        } => approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
+        } => approve(evaluation, rules, *candidate, edited.as_ref(), reason.as_deref())?,
         Event::Reject { candidate, reason } => reject(evaluation, *candidate, reason)?,
         Event::Put {
             value,
@@ -84,22 +85,16 @@ pub(super) fn happen(
             people::check_kind(evaluation, Some(value))?;
             people::check_room(evaluation)?;
             evaluation.cause = Cause::Operator;
-            let id = write(evaluation, value, *origin, reason.as_deref());
+            let id = write(evaluation, rules, value, *origin, reason.as_deref());
             close_all(evaluation, id);
         }
-        Event::MakeCurrent { candidate, reason } => {
-            let version = known(evaluation, *candidate)?;
-            if version.verdict != Verdict::Approved {
-                return Err(Refusal::NotApproved);
-            }
-            if evaluation.state.versions.current == version.version {
-                return Err(Refusal::AlreadyApplied);
-            }
-            people::check_room(evaluation)?;
-            evaluation.cause = Cause::Operator;
-            people::note(evaluation, *candidate, reason.as_deref());
-            make_current(evaluation, *candidate);
-            close_all(evaluation, *candidate);
+        Event::MakeCurrent {
+            version,
+            value,
+            reason,
+        } => {
+            let id = use_version(evaluation, *version, value, reason.as_deref())?;
+            close_all(evaluation, id);
         }
         Event::Delete { reason } => {
             let Some(applied) = evaluation.state.applied().map(|applied| applied.id) else {
@@ -110,7 +105,7 @@ pub(super) fn happen(
             evaluation.move_to(applied, Status::Withdrawn, Some(Reason::Deleted));
             evaluation.state.versions.current = 0;
         }
-        Event::Revert { restore, reason, .. } => revert(evaluation, restore.as_ref(), reason)?,
+        Event::Revert { restore, reason, .. } => revert(evaluation, rules, restore.as_ref(), reason)?,
         Event::Erase => {
             evaluation.cause = Cause::Erasure;
             let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
@@ -138,26 +133,47 @@ fn known(evaluation: &Evaluation<'_>, id: CandidateId) -> Result<Proposed, Refus
 }
 
 /// Makes a proposal for what is current, if it is not there yet.
-fn propose(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceValue, origin: Origin) {
+fn propose(
+    evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
+    id: CandidateId,
+    value: &ResourceValue,
+    origin: Origin,
+) {
     if evaluation.state.candidate(id).is_none() {
-        create(evaluation, id, value, origin, Verdict::Open);
+        create(evaluation, rules, id, value, origin, Verdict::Open);
         evaluation.move_to(id, Status::AwaitingReview, Some(Reason::PersonDecides));
     }
 }
 
+/// Makes a version with the next number.
 fn create(
     evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
     id: CandidateId,
     value: &ResourceValue,
     origin: Origin,
     verdict: Verdict,
 ) {
+    evaluation.state.versions.last += 1;
+    let version = evaluation.state.versions.last;
+    let mut value = value.clone();
+    (rules.numbered)(&mut value.learned, version);
+    create_version(evaluation, id, &value, origin, version, verdict);
+}
+
+fn create_version(
+    evaluation: &mut Evaluation<'_>,
+    id: CandidateId,
+    value: &ResourceValue,
+    origin: Origin,
+    version: u32,
+    verdict: Verdict,
+) {
     evaluation.create(id, value, origin, Status::Pending);
-    let versions = &mut evaluation.state.versions;
-    versions.last += 1;
     let kept = Proposed {
-        version: versions.last,
-        base: versions.current,
+        version,
+        base: evaluation.state.versions.current,
         verdict,
     };
     if let Some(candidate) = evaluation.state.candidate_mut(id) {
@@ -165,9 +181,52 @@ fn create(
     }
 }
 
+/// Makes a version current that was approved before, here or in another contest that counts its versions with this one.
+fn use_version(
+    evaluation: &mut Evaluation<'_>,
+    version: u32,
+    value: &ResourceValue,
+    reason: Option<&str>,
+) -> Result<CandidateId, Refusal> {
+    people::check_kind(evaluation, Some(value))?;
+    let here = evaluation
+        .state
+        .candidates
+        .iter()
+        .find_map(|of| Some((of.id, of.proposal.filter(|kept| kept.version == version)?)));
+    if here.is_some_and(|(_, kept)| kept.verdict != Verdict::Approved) {
+        return Err(Refusal::NotApproved);
+    }
+    if evaluation.state.versions.current == version {
+        return Err(Refusal::AlreadyApplied);
+    }
+    people::check_room(evaluation)?;
+    evaluation.cause = Cause::Operator;
+    let id = match here {
+        Some((id, _)) => id,
+        None => {
+            let base = evaluation.state.versions.current;
+            let id = proposal_of(evaluation.state.id(), base, &version.to_le_bytes());
+            create_version(
+                evaluation,
+                id,
+                value,
+                Origin::Operator,
+                version,
+                Verdict::Approved,
+            );
+            id
+        }
+    };
+    people::note(evaluation, id, reason);
+    make_current(evaluation, id);
+    Ok(id)
+}
+
 /// A version that a person writes now, which becomes the current one.
 fn write(
     evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
     value: &ResourceValue,
     origin: Origin,
     reason: Option<&str>,
@@ -175,7 +234,7 @@ fn write(
     let number = evaluation.state.versions.last + 1;
     let base = evaluation.state.versions.current;
     let id = proposal_of(evaluation.state.id(), base, &number.to_le_bytes());
-    create(evaluation, id, value, origin, Verdict::Approved);
+    create(evaluation, rules, id, value, origin, Verdict::Approved);
     people::note(evaluation, id, reason);
     make_current(evaluation, id);
     id
@@ -217,6 +276,7 @@ fn close_all(evaluation: &mut Evaluation<'_>, but: CandidateId) {
 /// Applies a proposal as the current version; an edited one is a version of its own.
 fn approve(
     evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
     id: CandidateId,
     edited: Option<&ResourceValue>,
     reason: Option<&str>,
@@ -227,14 +287,18 @@ fn approve(
     people::check_room(evaluation)?;
     evaluation.cause = Cause::Review;
     let original = evaluation.state.candidate(id).map(|of| of.value.clone());
-    match edited.filter(|edited| Some(*edited) != original.as_ref()) {
+    let mut edited = edited.cloned();
+    if let Some(edited) = &mut edited {
+        (rules.numbered)(&mut edited.learned, kept.version);
+    }
+    match edited.filter(|edited| Some(edited) != original.as_ref()) {
         None => {
             people::note(evaluation, id, reason);
             make_current(evaluation, id);
         }
         Some(edited) => {
             close(evaluation, id, Status::Superseded, Reason::Edited);
-            let written = write(evaluation, edited, Origin::Review, reason);
+            let written = write(evaluation, rules, &edited, Origin::Review, reason);
             if let Some(candidate) = evaluation.state.candidate_mut(written) {
                 candidate.edited_from = Some(id);
             }
@@ -273,6 +337,7 @@ fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Res
 /// Makes the version current that was so before, or none.
 fn revert(
     evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
     restore: Option<&ResourceValue>,
     reason: &str,
 ) -> Result<(), Refusal> {
@@ -297,7 +362,7 @@ fn revert(
     match newest {
         Some(id) => make_current(evaluation, id),
         None => {
-            write(evaluation, value, Origin::Operator, Some(reason));
+            write(evaluation, rules, value, Origin::Operator, Some(reason));
         }
     }
     Ok(())

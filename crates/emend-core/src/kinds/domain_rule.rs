@@ -182,6 +182,7 @@ pub(super) const RULES: KindRules = KindRules {
         form: Form::OneOf(&Layer::NAMES),
         meaning: "the layer of the rule",
         field: None,
+        default: None,
     }),
     rule: Rule::Ruling(RulingRules {
         in_force,

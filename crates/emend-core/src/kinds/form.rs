@@ -16,6 +16,8 @@ const MAX_EXACT_CHARS: usize = 256;
 pub enum Form {
     /// Any spelling of a phrase; see [`mod@crate::normalize`]. 1 to 512 characters.
     Phrase,
+    /// A phrase, or nothing.
+    PhraseOrNone,
     /// An id of the application; see [`parse_choice`]. 1 to 256 characters.
     Choice,
     /// A pattern of domains; see [`DomainPattern`].
@@ -30,7 +32,7 @@ impl Form {
     /// The version of the normalisation that makes texts in this form; 0 where it is no phrase.
     pub const fn normalization_version(self) -> u32 {
         match self {
-            Self::Phrase => NORMALIZATION_VERSION,
+            Self::Phrase | Self::PhraseOrNone => NORMALIZATION_VERSION,
             Self::Choice | Self::Domain | Self::Exact | Self::OneOf(_) => 0,
         }
     }
@@ -39,6 +41,8 @@ impl Form {
     pub fn parse(self, raw: &str) -> Result<String, Invalid> {
         match self {
             Self::Phrase => NormalizedKey::parse(raw).map(|key| key.as_str().to_owned()),
+            Self::PhraseOrNone if raw.trim().is_empty() => Ok(String::new()),
+            Self::PhraseOrNone => Self::Phrase.parse(raw),
             Self::Choice => parse_choice(raw),
             Self::Domain => DomainPattern::parse(raw).map(|pattern| pattern.to_string()),
             Self::Exact => bounded_text(raw, 1, MAX_EXACT_CHARS),
@@ -56,7 +60,7 @@ impl Form {
     /// the whole is known in its form.
     pub fn prefix(self, raw: &str) -> Result<String, Invalid> {
         match self {
-            Self::Phrase => Ok(normalize(&bounded_prose(raw, 0, MAX_KEY_CHARS)?)),
+            Self::Phrase | Self::PhraseOrNone => Ok(normalize(&bounded_prose(raw, 0, MAX_KEY_CHARS)?)),
             Self::Choice => bounded_text(&compose(raw), 0, 256),
             Self::Domain if raw.is_ascii() => Ok(bounded_text(raw, 0, MAX_KEY_CHARS)?.to_ascii_lowercase()),
             Self::Domain => self.parse(raw),

@@ -8,7 +8,9 @@ mod entity_alias;
 mod few_shot_set;
 mod form;
 mod invocation_phrase;
+mod profile;
 mod prohibition;
+mod prompt;
 mod synonym;
 
 use std::{borrow::Cow, fmt};
@@ -19,6 +21,10 @@ pub use self::{
     edge_label::EdgeLabel,
     few_shot_set::{Example, FewShotSet},
     form::{Form, parse_choice},
+    profile::{
+        EXPERIENCE_YEARS, KNOWN_TECHNOLOGIES, LEARNING_GOALS, LISTS, MAX_YEARS, ProfileEntry, SPECIALTIES,
+    },
+    prompt::{PRODUCTION, PROMPT_CHARS, Prompt, Setting, Variable},
     synonym::{Relation, Synonym},
 };
 use crate::{
@@ -91,6 +97,16 @@ impl Rule {
         matches!(self, Self::Ruling(rules) if rules.needs_target)
     }
 
+    /// Whose keys are.
+    pub const fn users(&self) -> Users {
+        match self {
+            Self::Votes { .. } => Users::Also,
+            Self::Ruling(_) | Self::Window(_) => Users::No,
+            Self::Review(rules) if rules.of_users => Users::Only,
+            Self::Review(_) => Users::No,
+        }
+    }
+
     /// Whether the log keeps earlier values beside the newest, and they can be brought back.
     pub const fn keeps_history(&self) -> bool {
         match self {
@@ -100,11 +116,28 @@ impl Rule {
     }
 }
 
+/// Whether users have resources of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// All are everybody's.
+    No,
+    /// Some are.
+    Also,
+    /// Each is one user's.
+    Only,
+}
+
 /// What distinguishes the kinds that are decided by review.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewRules {
     /// Whether a rejection closes the contest to generators: what nobody wants is not proposed again.
     pub rejection_closes_to_generators: bool,
+    /// Whether every key is a user's own; otherwise none is.
+    pub of_users: bool,
+    /// The qualifier of the contest that counts the versions of all contests with that key; `None`: each counts its own.
+    pub numbered_with: Option<&'static str>,
+    /// Writes a version's number into its value, where values have one.
+    pub numbered: fn(&mut Learned, u32),
 }
 
 /// What distinguishes the kinds that are decided by rulings.
@@ -148,6 +181,8 @@ pub struct Qualifier {
     pub meaning: &'static str,
     /// The field of the value that says it, perhaps in another spelling; `None` if only the key says it.
     pub field: Option<&'static str>,
+    /// What it is where nobody says; `None`: it is required.
+    pub default: Option<&'static str>,
 }
 
 /// One field of what is learned.
@@ -277,6 +312,14 @@ kinds! {
     EdgeLabel:
         /// The label.
         EdgeLabel(EdgeLabel) in edge_label;
+    /// The prompt with which an AI is asked for an output.
+    Prompt:
+        /// The version.
+        Prompt(Prompt) in prompt;
+    /// What a user knows and wants to learn.
+    Profile:
+        /// One entry.
+        ProfileEntry(ProfileEntry) in profile;
 }
 
 impl Kind {

@@ -15,6 +15,7 @@ pub(super) const RULES: KindRules = KindRules {
         form: Form::Choice,
         meaning: "the forbidden choice",
         field: Some("forbidden_choice"),
+        default: None,
     }),
     rule: Rule::Votes {
         default_risk: RiskLevel::Medium,

@@ -61,6 +61,7 @@ pub(super) const RULES: KindRules = KindRules {
         form: Form::Phrase,
         meaning: "the term that it stands for",
         field: Some("representative"),
+        default: None,
     }),
     rule: Rule::Votes {
         default_risk: RiskLevel::Medium,

@@ -18,6 +18,9 @@ impl Reviewed {
             state: ContestState::new(key),
             rule: Rule::Review(ReviewRules {
                 rejection_closes_to_generators,
+                of_users: false,
+                numbered_with: None,
+                numbered: |_, _| {},
             }),
             policy: Policy::default_for(Kind::InvocationPhrase),
             revision: 0,
@@ -105,8 +108,10 @@ impl Reviewed {
     }
 
     fn make_current(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
+        let made = self.state.candidate(candidate).unwrap();
         self.happens(&Event::MakeCurrent {
-            candidate,
+            version: made.proposal.map_or(0, |kept| kept.version),
+            value: made.value.clone(),
             reason: None,
         })
     }
@@ -211,6 +216,81 @@ fn numbers_of_versions_are_never_given_again() {
     assert_eq!(reviewed.applies(), None);
     let after = reviewed.put("two");
     assert_eq!(reviewed.version(after), 3, "equal text is a version of its own");
+}
+
+/// A version that was made in another contest, which counts its versions with this one, keeps its number.
+#[test]
+fn a_version_of_another_contest_becomes_current_under_its_own_number() {
+    let mut reviewed = Reviewed::new(false);
+    reviewed.put("one");
+    reviewed.state.versions.last = 7;
+    let open = reviewed.generated("eight").unwrap();
+    let event = Event::MakeCurrent {
+        version: 5,
+        value: Reviewed::value("five"),
+        reason: Some("as in production".into()),
+    };
+    let used = reviewed.happens(&event).unwrap().subject.unwrap();
+    assert_eq!((reviewed.applies(), reviewed.version(used)), (Some("five"), 5));
+    assert_eq!(
+        reviewed.status(open),
+        (Status::Superseded, Some(Reason::BaseChanged))
+    );
+    assert_eq!(reviewed.happens(&event), Err(Refusal::AlreadyApplied));
+    let next = reviewed.put("nine");
+    assert_eq!(reviewed.version(next), 9);
+    reviewed.happens(&event).unwrap();
+    assert_eq!(reviewed.state.candidates.len(), 4, "no second one is made of it");
+}
+
+/// The value of a prompt says the number of its version.
+#[test]
+fn a_version_writes_its_number_into_its_value() {
+    let key = ResourceKey::parse("assistant", Some(Kind::Prompt), "SUMMARIZE_DAILY", "", "").unwrap();
+    let mut reviewed = Reviewed {
+        state: ContestState::new(key),
+        rule: Kind::Prompt.rules().rule,
+        policy: Policy::default_for(Kind::Prompt),
+        revision: 0,
+    };
+    let value = |text: &str| {
+        ResourceValue::new(
+            "SUMMARIZE_DAILY",
+            Learned::of(Kind::Prompt, text.to_owned()).unwrap(),
+        )
+    };
+    let version = |reviewed: &Reviewed| match &reviewed.state.resource.as_ref().unwrap().value.learned {
+        Learned::Prompt(prompt) => (prompt.version, prompt.text().to_owned()),
+        other => panic!("{other:?}"),
+    };
+    let put = |text| Event::Put {
+        value: value(text),
+        origin: Origin::Operator,
+        reason: None,
+    };
+    reviewed.happens(&put("one")).unwrap();
+    assert_eq!(version(&reviewed), (1, "one".into()));
+    let event = Event::Proposed {
+        proposal: b"p".to_vec(),
+        value: value("two"),
+    };
+    let proposed = reviewed.happens(&event).unwrap().subject.unwrap();
+    // Approved with what it says anyway, it is not edited.
+    let event = Event::Approve {
+        candidate: proposed,
+        edited: Some(value("two")),
+        reason: None,
+    };
+    assert_eq!(reviewed.happens(&event).unwrap().subject, Some(proposed));
+    assert_eq!(version(&reviewed), (2, "two".into()));
+    let before = reviewed.state.candidates[0].value.clone();
+    let event = Event::Revert {
+        revision: Revision(2),
+        restore: Some(before),
+        reason: "worse".into(),
+    };
+    reviewed.happens(&event).unwrap();
+    assert_eq!(version(&reviewed), (1, "one".into()));
 }
 
 #[test]

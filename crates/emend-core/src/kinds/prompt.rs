@@ -1,0 +1,405 @@
+//! The prompt with which an AI is asked for an output. Decided by review: versions are put by operators or proposed by
+//! generators, each has a number of its own, and a person says which one is current under which label.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use super::{Field, Form, KindRules, Learned, Qualifier, ReviewRules, Rule};
+use crate::violation::{Invalid, Violations, bounded_text};
+
+/// The label of a prompt where nobody names one.
+pub const PRODUCTION: &str = "production";
+
+/// The most characters of a prompt, and of the value of one of its variables.
+pub const PROMPT_CHARS: usize = 32_768;
+/// The most variables of a prompt, and the most settings.
+const MAX_PARTS: usize = 32;
+/// The most characters of a name of a variable or setting.
+const NAME_CHARS: usize = 64;
+/// The most characters of a setting's value.
+const SETTING_CHARS: usize = 1_024;
+
+/// One version of a prompt. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Prompt {
+    /// Its number among the versions of its target; 0 until it has been given one.
+    pub version: u32,
+    text: String,
+    variables: Vec<Variable>,
+    settings: Vec<Setting>,
+}
+
+/// A place in a prompt, `{{name}}`, where each call has a text of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// What stands there where a call says nothing; `None`: each call must say.
+    pub default: Option<String>,
+}
+
+/// A setting of the model, for example its name or temperature, as the application reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Prompt {
+    /// A prompt without a number. The text is kept byte for byte; variables keep their order, settings are sorted by name.
+    pub fn new(text: &str, variables: Vec<Variable>, mut settings: Vec<Setting>) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        violations.check("text", verbatim(text, 1));
+        check_count(&mut violations, "variables", variables.len());
+        for (index, Variable { name, default }) in variables.iter().enumerate() {
+            let field = |part| format!("variables[{index}].{part}");
+            violations.check(&field("name"), parse_name(name));
+            if variables.iter().take(index).any(|before| before.name == *name) {
+                violations.add(field("name"), format!("is there twice: {name:?}"));
+            }
+            if !text.contains(&placeholder(name)) {
+                let why = format!("is not in the text, which must have {}", placeholder(name));
+                violations.add(field("name"), why);
+            }
+            if let Some(default) = default {
+                violations.check(&field("default_value"), verbatim(default, 0));
+            }
+        }
+        check_count(&mut violations, "settings", settings.len());
+        for (index, Setting { name, value }) in settings.iter().enumerate() {
+            let field = |part| format!("settings[{index}].{part}");
+            violations.check(&field("name"), parse_name(name));
+            if settings.iter().take(index).any(|before| before.name == *name) {
+                violations.add(field("name"), format!("is there twice: {name:?}"));
+            }
+            violations.check(&field("value"), bounded_text(value, 1, SETTING_CHARS));
+        }
+        settings.sort_unstable();
+        violations.finish(Some(Self {
+            version: 0,
+            text: text.to_owned(),
+            variables,
+            settings,
+        }))
+    }
+
+    /// The text, with places for variables.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its variables.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// The settings of the model, sorted by name.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The same with another text, if that has a place for each variable.
+    pub fn with_text(&self, text: &str) -> Result<Self, Violations> {
+        Self::new(text, self.variables.clone(), self.settings.clone())
+    }
+
+    /// Whether another version says the same.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let parts = |of: &Self| (of.text.clone(), of.variables.clone(), of.settings.clone());
+        parts(self) == parts(other)
+    }
+
+    /// The text with each variable's value in its places. A value is put in as it is: what looks like a place in it is text.
+    /// Violations name the variable.
+    pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<String, Violations> {
+        let mut violations = Violations::new();
+        for (name, value) in values {
+            let field = format!("variables[{name}]");
+            if !self.variables.iter().any(|variable| variable.name == *name) {
+                violations.add(field, "is not a variable of this prompt");
+            } else {
+                violations.check(&field, verbatim(value, 0));
+            }
+        }
+        let mut filled = Vec::with_capacity(self.variables.len());
+        for variable in &self.variables {
+            match values.get(&variable.name).or(variable.default.as_ref()) {
+                Some(value) => filled.push((placeholder(&variable.name), value.as_str())),
+                None => violations.add(
+                    format!("variables[{}]", variable.name),
+                    "is required: the prompt has no default for it",
+                ),
+            }
+        }
+        let text = fill(&self.text, &filled);
+        violations.finish(Some(text))
+    }
+}
+
+fn placeholder(name: &str) -> String {
+    format!("{{{{{name}}}}}")
+}
+
+/// Replaces the places in one pass from the left.
+fn fill(text: &str, values: &[(String, &str)]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("{{") {
+        let (before, from) = rest.split_at(at);
+        filled.push_str(before);
+        match values.iter().find(|(place, _)| from.starts_with(place.as_str())) {
+            Some((place, value)) => {
+                filled.push_str(value);
+                rest = from.get(place.len()..).unwrap_or_default();
+            }
+            None => {
+                filled.push('{');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+fn check_count(violations: &mut Violations, field: &str, count: usize) {
+    if count > MAX_PARTS {
+        violations.add(
+            field,
+            format!("must have at most {MAX_PARTS} entries, has {count}"),
+        );
+    }
+}
+
+fn parse_name(name: &str) -> Result<(), Invalid> {
+    let is_name = (1..=NAME_CHARS).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if is_name {
+        return Ok(());
+    }
+    Err(Invalid::new(format!(
+        "must be 1 to {NAME_CHARS} characters of [a-z0-9_], beginning with a letter, is {name:?}"
+    )))
+}
+
+/// A text that is kept byte for byte: no control characters but tabs and line ends.
+fn verbatim(text: &str, min: usize) -> Result<(), Invalid> {
+    let length = text.chars().count();
+    if length < min {
+        return Err(Invalid::new(format!(
+            "is required: {min} to {PROMPT_CHARS} characters"
+        )));
+    }
+    if length > PROMPT_CHARS {
+        return Err(Invalid::new(format!(
+            "must be {min} to {PROMPT_CHARS} characters, has {length}"
+        )));
+    }
+    let control = text
+        .chars()
+        .find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+    match control {
+        None => Ok(()),
+        Some(control) => Err(Invalid::new(format!(
+            "must not contain control characters, has U+{:04X}",
+            control as u32
+        ))),
+    }
+}
+
+pub(super) const RULES: KindRules = KindRules {
+    name: "prompt",
+    number: 9,
+    summary: "The prompt with which an AI is asked for an output",
+    short_name: "prompt",
+    aliases: &["prompts"],
+    key: Form::Exact,
+    qualifier: Some(Qualifier {
+        form: Form::Exact,
+        meaning: "the label",
+        field: None,
+        default: Some(PRODUCTION),
+    }),
+    rule: Rule::Review(ReviewRules {
+        rejection_closes_to_generators: false,
+        of_users: false,
+        numbered_with: Some(PRODUCTION),
+        numbered,
+    }),
+    parse: |text| {
+        Prompt::new(&text, Vec::new(), Vec::new())
+            .map(Learned::Prompt)
+            .map_err(|violations| Invalid::new(violations.to_string()))
+    },
+    allows: |_, _| Ok(()),
+    is_answer: false,
+    arrow: '⇒',
+};
+
+fn numbered(learned: &mut Learned, version: u32) {
+    if let Learned::Prompt(prompt) = learned {
+        prompt.version = version;
+    }
+}
+
+pub(super) fn fields(prompt: &Prompt) -> Vec<Field<'_>> {
+    let of = |name, text| Field {
+        name,
+        text,
+        distinguishes: true,
+    };
+    let mut fields = vec![
+        of("version", Cow::Owned(prompt.version.to_string())),
+        of("text", Cow::Borrowed(&*prompt.text)),
+    ];
+    let variables = prompt
+        .variables
+        .iter()
+        .map(|Variable { name, default }| match default {
+            None => Cow::Borrowed(name.as_str()),
+            Some(default) => Cow::Owned(format!("{name}={default}")),
+        });
+    fields.extend(variables.map(|text| of("variables", text)));
+    let settings = prompt
+        .settings
+        .iter()
+        .map(|Setting { name, value }| Cow::Owned(format!("{name}={value}")));
+    fields.extend(settings.map(|text| of("settings", text)));
+    fields
+}
+
+/// Its first line with words.
+pub(super) fn maps_to(prompt: &Prompt) -> &str {
+    let mut lines = prompt.text.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+pub(super) fn describe(target: &str, prompt: &Prompt) -> String {
+    format!(
+        "“{target}” is asked with version {} of its prompt",
+        prompt.version
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn variable(name: &str, default: Option<&str>) -> Variable {
+        Variable {
+            name: name.to_owned(),
+            default: default.map(str::to_owned),
+        }
+    }
+
+    fn setting(name: &str, value: &str) -> Setting {
+        Setting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    fn values(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn variables_are_filled_in_one_pass_and_all_others_stay_text() {
+        let text = "  {{{day}}} {{other}} {{day}}{{tone}}\r\n";
+        let variables = vec![variable("day", None), variable("tone", Some("dry"))];
+        let prompt = Prompt::new(text, variables, Vec::new()).unwrap();
+        let filled = prompt.fill(&values(&[("day", "{{tone}}")])).unwrap();
+        assert_eq!(filled, "  {{{tone}}} {{other}} {{tone}}dry\r\n");
+        let filled = prompt.fill(&values(&[("day", "May 1"), ("tone", "")])).unwrap();
+        assert_eq!(filled, "  {May 1} {{other}} May 1\r\n");
+    }
+
+    #[test]
+    fn a_call_gives_all_variables_without_default_and_no_others() {
+        let prompt = Prompt::new(
+            "{{day}} {{who}}",
+            vec![variable("day", None), variable("who", None)],
+            vec![],
+        );
+        let refused = prompt
+            .unwrap()
+            .fill(&values(&[("who", "a\0"), ("month", "May")]))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            refused,
+            "variables[month]: is not a variable of this prompt; \
+             variables[who]: must not contain control characters, has U+0000; \
+             variables[day]: is required: the prompt has no default for it"
+        );
+    }
+
+    #[test]
+    fn every_violated_field_is_named() {
+        let long = "é".repeat(PROMPT_CHARS + 1);
+        let variables = vec![
+            variable("Day", None),
+            variable("day", Some("\0")),
+            variable("day", None),
+        ];
+        let settings = vec![setting("model", ""), setting("model", "m")];
+        let violations = Prompt::new(&long, variables, settings).unwrap_err().into_vec();
+        let fields: Vec<_> = violations
+            .iter()
+            .map(|violation| violation.field.as_str())
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "text",
+                "variables[0].name",
+                "variables[0].name",
+                "variables[1].name",
+                "variables[1].default_value",
+                "variables[2].name",
+                "variables[2].name",
+                "settings[0].value",
+                "settings[1].name",
+            ]
+        );
+        let many = (0..33)
+            .map(|number| setting(&format!("s{number}"), "1"))
+            .collect();
+        let refused = Prompt::new("x", vec![], many).unwrap_err().to_string();
+        assert_eq!(refused, "settings: must have at most 32 entries, has 33");
+        assert!(Prompt::new("", vec![], vec![]).is_err());
+    }
+
+    #[test]
+    fn another_text_must_have_the_same_places() {
+        let prompt = Prompt::new(
+            "on {{day}}",
+            vec![variable("day", None)],
+            vec![setting("model", "m")],
+        );
+        let prompt = prompt.unwrap();
+        let other = prompt.with_text("of {{day}}, briefly").unwrap();
+        assert_eq!(other.settings(), prompt.settings());
+        assert!(!other.says_the_same(&prompt));
+        let refused = prompt.with_text("briefly").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "variables[0].name: is not in the text, which must have {{day}}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn without_variables_a_prompt_is_its_text_byte_for_byte(text in "[ {}a\n\té]{1,40}") {
+            let prompt = Prompt::new(&text, vec![], vec![]).unwrap();
+            prop_assert_eq!(prompt.fill(&BTreeMap::new()).unwrap(), text);
+        }
+    }
+}
