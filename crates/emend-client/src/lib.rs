@@ -80,8 +80,10 @@ pub use emend_base::{
 pub use emend_core::{
     ClaimDecision, ClaimState, Digest, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, EdgeRelation,
     Example, FeedbackId, FewShotSet, FieldViolation, InstallationId, Invalid, Kind, Language, Layer, Learned,
-    Namespace, NodeId, NormalizedKey, Relation, RequestId, ResourceValue, Revision, Scope, Synonym,
-    TrustLevel, UserId, Violations, lookup::Match, outputs::render as render_prompt,
+    Namespace, NodeId, NormalizedKey, Profile, ProfileEntry, Prompt, Relation, RequestId, ResourceValue,
+    Revision, Scope, Synonym, TrustLevel, UserId, Violations,
+    lookup::Match,
+    outputs::{Learning, LearningLevel, rank_learnings, render as render_prompt, render_for},
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, Rating, ResourceKey},
@@ -101,7 +103,8 @@ pub use tonic::{
 };
 pub use view::{
     ClaimDecided, DomainDecided, EdgeDecided, Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup,
-    LookupKey, Origin, Reader, Reading, Resolution, Source, SourceTrust, Staleness, StandsFor,
+    LookupKey, Origin, PromptInForce, Reader, Reading, RenderOptions, Rendered, Resolution, Source,
+    SourceTrust, Staleness, StandsFor,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

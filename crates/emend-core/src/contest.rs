@@ -1,5 +1,7 @@
 //! Everything proposed for one resource key: candidates, their voters, and the value that applies.
 
+use jiff::Timestamp;
+
 use crate::{
     ballots::Ballots,
     ids::{AcceptOrder, Caller, CandidateId, ContestId, Namespace, ReporterId, Revision},
@@ -136,6 +138,8 @@ pub struct Proposed {
     pub base: u32,
     /// What was decided about it.
     pub verdict: Verdict,
+    /// When a person approved or rejected it.
+    pub decided_at: Option<Timestamp>,
 }
 
 /// What was decided about a proposal, for good.

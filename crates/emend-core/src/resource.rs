@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
-    kinds::{Form, HUMAN, Kind, Learned, Qualifier, Users},
+    kinds::{Form, HUMAN, Kind, Learned, Qualifier, Rule, Users},
     normalize::{MAX_KEY_CHARS, NormalizedKey},
     violation::{Invalid, Violations, bounded_prose},
 };
@@ -167,6 +167,18 @@ impl ResourceKey {
             )));
         }
         Ok(())
+    }
+
+    /// The key of the contest that counts the versions of this one, if it is another.
+    pub fn numbered_with(&self) -> Option<Self> {
+        let Rule::Review(rules) = self.kind.rules().rule else {
+            return None;
+        };
+        let qualifier = rules.numbered_with.filter(|of| *of != self.qualifier)?;
+        Some(Self {
+            qualifier: qualifier.to_owned(),
+            ..self.clone()
+        })
     }
 
     /// The contest's id, derived from all parts of the key.

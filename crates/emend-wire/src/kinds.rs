@@ -11,7 +11,7 @@ use emend_core::{
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
 
-use crate::render;
+use crate::{outputs, render};
 
 /// The kind that a value is of.
 pub(crate) fn kind_of(value: &Value) -> Kind {
@@ -24,6 +24,8 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::FewShotSet(_) => Kind::FewShotSet,
         Value::ClaimState(_) => Kind::ClaimState,
         Value::EdgeLabel(_) => Kind::EdgeLabel,
+        Value::Prompt(_) => Kind::Prompt,
+        Value::Profile(_) => Kind::Profile,
     }
 }
 
@@ -102,6 +104,10 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
             };
             violations.check("relation", label).map(Learned::EdgeLabel)
         }
+        Value::Prompt(message) => violations.part("", outputs::prompt(message)).map(Learned::Prompt),
+        Value::Profile(message) => violations
+            .part("", outputs::profile_entry(message))
+            .map(Learned::ProfileEntry),
     };
     violations.finish(learned)
 }
@@ -138,6 +144,8 @@ pub fn value(learned: &Learned) -> Value {
             relation: relation_of(label),
             cleared: label == EdgeLabel::CLEARED,
         }),
+        Learned::Prompt(prompt) => Value::Prompt(outputs::prompt_message(&prompt)),
+        Learned::ProfileEntry(entry) => Value::Profile(outputs::profile_message(entry)),
     }
 }
 
@@ -363,7 +371,10 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
             relation: relation_number(synonym.relation).into(),
         }),
         Learned::DomainRule(value) => domain_decision(input, value.rule),
-        Learned::FewShotSet(_) => Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default()),
+        // No correction says a prompt or an entry of a profile.
+        Learned::FewShotSet(_) | Learned::Prompt(_) | Learned::ProfileEntry(_) => {
+            Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default())
+        }
         Learned::ClaimState(state) => claim_decision(input, state),
         Learned::EdgeLabel(label) => edge_correction(input, *label),
     };

@@ -6,6 +6,7 @@
 //! storage or of serving.
 
 pub mod kinds;
+pub mod outputs;
 pub mod page;
 pub mod parse;
 pub mod render;

@@ -352,6 +352,7 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                 key: "Set up a CSA".into(),
                 page_size: 10,
                 page_token: String::new(),
+                user_id: String::new(),
             },
         ),
         of(8, &approve),

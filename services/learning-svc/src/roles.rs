@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 35] = [
+pub const RULES: [Rule; 49] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -111,6 +111,41 @@ pub const RULES: [Rule; 35] = [
         Reaches::Each,
     ),
     rule(
+        "/emend.learning.v1.OutputService/ExportExamples",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.OutputService/GenerateImprovement",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.OutputService/GetOutputStats",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.OutputService/ListPromptVersions",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.OutputService/PreviewImprovement",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.OutputService/RenderPrompt",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.OutputService/UsePromptVersion",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.PolicyService/GetNamespacePolicy",
         Role::Reviewer,
         Reaches::One,
@@ -128,6 +163,41 @@ pub const RULES: [Rule; 35] = [
     rule(
         "/emend.learning.v1.PolicyService/UpdatePolicy",
         Role::Admin,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/AcceptSuggestion",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/GenerateSuggestions",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/GetProfile",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/ListSuggestions",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/RecordActivity",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/RejectSuggestion",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/UpdateProfile",
+        Role::Reporter,
         Reaches::One,
     ),
     rule(
@@ -203,7 +273,8 @@ emend_serve::addresses! {
     Messages;
     pb::Event => |it| Named::One(&it.namespace);
     pb::GetStandingsRequest => |it| Named::One(&it.namespace);
-    pb::ListCandidatesRequest => |it| Named::One(&it.namespace);
+    pb::ListCandidatesRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.user_id);
     pb::GetCandidateRequest => |it| Named::One(&it.namespace);
     pb::ApproveCandidateRequest => |it| Named::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
@@ -240,6 +311,24 @@ emend_serve::addresses! {
     pb::ExportCorrectionsRequest => |it| Named::One(&it.namespace);
     pb::RankCitationsRequest => |it| Named::One(&it.namespace);
     pb::ApplyTrustFileRequest => |_it| Named::Each;
+    pb::RenderPromptRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.user_id);
+    pb::GetOutputStatsRequest => |it| Named::One(&it.namespace);
+    pb::ListPromptVersionsRequest => |it| Named::One(&it.namespace);
+    pb::PreviewImprovementRequest => |it| Named::One(&it.namespace);
+    pb::GenerateImprovementRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::UsePromptVersionRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::ExportExamplesRequest => |it| Named::One(&it.namespace);
+    pb::GetProfileRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::UpdateProfileRequest => |it| Named::One(it.profile.as_ref().map_or("", |profile| &profile.namespace)),
+        for_user Some(it.profile.as_ref().map_or("", |profile| profile.namespace.as_str()));
+    pb::RecordActivityRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::GenerateSuggestionsRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::ListSuggestionsRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::AcceptSuggestionRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::RejectSuggestionRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
     TrustFileFor => |it| Named::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::SubscribeRequest => |_it| Named::Own;

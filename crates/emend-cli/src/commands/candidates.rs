@@ -142,6 +142,7 @@ async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Res
             key: args.key.clone().unwrap_or_default(),
             page_size,
             page_token,
+            user_id: String::new(),
         };
         let mut client = client.clone();
         async move {

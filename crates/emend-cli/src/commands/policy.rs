@@ -5,7 +5,8 @@ use emend_proto::{
     common::v1::{Language, RiskLevel},
     learning::v1::{
         Combining, Counting, EntitledRole, GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy,
-        Policy, RulingPolicy, UpdateNamespacePolicyRequest, UpdatePolicyRequest, WindowPolicy, policy,
+        Policy, ReviewPolicy, RulingPolicy, UpdateNamespacePolicyRequest, UpdatePolicyRequest, WindowPolicy,
+        policy,
     },
 };
 use prost_types::{FieldMask, Timestamp};
@@ -87,7 +88,7 @@ enum CombiningWay {
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "emend policy set <KIND> <OPTIONS>", group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
-           "max_counted_feedback", "frozen", "entitled", "good", "bad", "max_text_chars", "language"]))]
+           "max_counted_feedback", "frozen", "entitled", "good", "bad", "max_text_chars", "language", "min_bad", "automatic"]))]
 struct SetArgs {
     /// The kind of resource
     #[arg(value_enum)]
@@ -134,6 +135,12 @@ struct SetArgs {
     /// The language around examples
     #[arg(long, value_enum)]
     language: Option<InLanguage>,
+    /// How many bad ratings since the newest proposal an improvement of a prompt needs, 1 to 1000
+    #[arg(long, value_name = "COUNT")]
+    min_bad: Option<i32>,
+    /// Whether an improvement is generated as soon as there are that many, without a request
+    #[arg(long, value_name = "BOOL")]
+    automatic: Option<bool>,
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -172,6 +179,12 @@ fn rule(set: &SetArgs) -> Option<policy::Rule> {
         };
         return Some(policy::Rule::Ruling(RulingPolicy {
             entitled_role: role.into(),
+        }));
+    }
+    if set.min_bad.is_some() || set.automatic.is_some() {
+        return Some(policy::Rule::Review(ReviewPolicy {
+            min_bad: set.min_bad.unwrap_or_default(),
+            automatic: set.automatic.unwrap_or_default(),
         }));
     }
     let is_window =
@@ -239,6 +252,8 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     changed(set.bad.is_some(), "window.bad");
     changed(set.max_text_chars.is_some(), "window.max_text_chars");
     changed(set.language.is_some(), "window.language");
+    changed(set.min_bad.is_some(), "review.min_bad");
+    changed(set.automatic.is_some(), "review.automatic");
     let rule = rule(&set);
     let half_life = set.half_life.and_then(|SpanOrNone(span)| span);
     let half_life = half_life
@@ -377,6 +392,10 @@ fn text(policy: &Policy) -> String {
                 role.trim_start_matches("ENTITLED_ROLE_").to_ascii_lowercase(),
             )]
         }
+        Some(policy::Rule::Review(review)) => vec![
+            ("min bad", review.min_bad.to_string()),
+            ("automatic", review.automatic.to_string()),
+        ],
         Some(policy::Rule::Window(window)) => {
             let language = window.language().as_str_name();
             vec![

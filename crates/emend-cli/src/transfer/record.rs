@@ -151,6 +151,11 @@ impl Fields {
         };
         let named = |name: &str, Invalid(why): Invalid| RowError::field(name, why);
         let kind = Kind::parse_any(&required("type", kind)?).map_err(|invalid| named("type", invalid))?;
+        let rule = kind.rules().rule;
+        if !rule.is_by_corrections() {
+            let why = format!("{kind} can't be imported: it is decided by {}", rule.decided_by());
+            return Err(RowError::field("type", why));
+        }
         let relation = relation
             .filter(|relation| !relation.trim().is_empty())
             .map(|relation| Relation::parse(&relation))
@@ -220,8 +225,8 @@ impl Record {
             Kind::EdgeLabel => {
                 edge_correction(input, EdgeLabel::parse(&choice).unwrap_or(EdgeLabel::CLEARED))
             }
-            // No file has one: what ratings decide is refused where records are parsed, and by the service.
-            Kind::FewShotSet => Variant::Rating(Rating {
+            // No file has one: what no correction says is refused where records are parsed, and by the service.
+            Kind::FewShotSet | Kind::Prompt | Kind::Profile => Variant::Rating(Rating {
                 target: input,
                 ..Rating::default()
             }),
@@ -240,14 +245,14 @@ impl Record {
         }
     }
 
-    /// The row for a resource; `None` for a kind that this version cannot write, and for what only the system sets: what
-    /// ratings decide, and rules of domains in layers of its own.
+    /// The row for a resource; `None` for a kind that this version cannot write, for what no correction says, and for rules of
+    /// domains in layers of the system's own.
     pub fn of_resource(resource: &Resource) -> Option<Self> {
         let key = resource.key.as_ref()?;
         let value = resource.value.as_ref()?;
         let learned = view::learned(Some(value))?;
         let is_of_people = learned.kind() != Kind::DomainRule || key.qualifier == HUMAN;
-        if !learned.kind().rules().rule.keeps_history() || !is_of_people {
+        if !learned.kind().rules().rule.is_by_corrections() || !is_of_people {
             return None;
         }
         Some(Self {

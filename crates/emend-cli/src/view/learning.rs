@@ -165,6 +165,7 @@ pub fn policy(policy: &Policy) -> Value {
         "frozen": policy.frozen,
         "ruling": ruling_policy(policy),
         "window": window_policy(policy),
+        "review": review_policy(policy),
         "version": policy.version,
         "etag": policy.etag,
         "updatedAt": time(policy.updated_at.as_ref()),
@@ -211,6 +212,13 @@ fn window_policy(policy: &Policy) -> Value {
             window.language,
         ),
     })
+}
+
+fn review_policy(policy: &Policy) -> Value {
+    let Some(policy::Rule::Review(review)) = &policy.rule else {
+        return Value::Null;
+    };
+    json!({"minBad": review.min_bad, "automatic": review.automatic})
 }
 
 fn cursor(cursor: Option<&Cursor>) -> Value {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use emend_core::{FewShotSet, Kind, Layer, Learned, Revision};
+use emend_core::{Kind, Layer, Learned, Revision};
 
 use super::{
     domains::{DomainRules, OnlyRule, RulesFound},
     evidence::{ClaimDecided, EdgeDecided},
+    outputs::Outputs,
     publisher::Fact,
     synonyms::Synonyms,
 };
@@ -33,8 +34,9 @@ pub(crate) struct Entry {
     pub(crate) synonyms: Option<Box<Synonyms>>,
     /// What was decided about the sources of a domain of that name; `None` if nothing.
     pub(crate) domains: Option<Box<DomainRules>>,
-    /// The examples for a target of that name; `None` if there are none.
-    pub(crate) examples: Option<Arc<FewShotSet>>,
+    /// What an AI is asked with for a target of that name, or a user's entries in the field of profiles of that name; `None` if
+    /// nothing.
+    pub(crate) outputs: Option<Box<Outputs>>,
     /// What was decided about the claim of that id; `None` if nothing.
     pub(crate) claim: Option<Box<ClaimDecided>>,
     /// The label of the edge of that id; `None` if no person gave one.
@@ -52,7 +54,9 @@ impl Entry {
             | Kind::DomainRule
             | Kind::FewShotSet
             | Kind::ClaimState
-            | Kind::EdgeLabel => None,
+            | Kind::EdgeLabel
+            | Kind::Prompt
+            | Kind::Profile => None,
         }
     }
 
@@ -77,7 +81,13 @@ impl Entry {
                     domains.set(fact.key, layer, Some((value.rule, fact.revision)));
                 }
             }
-            Learned::FewShotSet(set) => self.examples = Some(Arc::new(set.clone())),
+            Learned::FewShotSet(set) => {
+                self.change_outputs(|outputs| outputs.examples = Some(Arc::new(set.clone())));
+            }
+            Learned::Prompt(prompt) => self.note_prompt(fact, Some(prompt)),
+            Learned::ProfileEntry(entry) => {
+                self.change_outputs(|outputs| outputs.set_entry(fact.qualifier, Some(entry.clone())));
+            }
             Learned::ClaimState(state) => {
                 self.claim = Some(Box::new(ClaimDecided {
                     state: state.clone(),
@@ -107,7 +117,9 @@ impl Entry {
             | Kind::DomainRule
             | Kind::FewShotSet
             | Kind::ClaimState
-            | Kind::EdgeLabel => {}
+            | Kind::EdgeLabel
+            | Kind::Prompt
+            | Kind::Profile => {}
         }
     }
 
@@ -133,7 +145,9 @@ impl Entry {
                 }
                 self.domains.take_if(|domains| domains.is_empty());
             }
-            Kind::FewShotSet => self.examples = None,
+            Kind::FewShotSet => self.change_outputs(|outputs| outputs.examples = None),
+            Kind::Prompt => self.note_prompt(fact, None),
+            Kind::Profile => self.change_outputs(|outputs| outputs.set_entry(qualifier, None)),
             Kind::ClaimState => self.claim = None,
             Kind::EdgeLabel => self.edge = None,
         }
@@ -164,7 +178,7 @@ impl Entry {
             && self.prohibited.is_empty()
             && self.synonyms.is_none()
             && self.domains.is_none()
-            && self.examples.is_none()
+            && self.outputs.is_none()
             && self.claim.is_none()
             && self.edge.is_none()
     }
@@ -220,12 +234,12 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The examples for a target of that name.
+    /// What an AI is asked with for a target of that name, or a user's entries in the field of that name.
     #[inline]
-    pub(crate) fn examples(self) -> Option<&'a Arc<FewShotSet>> {
+    pub(crate) fn outputs(self) -> Option<&'a Outputs> {
         match self {
             Self::One(..) | Self::Domain(_) => None,
-            Self::Many(entry) => entry.examples.as_ref(),
+            Self::Many(entry) => entry.outputs.as_deref(),
         }
     }
 

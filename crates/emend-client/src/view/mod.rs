@@ -8,6 +8,7 @@ mod entry;
 mod evidence;
 mod line;
 mod lookup;
+mod outputs;
 mod publisher;
 mod state;
 pub(crate) mod status;
@@ -21,7 +22,7 @@ use std::{fmt, ops::Deref, sync::Arc};
 use arc_swap::{ArcSwap, Cache, Guard};
 use emend_base::{Entropy, SharedClock};
 use emend_core::{
-    FewShotSet, Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
+    Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
     evidence::{Decided, Layers, deciding, host as host_name},
     lookup::{Match, resolve},
 };
@@ -31,6 +32,7 @@ pub use self::{
     domains::{DomainDecided, SourceTrust},
     evidence::{ClaimDecided, EdgeDecided},
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
+    outputs::{PromptInForce, RenderOptions, Rendered},
     publisher::{Fact, Publisher},
     status::{Origin, Staleness},
     synonyms::{Expansion, StandsFor},
@@ -147,12 +149,6 @@ impl LearnedView {
     pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> Result<bool, Invalid> {
         let host = host_name(host)?;
         Ok(self.read().is_blocked(namespace, &host))
-    }
-
-    /// The newest rated examples for what an AI is asked, by the target's name; without ratings, none.
-    /// [`render_prompt`](crate::render_prompt) puts them below a prompt.
-    pub fn few_shot_set(&self, namespace: &Namespace, target: &str) -> Arc<FewShotSet> {
-        self.read().few_shot_set(namespace, target)
     }
 
     /// How stale the view may be.
@@ -341,15 +337,6 @@ impl Reading<'_> {
                 .find(namespace ^ self.hash.phrase(name))
                 .and_then(Found::domains)
         })
-    }
-}
-
-impl Reading<'_> {
-    /// The newest rated examples for what an AI is asked, by the target's name; without ratings, none.
-    pub fn few_shot_set(&self, namespace: &Namespace, target: &str) -> Arc<FewShotSet> {
-        let key = self.hash.namespace(namespace.as_str()) ^ self.hash.phrase(target.trim());
-        let found = self.state.find(key).and_then(Found::examples);
-        found.cloned().unwrap_or_default()
     }
 }
 

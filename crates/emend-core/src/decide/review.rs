@@ -175,6 +175,7 @@ fn create_version(
         version,
         base: evaluation.state.versions.current,
         verdict,
+        decided_at: None,
     };
     if let Some(candidate) = evaluation.state.candidate_mut(id) {
         candidate.proposal = Some(kept);
@@ -202,21 +203,20 @@ fn use_version(
     }
     people::check_room(evaluation)?;
     evaluation.cause = Cause::Operator;
-    let id = match here {
-        Some((id, _)) => id,
-        None => {
-            let base = evaluation.state.versions.current;
-            let id = proposal_of(evaluation.state.id(), base, &version.to_le_bytes());
-            create_version(
-                evaluation,
-                id,
-                value,
-                Origin::Operator,
-                version,
-                Verdict::Approved,
-            );
-            id
-        }
+    let id = if let Some((id, _)) = here {
+        id
+    } else {
+        let base = evaluation.state.versions.current;
+        let id = proposal_of(evaluation.state.id(), base, &version.to_le_bytes());
+        create_version(
+            evaluation,
+            id,
+            value,
+            Origin::Operator,
+            version,
+            Verdict::Approved,
+        );
+        id
     };
     people::note(evaluation, id, reason);
     make_current(evaluation, id);
@@ -243,8 +243,10 @@ fn write(
 fn make_current(evaluation: &mut Evaluation<'_>, id: CandidateId) {
     evaluation.apply(id, false);
     evaluation.subject = Some(id);
+    let now = evaluation.now;
     if let Some(kept) = proposed(evaluation, id) {
         kept.verdict = Verdict::Approved;
+        kept.decided_at.get_or_insert(now);
         evaluation.state.versions.current = kept.version;
     }
 }
@@ -327,8 +329,10 @@ fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Res
     evaluation.cause = Cause::Review;
     evaluation.subject = Some(id);
     people::note(evaluation, id, Some(reason));
+    let now = evaluation.now;
     if let Some(kept) = proposed(evaluation, id) {
         kept.verdict = Verdict::Rejected;
+        kept.decided_at = Some(now);
     }
     evaluation.move_to(id, Status::Rejected, None);
     Ok(())

@@ -101,9 +101,16 @@ impl Rule {
     pub const fn users(&self) -> Users {
         match self {
             Self::Votes { .. } => Users::Also,
-            Self::Ruling(_) | Self::Window(_) => Users::No,
             Self::Review(rules) if rules.of_users => Users::Only,
-            Self::Review(_) => Users::No,
+            Self::Ruling(_) | Self::Window(_) | Self::Review(_) => Users::No,
+        }
+    }
+
+    /// Whether corrections say what is learned, one by one, so that files of such rows can.
+    pub const fn is_by_corrections(&self) -> bool {
+        match self {
+            Self::Votes { .. } | Self::Ruling(_) => true,
+            Self::Window(_) | Self::Review(_) => false,
         }
     }
 

@@ -116,10 +116,10 @@ impl Prompt {
         let mut violations = Violations::new();
         for (name, value) in values {
             let field = format!("variables[{name}]");
-            if !self.variables.iter().any(|variable| variable.name == *name) {
-                violations.add(field, "is not a variable of this prompt");
-            } else {
+            if self.variables.iter().any(|variable| variable.name == *name) {
                 violations.check(&field, verbatim(value, 0));
+            } else {
+                violations.add(field, "is not a variable of this prompt");
             }
         }
         let mut filled = Vec::with_capacity(self.variables.len());
@@ -148,16 +148,10 @@ fn fill(text: &str, values: &[(String, &str)]) -> String {
     while let Some(at) = rest.find("{{") {
         let (before, from) = rest.split_at(at);
         filled.push_str(before);
-        match values.iter().find(|(place, _)| from.starts_with(place.as_str())) {
-            Some((place, value)) => {
-                filled.push_str(value);
-                rest = from.get(place.len()..).unwrap_or_default();
-            }
-            None => {
-                filled.push('{');
-                rest = from.get(1..).unwrap_or_default();
-            }
-        }
+        let found = values.iter().find(|(place, _)| from.starts_with(place.as_str()));
+        let (length, value) = found.map_or((1, "{"), |(place, value)| (place.len(), *value));
+        filled.push_str(value);
+        rest = from.get(length..).unwrap_or_default();
     }
     filled.push_str(rest);
     filled

@@ -1,14 +1,21 @@
-//! Feedback on what an AI made: ratings, the few-shot examples that they become, and how those are shown to the AI.
+//! Feedback on what an AI made: ratings, the few-shot examples that they become, what users know and want to learn, and how
+//! those are shown to the AI.
 
 mod few_shot;
+mod improvement;
+mod profile;
 mod rating;
 mod render;
+mod suggestion;
 
 pub use self::{
     few_shot::{Rated, RatedId, set_of},
+    improvement::{Improved, Material, RatedOutput},
+    profile::{Learning, LearningLevel, Profile, rank_learnings},
     rating::{
         JUDGEMENT_CHARS, MAX_ISSUES, RATED_TEXT_CHARS, RatedTexts, Rating, RatingClass, RatingFields,
         RatingTarget, RatingValue, TARGETS,
     },
-    render::{Language, render},
+    render::{Language, render, render_for},
+    suggestion::{Activity, Suggested, SuggestionMaterial, SuggestionType},
 };

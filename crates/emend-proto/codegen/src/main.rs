@@ -17,7 +17,9 @@ const PROTOS: &[&str] = &[
     "emend/learning/v1/candidate_service.proto",
     "emend/learning/v1/evidence_service.proto",
     "emend/learning/v1/ingest_service.proto",
+    "emend/learning/v1/output_service.proto",
     "emend/learning/v1/policy_service.proto",
+    "emend/learning/v1/profile_service.proto",
     "emend/learning/v1/resource_service.proto",
     "emend/learning/v1/subscription_service.proto",
 ];

@@ -10,12 +10,14 @@ pub struct ResourceKey {
     pub kind: i32,
     /// The look-up key, 1 to 512 characters. Accepted in any spelling, always returned in the form of the kind: for
     /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for FEW_SHOT_SET,
-    /// CLAIM_STATE and EDGE_LABEL the text itself, only trimmed, at most 256 characters, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
+    /// CLAIM_STATE, EDGE_LABEL and PROMPT the text itself, only trimmed, at most 256 characters, for PROFILE one of its four
+    /// fields, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
     /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION (at most 256
     /// characters), the representative for SYNONYM (at most 512; accepted in any form, always returned normalised), the layer
-    /// for DOMAIN_RULE, empty otherwise.
+    /// for DOMAIN_RULE, the label for PROMPT (at most 256 characters; default: production), the entry for PROFILE (at most 512;
+    /// accepted in any form, always returned normalised), empty otherwise.
     #[prost(string, tag = "4")]
     pub qualifier: ::prost::alloc::string::String,
     /// The user whose own preference this is; empty for everybody (scope GLOBAL). At most 128 characters.
@@ -42,7 +44,10 @@ pub struct ResourceValue {
     #[prost(int32, tag = "2")]
     pub normalization_version: i32,
     /// Exactly one is set: the one for the resource's kind.
-    #[prost(oneof = "resource_value::Value", tags = "10, 11, 12, 13, 14, 15, 16, 17")]
+    #[prost(
+        oneof = "resource_value::Value",
+        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
+    )]
     pub value: ::core::option::Option<resource_value::Value>,
 }
 /// Nested message and enum types in `ResourceValue`.
@@ -74,6 +79,12 @@ pub mod resource_value {
         /// For RESOURCE_KIND_EDGE_LABEL.
         #[prost(message, tag = "17")]
         EdgeLabel(super::EdgeLabelValue),
+        /// For RESOURCE_KIND_PROMPT.
+        #[prost(message, tag = "18")]
+        Prompt(super::PromptValue),
+        /// For RESOURCE_KIND_PROFILE.
+        #[prost(message, tag = "19")]
+        Profile(super::ProfileValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -278,6 +289,104 @@ impl ::prost::Name for EdgeLabelValue {
         "/emend.common.v1.EdgeLabelValue".into()
     }
 }
+/// One version of a prompt.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PromptValue {
+    /// Its number among the versions of its target. Output only: whatever is sent, the server gives the next one.
+    #[prost(int32, tag = "1")]
+    pub version: i32,
+    /// The text, 1 to 32,768 characters, kept byte for byte. {{name}} is the place of the variable of that name; other braces are
+    /// text.
+    #[prost(string, tag = "2")]
+    pub text: ::prost::alloc::string::String,
+    /// The variables of the text, at most 32. Each must have a place in it.
+    #[prost(message, repeated, tag = "3")]
+    pub variables: ::prost::alloc::vec::Vec<PromptVariable>,
+    /// Settings of the model, as the application reads them, at most 32; returned sorted by name.
+    #[prost(message, repeated, tag = "4")]
+    pub settings: ::prost::alloc::vec::Vec<PromptSetting>,
+}
+impl ::prost::Name for PromptValue {
+    const NAME: &'static str = "PromptValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.PromptValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.PromptValue".into()
+    }
+}
+/// A place in a prompt where each call has a text of its own.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PromptVariable {
+    /// Its name, 1 to 64 characters of \[a-z0-9\_\], beginning with a letter; unique in the prompt.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What stands there where a call says nothing, at most 32,768 characters. Absent: each call must say.
+    #[prost(string, optional, tag = "2")]
+    pub default_value: ::core::option::Option<::prost::alloc::string::String>,
+}
+impl ::prost::Name for PromptVariable {
+    const NAME: &'static str = "PromptVariable";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.PromptVariable".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.PromptVariable".into()
+    }
+}
+/// A setting of a model, for example its name or its temperature.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PromptSetting {
+    /// Its name, 1 to 64 characters of \[a-z0-9\_\], beginning with a letter; unique in the prompt.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its value, 1 to 1,024 characters.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+impl ::prost::Name for PromptSetting {
+    const NAME: &'static str = "PromptSetting";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.PromptSetting".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.PromptSetting".into()
+    }
+}
+/// One entry of a user's profile.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProfileValue {
+    /// What it says. Required.
+    #[prost(oneof = "profile_value::Value", tags = "1, 2")]
+    pub value: ::core::option::Option<profile_value::Value>,
+}
+/// Nested message and enum types in `ProfileValue`.
+pub mod profile_value {
+    /// What it says. Required.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Value {
+        /// An entry of specialties, known_technologies or learning_goals, as the user writes it, 1 to 512 characters. As a phrase it
+        /// is the key's qualifier.
+        #[prost(string, tag = "1")]
+        Entry(::prost::alloc::string::String),
+        /// For experience_years: 0 to 80.
+        #[prost(int32, tag = "2")]
+        Years(i32),
+    }
+}
+impl ::prost::Name for ProfileValue {
+    const NAME: &'static str = "ProfileValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.ProfileValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.ProfileValue".into()
+    }
+}
 /// What nodes consume: the learned value of one key.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Resource {
@@ -363,6 +472,14 @@ pub enum ResourceKind {
     /// The label that a person gave an edge between a fragment and a claim. Key: the edge's id, compared byte for byte. Decided by
     /// rulings, which take effect once the edge is known.
     EdgeLabel = 8,
+    /// The prompt with which an AI is asked. Key: the target, compared byte for byte; qualifier: the label, for example
+    /// production (the default) or staging. Decided by review: each version has a number that is never used again within its
+    /// target, whatever the label, and a person says which one is current under a label.
+    Prompt = 9,
+    /// What a user knows and wants to learn, one resource for each entry. Key: experience_years, specialties, known_technologies
+    /// or learning_goals; qualifier: the entry, as a phrase (empty exactly for experience_years); user_id is required. Decided by
+    /// review by the user.
+    Profile = 10,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -380,6 +497,8 @@ impl ResourceKind {
             Self::FewShotSet => "RESOURCE_KIND_FEW_SHOT_SET",
             Self::ClaimState => "RESOURCE_KIND_CLAIM_STATE",
             Self::EdgeLabel => "RESOURCE_KIND_EDGE_LABEL",
+            Self::Prompt => "RESOURCE_KIND_PROMPT",
+            Self::Profile => "RESOURCE_KIND_PROFILE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -394,6 +513,8 @@ impl ResourceKind {
             "RESOURCE_KIND_FEW_SHOT_SET" => Some(Self::FewShotSet),
             "RESOURCE_KIND_CLAIM_STATE" => Some(Self::ClaimState),
             "RESOURCE_KIND_EDGE_LABEL" => Some(Self::EdgeLabel),
+            "RESOURCE_KIND_PROMPT" => Some(Self::Prompt),
+            "RESOURCE_KIND_PROFILE" => Some(Self::Profile),
             _ => None,
         }
     }

@@ -68,6 +68,9 @@ pub struct Candidate {
     /// What is kept of it as a ruling; absent where the kind is decided by votes.
     #[prost(message, optional, tag = "22")]
     pub ruling: ::core::option::Option<Ruling>,
+    /// What is kept of it as a proposal under review; absent where the kind is decided in another way.
+    #[prost(message, optional, tag = "23")]
+    pub proposal: ::core::option::Option<Proposal>,
 }
 impl ::prost::Name for Candidate {
     const NAME: &'static str = "Candidate";
@@ -77,6 +80,109 @@ impl ::prost::Name for Candidate {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.Candidate".into()
+    }
+}
+/// What is kept of a candidate that is a proposal under review.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Proposal {
+    /// The number of its version, never used again: of a prompt among all versions of its target.
+    #[prost(int32, tag = "1")]
+    pub version: i32,
+    /// The version that was current when it was made; 0: none was. Once another one is current, it can't be approved any more
+    /// (ABORTED).
+    #[prost(int32, tag = "2")]
+    pub base_version: i32,
+    /// When a person approved it, or wrote it; absent if nobody did. At most one of these two is set, and it never changes.
+    #[prost(message, optional, tag = "3")]
+    pub approved_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When a person rejected it; absent if nobody did.
+    #[prost(message, optional, tag = "4")]
+    pub rejected_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for Proposal {
+    const NAME: &'static str = "Proposal";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Proposal".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Proposal".into()
+    }
+}
+/// What is kept of a generated prompt.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Improvement {
+    /// The label under which it would be current.
+    #[prost(string, tag = "1")]
+    pub label: ::prost::alloc::string::String,
+    /// The text of the prompt that it was made for.
+    #[prost(string, tag = "2")]
+    pub previous_text: ::prost::alloc::string::String,
+    /// The proposed text.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// From the one to the other, as a unified diff with three lines of context; empty where they are equal.
+    #[prost(string, tag = "4")]
+    pub diff: ::prost::alloc::string::String,
+    /// How many ratings it was made of.
+    #[prost(int32, tag = "5")]
+    pub rating_count: i32,
+    /// How many of these were good.
+    #[prost(int32, tag = "6")]
+    pub good_count: i32,
+    /// How many were neutral.
+    #[prost(int32, tag = "7")]
+    pub neutral_count: i32,
+    /// How many were bad.
+    #[prost(int32, tag = "8")]
+    pub bad_count: i32,
+    /// Why it is better, in the generator's words.
+    #[prost(string, tag = "9")]
+    pub reason: ::prost::alloc::string::String,
+    /// What generated it: "embedded", or the model's name.
+    #[prost(string, tag = "10")]
+    pub generator: ::prost::alloc::string::String,
+    /// How many of the ratings that it was made of have been redacted since: what they said may still be in the text.
+    #[prost(int32, tag = "11")]
+    pub redacted_count: i32,
+}
+impl ::prost::Name for Improvement {
+    const NAME: &'static str = "Improvement";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Improvement".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Improvement".into()
+    }
+}
+/// What is kept of a suggested entry of a profile.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Suggestion {
+    /// What it suggests.
+    #[prost(enumeration = "SuggestionType", tag = "1")]
+    pub r#type: i32,
+    /// Why, in the generator's words.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    /// What it comes from: CLAUDE_CODE, LEARNING, GITHUB or an application's own name.
+    #[prost(string, tag = "3")]
+    pub source_type: ::prost::alloc::string::String,
+    /// Which activity it comes from, by the application's own id.
+    #[prost(string, tag = "4")]
+    pub source_id: ::prost::alloc::string::String,
+    /// How sure the generator is, 0 to 1.
+    #[prost(double, tag = "5")]
+    pub confidence: f64,
+}
+impl ::prost::Name for Suggestion {
+    const NAME: &'static str = "Suggestion";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Suggestion".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Suggestion".into()
     }
 }
 /// What is kept of a candidate that is a ruling.
@@ -123,6 +229,10 @@ pub struct ListCandidatesRequest {
     /// From the previous response; the other fields must be unchanged.
     #[prost(string, tag = "6")]
     pub page_token: ::prost::alloc::string::String,
+    /// Only what is this user's own. Requires the right to act for users. At most 128 characters. Default: everything but
+    /// entries of profiles, which only their own user's list has.
+    #[prost(string, tag = "7")]
+    pub user_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for ListCandidatesRequest {
     const NAME: &'static str = "ListCandidatesRequest";
@@ -192,6 +302,12 @@ pub struct GetCandidateResponse {
     /// Its status changes, oldest first, at most 200.
     #[prost(message, repeated, tag = "5")]
     pub history: ::prost::alloc::vec::Vec<Transition>,
+    /// What is kept of it as a generated prompt; absent of others.
+    #[prost(message, optional, tag = "6")]
+    pub improvement: ::core::option::Option<Improvement>,
+    /// What is kept of it as a suggested entry of a profile; absent of others.
+    #[prost(message, optional, tag = "7")]
+    pub suggestion: ::core::option::Option<Suggestion>,
 }
 impl ::prost::Name for GetCandidateResponse {
     const NAME: &'static str = "GetCandidateResponse";
@@ -591,6 +707,47 @@ impl CandidateOrigin {
             "CANDIDATE_ORIGIN_OPERATOR" => Some(Self::Operator),
             "CANDIDATE_ORIGIN_IMPORT" => Some(Self::Import),
             "CANDIDATE_ORIGIN_GENERATOR" => Some(Self::Generator),
+            _ => None,
+        }
+    }
+}
+/// What a suggestion changes in a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SuggestionType {
+    /// In filters: any. Never returned.
+    Unspecified = 0,
+    /// A technology that the user knows.
+    AddTechnology = 1,
+    /// A specialty of the user.
+    AddSpecialty = 2,
+    /// Something that the user wants to learn.
+    AddGoal = 3,
+    /// How many years of experience the user has. Only made when it is asked for.
+    UpdateExperience = 4,
+}
+impl SuggestionType {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SUGGESTION_TYPE_UNSPECIFIED",
+            Self::AddTechnology => "SUGGESTION_TYPE_ADD_TECHNOLOGY",
+            Self::AddSpecialty => "SUGGESTION_TYPE_ADD_SPECIALTY",
+            Self::AddGoal => "SUGGESTION_TYPE_ADD_GOAL",
+            Self::UpdateExperience => "SUGGESTION_TYPE_UPDATE_EXPERIENCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SUGGESTION_TYPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SUGGESTION_TYPE_ADD_TECHNOLOGY" => Some(Self::AddTechnology),
+            "SUGGESTION_TYPE_ADD_SPECIALTY" => Some(Self::AddSpecialty),
+            "SUGGESTION_TYPE_ADD_GOAL" => Some(Self::AddGoal),
+            "SUGGESTION_TYPE_UPDATE_EXPERIENCE" => Some(Self::UpdateExperience),
             _ => None,
         }
     }
@@ -4777,6 +4934,1326 @@ pub mod ingest_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// What to render.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RenderPromptRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+    /// The label that is followed. Default: production.
+    #[prost(string, tag = "3")]
+    pub label: ::prost::alloc::string::String,
+    /// The texts of variables, by name. Required: those without a default. INVALID_ARGUMENT: others than the prompt's.
+    #[prost(map = "string, string", tag = "4")]
+    pub variables: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// Whose profile to add. Requires the right to act for users. At most 128 characters. Default: nobody's.
+    #[prost(string, tag = "5")]
+    pub user_id: ::prost::alloc::string::String,
+    /// The language of headings around examples and profile. Default: that of the target's examples, else EN.
+    #[prost(enumeration = "super::super::common::v1::Language", tag = "6")]
+    pub language: i32,
+    /// Answer only from a state that has this revision; waits up to 5 s for it, then UNAVAILABLE. Default (0): from any.
+    #[prost(int64, tag = "7")]
+    pub min_revision: i64,
+}
+impl ::prost::Name for RenderPromptRequest {
+    const NAME: &'static str = "RenderPromptRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RenderPromptRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RenderPromptRequest".into()
+    }
+}
+/// The prompt as it is sent to the AI.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RenderPromptResponse {
+    /// The whole text.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// The version of the prompt: send it as prompt_version with ratings of what it makes.
+    #[prost(int32, tag = "2")]
+    pub version: i32,
+    /// The settings of the model that belong to it.
+    #[prost(message, repeated, tag = "3")]
+    pub settings: ::prost::alloc::vec::Vec<super::super::common::v1::PromptSetting>,
+    /// How many good examples are in the text.
+    #[prost(int32, tag = "4")]
+    pub good_examples: i32,
+    /// How many examples to avoid are in the text.
+    #[prost(int32, tag = "5")]
+    pub bad_examples: i32,
+    /// The newest revision of what it is made of.
+    #[prost(int64, tag = "6")]
+    pub revision: i64,
+}
+impl ::prost::Name for RenderPromptResponse {
+    const NAME: &'static str = "RenderPromptResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RenderPromptResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RenderPromptResponse".into()
+    }
+}
+/// Whose ratings to count.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetOutputStatsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetOutputStatsRequest {
+    const NAME: &'static str = "GetOutputStatsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetOutputStatsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetOutputStatsRequest".into()
+    }
+}
+/// The ratings of a target. Of the ratings of one output by one voter the newest that was neither retracted nor redacted counts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetOutputStatsResponse {
+    /// By version of the prompt, the version with the newest rating first; at most 100.
+    #[prost(message, repeated, tag = "1")]
+    pub versions: ::prost::alloc::vec::Vec<OutputVersionStats>,
+    /// Since the newest proposal: how many are good.
+    #[prost(int64, tag = "2")]
+    pub good_since_proposal: i64,
+    /// Since the newest proposal: how many are neutral.
+    #[prost(int64, tag = "3")]
+    pub neutral_since_proposal: i64,
+    /// Since the newest proposal: how many are bad.
+    #[prost(int64, tag = "4")]
+    pub bad_since_proposal: i64,
+    /// When the newest proposal was made; absent if none was.
+    #[prost(message, optional, tag = "5")]
+    pub proposed_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// How many more bad ratings an improvement needs; 0 if none.
+    #[prost(int32, tag = "6")]
+    pub bad_missing: i32,
+    /// Whether GenerateImprovement would generate now.
+    #[prost(bool, tag = "7")]
+    pub can_generate: bool,
+    /// Why it would not, in UPPER_SNAKE_CASE: TOO_FEW_RATINGS, NO_PROMPT or IMPROVEMENT_OPEN; empty if it would.
+    #[prost(string, tag = "8")]
+    pub cannot_reason: ::prost::alloc::string::String,
+    /// UUID of the improvement that awaits review; empty if none does.
+    #[prost(string, tag = "9")]
+    pub open_candidate_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetOutputStatsResponse {
+    const NAME: &'static str = "GetOutputStatsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetOutputStatsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetOutputStatsResponse".into()
+    }
+}
+/// The ratings of what one version of a prompt made.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OutputVersionStats {
+    /// As the ratings say; may be empty.
+    #[prost(string, tag = "1")]
+    pub prompt_version: ::prost::alloc::string::String,
+    /// How many are good.
+    #[prost(int64, tag = "2")]
+    pub good: i64,
+    /// How many are neutral.
+    #[prost(int64, tag = "3")]
+    pub neutral: i64,
+    /// How many are bad.
+    #[prost(int64, tag = "4")]
+    pub bad: i64,
+    /// When the first of them was received.
+    #[prost(message, optional, tag = "5")]
+    pub first_rated_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When the newest of them was received.
+    #[prost(message, optional, tag = "6")]
+    pub last_rated_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for OutputVersionStats {
+    const NAME: &'static str = "OutputVersionStats";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.OutputVersionStats".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.OutputVersionStats".into()
+    }
+}
+/// Which prompt.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListPromptVersionsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+    /// Maximum number of results, 1 to 100. Default (0): 20.
+    #[prost(int32, tag = "3")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListPromptVersionsRequest {
+    const NAME: &'static str = "ListPromptVersionsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListPromptVersionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListPromptVersionsRequest".into()
+    }
+}
+/// A page of versions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListPromptVersionsResponse {
+    /// The greatest number first.
+    #[prost(message, repeated, tag = "1")]
+    pub versions: ::prost::alloc::vec::Vec<PromptVersion>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListPromptVersionsResponse {
+    const NAME: &'static str = "ListPromptVersionsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListPromptVersionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListPromptVersionsResponse".into()
+    }
+}
+/// One version of a prompt.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PromptVersion {
+    /// The candidate that it is: its value, status, proposal, and who decided it.
+    #[prost(message, optional, tag = "1")]
+    pub candidate: ::core::option::Option<Candidate>,
+    /// The labels under which it is current, sorted.
+    #[prost(string, repeated, tag = "2")]
+    pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+impl ::prost::Name for PromptVersion {
+    const NAME: &'static str = "PromptVersion";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.PromptVersion".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.PromptVersion".into()
+    }
+}
+/// Which improvement to preview.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreviewImprovementRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// UUID of a version that awaits review. Required.
+    #[prost(string, tag = "2")]
+    pub candidate_id: ::prost::alloc::string::String,
+    /// On how many of the newest rated inputs, 1 to 20. Default (0): 5.
+    #[prost(int32, tag = "3")]
+    pub inputs: i32,
+}
+impl ::prost::Name for PreviewImprovementRequest {
+    const NAME: &'static str = "PreviewImprovementRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.PreviewImprovementRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.PreviewImprovementRequest".into()
+    }
+}
+/// What would change.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PreviewImprovementResponse {
+    /// What is kept of it.
+    #[prost(message, optional, tag = "1")]
+    pub improvement: ::core::option::Option<Improvement>,
+    /// For each input, the bad ones first, else the newest first.
+    #[prost(message, repeated, tag = "2")]
+    pub inputs: ::prost::alloc::vec::Vec<PreviewedInput>,
+    /// Whether a generator was configured that ran the prompts.
+    #[prost(bool, tag = "3")]
+    pub was_run: bool,
+}
+impl ::prost::Name for PreviewImprovementResponse {
+    const NAME: &'static str = "PreviewImprovementResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.PreviewImprovementResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.PreviewImprovementResponse".into()
+    }
+}
+/// One input that was rated.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreviewedInput {
+    /// UUID of the rating's feedback.
+    #[prost(string, tag = "1")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// What the AI was given.
+    #[prost(string, tag = "2")]
+    pub input: ::prost::alloc::string::String,
+    /// What it made of it then.
+    #[prost(string, tag = "3")]
+    pub output: ::prost::alloc::string::String,
+    /// What the rating counts as.
+    #[prost(enumeration = "super::super::common::v1::RatingClass", tag = "4")]
+    pub rated_as: i32,
+    /// What it should have made of it; empty where nobody said.
+    #[prost(string, tag = "5")]
+    pub corrected: ::prost::alloc::string::String,
+    /// What was wrong with the output.
+    #[prost(string, repeated, tag = "6")]
+    pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The prompt that is current, as it would be sent with this input. A variable named input is filled with it, other
+    /// variables without a default with their own place; a prompt without it is followed by the input.
+    #[prost(string, tag = "7")]
+    pub previous_prompt: ::prost::alloc::string::String,
+    /// The proposed one, likewise.
+    #[prost(string, tag = "8")]
+    pub prompt: ::prost::alloc::string::String,
+    /// What the configured model makes of previous_prompt; empty where none is configured or it failed.
+    #[prost(string, tag = "9")]
+    pub previous_run: ::prost::alloc::string::String,
+    /// What it makes of prompt.
+    #[prost(string, tag = "10")]
+    pub run: ::prost::alloc::string::String,
+    /// Why it made nothing; empty if it did.
+    #[prost(string, tag = "11")]
+    pub run_error: ::prost::alloc::string::String,
+}
+impl ::prost::Name for PreviewedInput {
+    const NAME: &'static str = "PreviewedInput";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.PreviewedInput".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.PreviewedInput".into()
+    }
+}
+/// Which prompt to improve.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GenerateImprovementRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+    /// The label whose prompt is improved. Default: production.
+    #[prost(string, tag = "3")]
+    pub label: ::prost::alloc::string::String,
+    /// For whom, as the caller asserts it. At most 128 characters.
+    #[prost(string, tag = "4")]
+    pub on_behalf_of: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GenerateImprovementRequest {
+    const NAME: &'static str = "GenerateImprovementRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GenerateImprovementRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GenerateImprovementRequest".into()
+    }
+}
+/// The improvement.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GenerateImprovementResponse {
+    /// It awaits review.
+    #[prost(message, optional, tag = "1")]
+    pub candidate: ::core::option::Option<Candidate>,
+    /// What it changes, and why.
+    #[prost(message, optional, tag = "2")]
+    pub improvement: ::core::option::Option<Improvement>,
+}
+impl ::prost::Name for GenerateImprovementResponse {
+    const NAME: &'static str = "GenerateImprovementResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GenerateImprovementResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GenerateImprovementResponse".into()
+    }
+}
+/// Which version to use.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UsePromptVersionRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+    /// The label. Default: production.
+    #[prost(string, tag = "3")]
+    pub label: ::prost::alloc::string::String,
+    /// The number of the version, 1 or more. Required.
+    #[prost(int32, tag = "4")]
+    pub version: i32,
+    /// Why. At most 2,000 characters.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+    /// For whom, as the caller asserts it. At most 128 characters.
+    #[prost(string, tag = "6")]
+    pub on_behalf_of: ::prost::alloc::string::String,
+}
+impl ::prost::Name for UsePromptVersionRequest {
+    const NAME: &'static str = "UsePromptVersionRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UsePromptVersionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UsePromptVersionRequest".into()
+    }
+}
+/// What is current now.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UsePromptVersionResponse {
+    /// The version.
+    #[prost(message, optional, tag = "1")]
+    pub version: ::core::option::Option<PromptVersion>,
+    /// The revision that was written.
+    #[prost(int64, tag = "2")]
+    pub revision: i64,
+}
+impl ::prost::Name for UsePromptVersionResponse {
+    const NAME: &'static str = "UsePromptVersionResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UsePromptVersionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UsePromptVersionResponse".into()
+    }
+}
+/// What to export.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportExamplesRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub target: ::prost::alloc::string::String,
+    /// The form. Default: CHAT.
+    #[prost(enumeration = "ExampleFormat", tag = "3")]
+    pub format: i32,
+    /// The label whose current prompt is the system message, where there is one. Default: production.
+    #[prost(string, tag = "4")]
+    pub label: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportExamplesRequest {
+    const NAME: &'static str = "ExportExamplesRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportExamplesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportExamplesRequest".into()
+    }
+}
+/// One example.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportExamplesResponse {
+    /// A JSON object in one line. "split" is train, validation or test (80, 10 and 10 of 100), by the rated output alone: the same
+    /// in every export.
+    #[prost(string, tag = "1")]
+    pub line: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ExportExamplesResponse {
+    const NAME: &'static str = "ExportExamplesResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ExportExamplesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ExportExamplesResponse".into()
+    }
+}
+/// The form of exported examples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ExampleFormat {
+    /// Default: CHAT.
+    Unspecified = 0,
+    /// {"messages": \[{"role": "system"|"user"|"assistant", "content"}\], "target", "prompt_version", "split"}: good outputs, and
+    /// the corrected text of bad ones.
+    Chat = 1,
+    /// {"prompt", "chosen", "rejected", "target", "prompt_version", "split"}: bad outputs that were corrected.
+    Preference = 2,
+}
+impl ExampleFormat {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EXAMPLE_FORMAT_UNSPECIFIED",
+            Self::Chat => "EXAMPLE_FORMAT_CHAT",
+            Self::Preference => "EXAMPLE_FORMAT_PREFERENCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EXAMPLE_FORMAT_UNSPECIFIED" => Some(Self::Unspecified),
+            "EXAMPLE_FORMAT_CHAT" => Some(Self::Chat),
+            "EXAMPLE_FORMAT_PREFERENCE" => Some(Self::Preference),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod output_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// What an AI is asked with: prompts, the examples below them, and how both get better by ratings. Operators put the first
+    /// version of a prompt with ResourceService.PutResource; approving and rejecting is CandidateService's.
+    #[derive(Debug, Clone)]
+    pub struct OutputServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl OutputServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> OutputServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> OutputServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            OutputServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Returns the prompt of a target as a node would send it: its text with variables filled in, the examples, and the profile of
+        /// a user where one is named. Without examples and profile it is the text byte for byte. NOT_FOUND if no version is current.
+        pub async fn render_prompt(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RenderPromptRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RenderPromptResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/RenderPrompt",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.OutputService", "RenderPrompt"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Counts the ratings of a target by version of its prompt, and says whether an improvement can be generated.
+        pub async fn get_output_stats(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetOutputStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetOutputStatsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/GetOutputStats",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.OutputService", "GetOutputStats"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists all versions of a prompt that were ever put or proposed, the newest first.
+        pub async fn list_prompt_versions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListPromptVersionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListPromptVersionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/ListPromptVersions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.OutputService",
+                        "ListPromptVersions",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Shows what a proposed version would change on inputs that were rated. Changes nothing.
+        pub async fn preview_improvement(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PreviewImprovementRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PreviewImprovementResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/PreviewImprovement",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.OutputService",
+                        "PreviewImprovement",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Generates a better prompt from the ratings since the newest proposal; it then awaits review. FAILED_PRECONDITION: too few bad
+        /// ratings (reason TOO_FEW_RATINGS, says how many are missing), no current version (NO_PROMPT), or an improvement of the target
+        /// is open or being generated already (IMPROVEMENT_OPEN). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator
+        /// failed; nothing is stored.
+        pub async fn generate_improvement(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GenerateImprovementRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GenerateImprovementResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/GenerateImprovement",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.OutputService",
+                        "GenerateImprovement",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Makes a version current under a label that was approved before, under any label of the target. Closes what is proposed for
+        /// that label. FAILED_PRECONDITION if it was never approved, or is current there already.
+        pub async fn use_prompt_version(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UsePromptVersionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UsePromptVersionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/UsePromptVersion",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.OutputService",
+                        "UsePromptVersion",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Streams rated outputs for training, one JSON object in each message, the oldest first.
+        pub async fn export_examples(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportExamplesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportExamplesResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.OutputService/ExportExamples",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.OutputService", "ExportExamples"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod output_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with OutputServiceServer.
+    #[async_trait]
+    pub trait OutputService: std::marker::Send + std::marker::Sync + 'static {
+        /// Returns the prompt of a target as a node would send it: its text with variables filled in, the examples, and the profile of
+        /// a user where one is named. Without examples and profile it is the text byte for byte. NOT_FOUND if no version is current.
+        async fn render_prompt(
+            &self,
+            request: tonic::Request<super::RenderPromptRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RenderPromptResponse>,
+            tonic::Status,
+        >;
+        /// Counts the ratings of a target by version of its prompt, and says whether an improvement can be generated.
+        async fn get_output_stats(
+            &self,
+            request: tonic::Request<super::GetOutputStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetOutputStatsResponse>,
+            tonic::Status,
+        >;
+        /// Lists all versions of a prompt that were ever put or proposed, the newest first.
+        async fn list_prompt_versions(
+            &self,
+            request: tonic::Request<super::ListPromptVersionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListPromptVersionsResponse>,
+            tonic::Status,
+        >;
+        /// Shows what a proposed version would change on inputs that were rated. Changes nothing.
+        async fn preview_improvement(
+            &self,
+            request: tonic::Request<super::PreviewImprovementRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::PreviewImprovementResponse>,
+            tonic::Status,
+        >;
+        /// Generates a better prompt from the ratings since the newest proposal; it then awaits review. FAILED_PRECONDITION: too few bad
+        /// ratings (reason TOO_FEW_RATINGS, says how many are missing), no current version (NO_PROMPT), or an improvement of the target
+        /// is open or being generated already (IMPROVEMENT_OPEN). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator
+        /// failed; nothing is stored.
+        async fn generate_improvement(
+            &self,
+            request: tonic::Request<super::GenerateImprovementRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GenerateImprovementResponse>,
+            tonic::Status,
+        >;
+        /// Makes a version current under a label that was approved before, under any label of the target. Closes what is proposed for
+        /// that label. FAILED_PRECONDITION if it was never approved, or is current there already.
+        async fn use_prompt_version(
+            &self,
+            request: tonic::Request<super::UsePromptVersionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UsePromptVersionResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ExportExamples method.
+        type ExportExamplesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExportExamplesResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Streams rated outputs for training, one JSON object in each message, the oldest first.
+        async fn export_examples(
+            &self,
+            request: tonic::Request<super::ExportExamplesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportExamplesStream>,
+            tonic::Status,
+        >;
+    }
+    /// What an AI is asked with: prompts, the examples below them, and how both get better by ratings. Operators put the first
+    /// version of a prompt with ResourceService.PutResource; approving and rejecting is CandidateService's.
+    #[derive(Debug)]
+    pub struct OutputServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> OutputServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for OutputServiceServer<T>
+    where
+        T: OutputService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/emend.learning.v1.OutputService/RenderPrompt" => {
+                    #[allow(non_camel_case_types)]
+                    struct RenderPromptSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::UnaryService<super::RenderPromptRequest>
+                    for RenderPromptSvc<T> {
+                        type Response = super::RenderPromptResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RenderPromptRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::render_prompt(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RenderPromptSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.OutputService/GetOutputStats" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetOutputStatsSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::UnaryService<super::GetOutputStatsRequest>
+                    for GetOutputStatsSvc<T> {
+                        type Response = super::GetOutputStatsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetOutputStatsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::get_output_stats(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetOutputStatsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.OutputService/ListPromptVersions" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListPromptVersionsSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::UnaryService<super::ListPromptVersionsRequest>
+                    for ListPromptVersionsSvc<T> {
+                        type Response = super::ListPromptVersionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListPromptVersionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::list_prompt_versions(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListPromptVersionsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.OutputService/PreviewImprovement" => {
+                    #[allow(non_camel_case_types)]
+                    struct PreviewImprovementSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::UnaryService<super::PreviewImprovementRequest>
+                    for PreviewImprovementSvc<T> {
+                        type Response = super::PreviewImprovementResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PreviewImprovementRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::preview_improvement(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PreviewImprovementSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.OutputService/GenerateImprovement" => {
+                    #[allow(non_camel_case_types)]
+                    struct GenerateImprovementSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::UnaryService<super::GenerateImprovementRequest>
+                    for GenerateImprovementSvc<T> {
+                        type Response = super::GenerateImprovementResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GenerateImprovementRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::generate_improvement(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GenerateImprovementSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.OutputService/UsePromptVersion" => {
+                    #[allow(non_camel_case_types)]
+                    struct UsePromptVersionSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::UnaryService<super::UsePromptVersionRequest>
+                    for UsePromptVersionSvc<T> {
+                        type Response = super::UsePromptVersionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UsePromptVersionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::use_prompt_version(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UsePromptVersionSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.OutputService/ExportExamples" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportExamplesSvc<T: OutputService>(pub Arc<T>);
+                    impl<
+                        T: OutputService,
+                    > tonic::server::ServerStreamingService<super::ExportExamplesRequest>
+                    for ExportExamplesSvc<T> {
+                        type Response = super::ExportExamplesResponse;
+                        type ResponseStream = T::ExportExamplesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportExamplesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as OutputService>::export_examples(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportExamplesSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for OutputServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "emend.learning.v1.OutputService";
+    impl<T> tonic::server::NamedService for OutputServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// What it takes to learn resources of one kind in one namespace.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Policy {
@@ -4833,7 +6310,7 @@ pub struct Policy {
     pub frozen: bool,
     /// The part for the rule by which the kind is decided. Kinds that votes decide have none here: their part is risk_level to
     /// max_derived_voters and max_counted_feedback. INVALID_ARGUMENT: the part of another rule.
-    #[prost(oneof = "policy::Rule", tags = "16, 17")]
+    #[prost(oneof = "policy::Rule", tags = "16, 17, 18")]
     pub rule: ::core::option::Option<policy::Rule>,
 }
 /// Nested message and enum types in `Policy`.
@@ -4848,6 +6325,9 @@ pub mod policy {
         /// FEW_SHOT_SET.
         #[prost(message, tag = "17")]
         Window(super::WindowPolicy),
+        /// PROMPT. PROFILE has it too, without effect.
+        #[prost(message, tag = "18")]
+        Review(super::ReviewPolicy),
     }
 }
 impl ::prost::Name for Policy {
@@ -4904,6 +6384,26 @@ impl ::prost::Name for WindowPolicy {
         "/emend.learning.v1.WindowPolicy".into()
     }
 }
+/// When something is proposed for review.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReviewPolicy {
+    /// How many bad ratings since the newest proposal an improvement of a prompt needs, 1 to 1,000. Default 3.
+    #[prost(int32, tag = "1")]
+    pub min_bad: i32,
+    /// An improvement of the production prompt is generated as soon as there are that many, without a request. Default: false.
+    #[prost(bool, tag = "2")]
+    pub automatic: bool,
+}
+impl ::prost::Name for ReviewPolicy {
+    const NAME: &'static str = "ReviewPolicy";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ReviewPolicy".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ReviewPolicy".into()
+    }
+}
 /// Identifies one policy.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetPolicyRequest {
@@ -4949,7 +6449,7 @@ pub struct UpdatePolicyRequest {
     pub policy: ::core::option::Option<Policy>,
     /// Which fields to change: risk_level, threshold, counting, half_life, max_derived_voters, max_resources,
     /// max_value_bytes, max_counted_feedback, frozen, ruling.entitled_role, window.good, window.bad, window.max_text_chars,
-    /// window.language. Absent: every field set to something other than its zero value.
+    /// window.language, review.min_bad, review.automatic. Absent: every field set to something other than its zero value.
     #[prost(message, optional, tag = "2")]
     pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
     /// Why. At most 2,000 characters.
@@ -5757,6 +7257,1220 @@ pub mod policy_service_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "emend.learning.v1.PolicyService";
     impl<T> tonic::server::NamedService for PolicyServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// What a user knows and wants to learn.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Profile {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The user. Required, at most 128 characters.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+    /// How many years of experience the user has, 0 to 80; absent if not known.
+    #[prost(int32, optional, tag = "3")]
+    pub experience_years: ::core::option::Option<i32>,
+    /// What the user is a specialist in: at most 200 entries of 1 to 512 characters. Entries that differ only in case, width or
+    /// space are one. Returned sorted.
+    #[prost(string, repeated, tag = "4")]
+    pub specialties: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The technologies that the user knows; as specialties.
+    #[prost(string, repeated, tag = "5")]
+    pub known_technologies: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What the user wants to learn; as specialties.
+    #[prost(string, repeated, tag = "6")]
+    pub learning_goals: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Opaque. Send it back to change only the profile you saw (ABORTED if it has changed).
+    #[prost(string, tag = "7")]
+    pub etag: ::prost::alloc::string::String,
+    /// The newest revision that changed it; 0: none did. Output only.
+    #[prost(int64, tag = "8")]
+    pub revision: i64,
+}
+impl ::prost::Name for Profile {
+    const NAME: &'static str = "Profile";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Profile".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Profile".into()
+    }
+}
+/// Whose profile.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetProfileRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The user. Required, at most 128 characters.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for GetProfileRequest {
+    const NAME: &'static str = "GetProfileRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetProfileRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetProfileRequest".into()
+    }
+}
+/// The profile.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetProfileResponse {
+    /// As it is now.
+    #[prost(message, optional, tag = "1")]
+    pub profile: ::core::option::Option<Profile>,
+}
+impl ::prost::Name for GetProfileResponse {
+    const NAME: &'static str = "GetProfileResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GetProfileResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GetProfileResponse".into()
+    }
+}
+/// What to change.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateProfileRequest {
+    /// The profile. A list that is changed becomes exactly what is given: entries that are not in it any more are removed.
+    #[prost(message, optional, tag = "1")]
+    pub profile: ::core::option::Option<Profile>,
+    /// Which fields to change: experience_years, specialties, known_technologies, learning_goals. A field that is named and absent
+    /// becomes empty. Default: those that are present.
+    #[prost(message, optional, tag = "2")]
+    pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
+    /// Why. At most 2,000 characters.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+}
+impl ::prost::Name for UpdateProfileRequest {
+    const NAME: &'static str = "UpdateProfileRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UpdateProfileRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UpdateProfileRequest".into()
+    }
+}
+/// The changed profile.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateProfileResponse {
+    /// As it is now.
+    #[prost(message, optional, tag = "1")]
+    pub profile: ::core::option::Option<Profile>,
+    /// The revision that was written; 0 if nothing changed.
+    #[prost(int64, tag = "2")]
+    pub revision: i64,
+}
+impl ::prost::Name for UpdateProfileResponse {
+    const NAME: &'static str = "UpdateProfileResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.UpdateProfileResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.UpdateProfileResponse".into()
+    }
+}
+/// Something that a user did. Personal: erased with the user.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Activity {
+    /// What tells of it: CLAUDE_CODE, LEARNING, GITHUB or an application's own name. 1 to 64 characters of \[A-Z0-9\_\], beginning with
+    /// a letter.
+    #[prost(string, tag = "1")]
+    pub source_type: ::prost::alloc::string::String,
+    /// Its id there, 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "2")]
+    pub source_id: ::prost::alloc::string::String,
+    /// When it was done. Default: when it is recorded.
+    #[prost(message, optional, tag = "3")]
+    pub occurred_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// What was done, in words; for generators that read. At most 4,000 characters.
+    #[prost(string, tag = "4")]
+    pub summary: ::prost::alloc::string::String,
+    /// Technologies that were used, at most 50 of 1 to 512 characters.
+    #[prost(string, repeated, tag = "5")]
+    pub technologies: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Fields that it belongs to, at most 50 of 1 to 512 characters.
+    #[prost(string, repeated, tag = "6")]
+    pub topics: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What the user said to want to learn, at most 50 of 1 to 512 characters.
+    #[prost(string, repeated, tag = "7")]
+    pub goals: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The years of experience that it shows, 0 to 80; absent if it shows none.
+    #[prost(int32, optional, tag = "8")]
+    pub experience_years: ::core::option::Option<i32>,
+}
+impl ::prost::Name for Activity {
+    const NAME: &'static str = "Activity";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Activity".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Activity".into()
+    }
+}
+/// What was done.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RecordActivityRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Who did it. Required, at most 128 characters.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+    /// 1 to 100.
+    #[prost(message, repeated, tag = "3")]
+    pub activities: ::prost::alloc::vec::Vec<Activity>,
+}
+impl ::prost::Name for RecordActivityRequest {
+    const NAME: &'static str = "RecordActivityRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RecordActivityRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RecordActivityRequest".into()
+    }
+}
+/// What was stored.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordActivityResponse {
+    /// How many of them were new.
+    #[prost(int32, tag = "1")]
+    pub recorded: i32,
+}
+impl ::prost::Name for RecordActivityResponse {
+    const NAME: &'static str = "RecordActivityResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RecordActivityResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RecordActivityResponse".into()
+    }
+}
+/// What to make suggestions from.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GenerateSuggestionsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The user. Required, at most 128 characters.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+    /// Only what was done since then. Default: everything that is stored. The newest 500 activities are read.
+    #[prost(message, optional, tag = "3")]
+    pub since: ::core::option::Option<::prost_types::Timestamp>,
+    /// Also suggest how many years of experience the user has.
+    #[prost(bool, tag = "4")]
+    pub include_experience: bool,
+}
+impl ::prost::Name for GenerateSuggestionsRequest {
+    const NAME: &'static str = "GenerateSuggestionsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GenerateSuggestionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GenerateSuggestionsRequest".into()
+    }
+}
+/// New suggestions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GenerateSuggestionsResponse {
+    /// The surest first; at most 50.
+    #[prost(message, repeated, tag = "1")]
+    pub suggestions: ::prost::alloc::vec::Vec<ProfileSuggestion>,
+}
+impl ::prost::Name for GenerateSuggestionsResponse {
+    const NAME: &'static str = "GenerateSuggestionsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.GenerateSuggestionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.GenerateSuggestionsResponse".into()
+    }
+}
+/// A suggested entry of a profile.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProfileSuggestion {
+    /// The candidate: its key is the entry, its value how it is written; its status and who decided it.
+    #[prost(message, optional, tag = "1")]
+    pub candidate: ::core::option::Option<Candidate>,
+    /// What is suggested, and why.
+    #[prost(message, optional, tag = "2")]
+    pub suggestion: ::core::option::Option<Suggestion>,
+}
+impl ::prost::Name for ProfileSuggestion {
+    const NAME: &'static str = "ProfileSuggestion";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ProfileSuggestion".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ProfileSuggestion".into()
+    }
+}
+/// Which suggestions to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListSuggestionsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The user. Required, at most 128 characters.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+    /// Only these statuses. Default: AWAITING_REVIEW.
+    #[prost(enumeration = "CandidateStatus", repeated, tag = "3")]
+    pub statuses: ::prost::alloc::vec::Vec<i32>,
+    /// Maximum number of results, 1 to 500. Default (0): 50.
+    #[prost(int32, tag = "4")]
+    pub page_size: i32,
+    /// From the previous response; the other fields must be unchanged.
+    #[prost(string, tag = "5")]
+    pub page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSuggestionsRequest {
+    const NAME: &'static str = "ListSuggestionsRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListSuggestionsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListSuggestionsRequest".into()
+    }
+}
+/// A page of suggestions.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListSuggestionsResponse {
+    /// The newest first.
+    #[prost(message, repeated, tag = "1")]
+    pub suggestions: ::prost::alloc::vec::Vec<ProfileSuggestion>,
+    /// Empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListSuggestionsResponse {
+    const NAME: &'static str = "ListSuggestionsResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ListSuggestionsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ListSuggestionsResponse".into()
+    }
+}
+/// Which suggestion to accept.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AcceptSuggestionRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The user whose profile it is for: NOT_FOUND if it is another's. Required.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+    /// UUID. Required.
+    #[prost(string, tag = "3")]
+    pub candidate_id: ::prost::alloc::string::String,
+    /// As last seen. Empty: act on the current version.
+    #[prost(string, tag = "4")]
+    pub etag: ::prost::alloc::string::String,
+}
+impl ::prost::Name for AcceptSuggestionRequest {
+    const NAME: &'static str = "AcceptSuggestionRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.AcceptSuggestionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.AcceptSuggestionRequest".into()
+    }
+}
+/// What was accepted.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AcceptSuggestionResponse {
+    /// The suggestion, as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub suggestion: ::core::option::Option<ProfileSuggestion>,
+    /// The profile with it.
+    #[prost(message, optional, tag = "2")]
+    pub profile: ::core::option::Option<Profile>,
+    /// The revision that was written.
+    #[prost(int64, tag = "3")]
+    pub revision: i64,
+}
+impl ::prost::Name for AcceptSuggestionResponse {
+    const NAME: &'static str = "AcceptSuggestionResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.AcceptSuggestionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.AcceptSuggestionResponse".into()
+    }
+}
+/// Which suggestion to reject.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RejectSuggestionRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The user whose profile it is for: NOT_FOUND if it is another's. Required.
+    #[prost(string, tag = "2")]
+    pub user_id: ::prost::alloc::string::String,
+    /// UUID. Required.
+    #[prost(string, tag = "3")]
+    pub candidate_id: ::prost::alloc::string::String,
+    /// Why. At most 2,000 characters. Default: "rejected by the user".
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+    /// As last seen. Empty: act on the current version.
+    #[prost(string, tag = "5")]
+    pub etag: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RejectSuggestionRequest {
+    const NAME: &'static str = "RejectSuggestionRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RejectSuggestionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RejectSuggestionRequest".into()
+    }
+}
+/// What was rejected.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RejectSuggestionResponse {
+    /// The suggestion, as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub suggestion: ::core::option::Option<ProfileSuggestion>,
+}
+impl ::prost::Name for RejectSuggestionResponse {
+    const NAME: &'static str = "RejectSuggestionResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RejectSuggestionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RejectSuggestionResponse".into()
+    }
+}
+/// Generated client implementations.
+pub mod profile_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// What each user knows and wants to learn. Every call is about one user, and requires the right to act for users. What a user
+    /// changes applies at once; what is suggested waits for the user.
+    #[derive(Debug, Clone)]
+    pub struct ProfileServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl ProfileServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> ProfileServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ProfileServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ProfileServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Returns the profile of a user; an empty one if nothing is known.
+        pub async fn get_profile(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetProfileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetProfileResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/GetProfile",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.ProfileService", "GetProfile"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes a profile as its user's own decision, in one revision.
+        pub async fn update_profile(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateProfileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateProfileResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/UpdateProfile",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.ProfileService", "UpdateProfile"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Stores what a user did, from which suggestions can be made. An activity with a known source_type and source_id is kept as it
+        /// is.
+        pub async fn record_activity(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecordActivityRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordActivityResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/RecordActivity",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.learning.v1.ProfileService", "RecordActivity"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Suggests entries from what a user did. Not suggested: what the profile has, what waits, and what was rejected.
+        pub async fn generate_suggestions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GenerateSuggestionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GenerateSuggestionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/GenerateSuggestions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.ProfileService",
+                        "GenerateSuggestions",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the suggestions for a user, the newest first.
+        pub async fn list_suggestions(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListSuggestionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListSuggestionsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/ListSuggestions",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.ProfileService",
+                        "ListSuggestions",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Adds what is suggested to the profile. FAILED_PRECONDITION if it was accepted or rejected before.
+        pub async fn accept_suggestion(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AcceptSuggestionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AcceptSuggestionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/AcceptSuggestion",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.ProfileService",
+                        "AcceptSuggestion",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Turns a suggestion down for good: it is not made again. The user may still add the entry. FAILED_PRECONDITION if it was
+        /// accepted or rejected before.
+        pub async fn reject_suggestion(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RejectSuggestionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RejectSuggestionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.ProfileService/RejectSuggestion",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.ProfileService",
+                        "RejectSuggestion",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod profile_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ProfileServiceServer.
+    #[async_trait]
+    pub trait ProfileService: std::marker::Send + std::marker::Sync + 'static {
+        /// Returns the profile of a user; an empty one if nothing is known.
+        async fn get_profile(
+            &self,
+            request: tonic::Request<super::GetProfileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetProfileResponse>,
+            tonic::Status,
+        >;
+        /// Changes a profile as its user's own decision, in one revision.
+        async fn update_profile(
+            &self,
+            request: tonic::Request<super::UpdateProfileRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateProfileResponse>,
+            tonic::Status,
+        >;
+        /// Stores what a user did, from which suggestions can be made. An activity with a known source_type and source_id is kept as it
+        /// is.
+        async fn record_activity(
+            &self,
+            request: tonic::Request<super::RecordActivityRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordActivityResponse>,
+            tonic::Status,
+        >;
+        /// Suggests entries from what a user did. Not suggested: what the profile has, what waits, and what was rejected.
+        async fn generate_suggestions(
+            &self,
+            request: tonic::Request<super::GenerateSuggestionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GenerateSuggestionsResponse>,
+            tonic::Status,
+        >;
+        /// Lists the suggestions for a user, the newest first.
+        async fn list_suggestions(
+            &self,
+            request: tonic::Request<super::ListSuggestionsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListSuggestionsResponse>,
+            tonic::Status,
+        >;
+        /// Adds what is suggested to the profile. FAILED_PRECONDITION if it was accepted or rejected before.
+        async fn accept_suggestion(
+            &self,
+            request: tonic::Request<super::AcceptSuggestionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AcceptSuggestionResponse>,
+            tonic::Status,
+        >;
+        /// Turns a suggestion down for good: it is not made again. The user may still add the entry. FAILED_PRECONDITION if it was
+        /// accepted or rejected before.
+        async fn reject_suggestion(
+            &self,
+            request: tonic::Request<super::RejectSuggestionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RejectSuggestionResponse>,
+            tonic::Status,
+        >;
+    }
+    /// What each user knows and wants to learn. Every call is about one user, and requires the right to act for users. What a user
+    /// changes applies at once; what is suggested waits for the user.
+    #[derive(Debug)]
+    pub struct ProfileServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ProfileServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ProfileServiceServer<T>
+    where
+        T: ProfileService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/emend.learning.v1.ProfileService/GetProfile" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetProfileSvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::GetProfileRequest>
+                    for GetProfileSvc<T> {
+                        type Response = super::GetProfileResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetProfileRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::get_profile(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetProfileSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.ProfileService/UpdateProfile" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateProfileSvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::UpdateProfileRequest>
+                    for UpdateProfileSvc<T> {
+                        type Response = super::UpdateProfileResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateProfileRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::update_profile(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateProfileSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.ProfileService/RecordActivity" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecordActivitySvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::RecordActivityRequest>
+                    for RecordActivitySvc<T> {
+                        type Response = super::RecordActivityResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecordActivityRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::record_activity(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecordActivitySvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.ProfileService/GenerateSuggestions" => {
+                    #[allow(non_camel_case_types)]
+                    struct GenerateSuggestionsSvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::GenerateSuggestionsRequest>
+                    for GenerateSuggestionsSvc<T> {
+                        type Response = super::GenerateSuggestionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GenerateSuggestionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::generate_suggestions(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GenerateSuggestionsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.ProfileService/ListSuggestions" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListSuggestionsSvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::ListSuggestionsRequest>
+                    for ListSuggestionsSvc<T> {
+                        type Response = super::ListSuggestionsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListSuggestionsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::list_suggestions(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListSuggestionsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.ProfileService/AcceptSuggestion" => {
+                    #[allow(non_camel_case_types)]
+                    struct AcceptSuggestionSvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::AcceptSuggestionRequest>
+                    for AcceptSuggestionSvc<T> {
+                        type Response = super::AcceptSuggestionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AcceptSuggestionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::accept_suggestion(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AcceptSuggestionSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.ProfileService/RejectSuggestion" => {
+                    #[allow(non_camel_case_types)]
+                    struct RejectSuggestionSvc<T: ProfileService>(pub Arc<T>);
+                    impl<
+                        T: ProfileService,
+                    > tonic::server::UnaryService<super::RejectSuggestionRequest>
+                    for RejectSuggestionSvc<T> {
+                        type Response = super::RejectSuggestionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RejectSuggestionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ProfileService>::reject_suggestion(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RejectSuggestionSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ProfileServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "emend.learning.v1.ProfileService";
+    impl<T> tonic::server::NamedService for ProfileServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

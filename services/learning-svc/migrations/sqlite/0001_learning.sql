@@ -78,6 +78,10 @@ CREATE TABLE contests (
     pending              INTEGER NOT NULL,
     -- Whether what the key names is known, where rulings need that.
     target_known         INTEGER NOT NULL,
+    -- Where the kind is decided by review: the number of the version that is current (0: none), and the last number given; where
+    -- several contests count their versions together, only that of one of them.
+    current_version      INTEGER NOT NULL,
+    last_version         INTEGER NOT NULL,
     -- By the service's clock.
     created_at           INTEGER NOT NULL
 ) STRICT;
@@ -124,6 +128,13 @@ CREATE TABLE candidates (
     ruling_roles      TEXT NOT NULL,
     ruling_approved   INTEGER NOT NULL,
     ruling_taken_back INTEGER NOT NULL,
+    -- What is kept of a proposal under review: the number of its version (0: it is none) and of the version it was made for,
+    -- what was decided (1 open, 2 approved, 3 rejected, 4 closed), and when a person approved or rejected it, by the service's
+    -- clock (0: nobody did).
+    proposal_version  INTEGER NOT NULL,
+    proposal_base     INTEGER NOT NULL,
+    proposal_verdict  INTEGER NOT NULL,
+    proposal_decided_at INTEGER NOT NULL,
     -- Both by the service's clock.
     created_at        INTEGER NOT NULL,
     updated_at        INTEGER NOT NULL,
@@ -314,6 +325,9 @@ CREATE TABLE policies (
     window_bad           INTEGER NOT NULL,
     window_max_text_chars INTEGER NOT NULL,
     window_language      INTEGER NOT NULL,
+    -- How many bad ratings an improvement of a prompt needs, and whether one is generated without a request.
+    review_min_bad       INTEGER NOT NULL,
+    review_automatic     INTEGER NOT NULL,
     -- Corrections put nothing into force.
     frozen               INTEGER NOT NULL,
     caller               TEXT NOT NULL,

@@ -116,8 +116,8 @@ pub struct OpenContests {
 }
 
 impl OpenContests {
-    /// Locks the contests of `keys`, which may come in any order and repeat, and reads them, except for ballots that
-    /// `hot` holds. `leaving` is how many ballots or ratings of one contest may leave it, at most 1,000, so that as many older
+    /// Locks the contests of `keys`, which may come in any order and repeat, and those that count their versions, and reads
+    /// them, except for ballots that `hot` holds. `leaving` is how many ballots or ratings of one contest may leave it, at most 1,000, so that as many older
     /// ones can take their place.
     pub async fn open(
         tx: &mut dyn UnitOfWork,
@@ -126,8 +126,10 @@ impl OpenContests {
         keys: impl IntoIterator<Item = ResourceKey>,
         leaving: u32,
     ) -> Result<Self, StoreError> {
-        let keys: BTreeMap<ContestId, ResourceKey> =
+        let mut keys: BTreeMap<ContestId, ResourceKey> =
             keys.into_iter().map(|key| (key.contest_id(), key)).collect();
+        let numbering: Vec<ResourceKey> = keys.values().filter_map(ResourceKey::numbered_with).collect();
+        keys.extend(numbering.into_iter().map(|key| (key.contest_id(), key)));
         let keys: Vec<&ResourceKey> = keys.values().collect();
         let mut scopes: Vec<PolicyKey> = keys.iter().map(|key| PolicyKey::of(key)).collect();
         scopes.sort_unstable();
@@ -348,6 +350,14 @@ impl OpenContests {
         }
     }
 
+    /// The contest that counts the versions of this one, if it is another, and the last number that it gave.
+    fn numbering(&self, contest: ContestId) -> Option<(ContestId, u32)> {
+        let working = self.contests.get(&contest)?;
+        let counting = working.state.key.numbered_with()?.contest_id();
+        let last = self.contests.get(&counting)?.state.versions.last;
+        Some((counting, last))
+    }
+
     /// Decides an event. If refused, nothing changes.
     pub fn decide(
         &mut self,
@@ -358,6 +368,7 @@ impl OpenContests {
     ) -> Result<Decided, Refusal> {
         let person = is_persons(event);
         let order = self.next_accept_order(contest);
+        let numbered = self.numbering(contest);
         let Some(working) = self.contests.get_mut(&contest) else {
             return Err(Refusal::UnknownCandidate);
         };
@@ -366,6 +377,9 @@ impl OpenContests {
         let policy = self.policies.get(&scope).unwrap_or(&default);
         let count = self.counts.entry(scope).or_default();
         working.state.next_order = order;
+        if let Some((_, last)) = numbered {
+            working.state.versions.last = last;
+        }
         working.state.full = *count >= policy.max_resources || (*count == 0 && self.scopes >= MAX_SCOPES);
 
         let placeholder = ContestState::new(working.state.key.clone());
@@ -374,9 +388,16 @@ impl OpenContests {
             Ok(decision) => decision,
             Err(refused) => {
                 working.state = refused.state;
+                if numbered.is_some() {
+                    working.state.versions.last = 0;
+                }
                 return Err(refused.refusal);
             }
         };
+        let last = decision.after.versions.last;
+        if numbered.is_some() {
+            decision.after.versions.last = 0;
+        }
         if let Event::Recorded { ballot, .. } | Event::Retracted { ballot, .. } = event {
             working.voted_for.insert(ballot.candidate);
         }
@@ -446,6 +467,9 @@ impl OpenContests {
         ));
         if person {
             working.state.highest_accept_order = order;
+        }
+        if let Some(counting) = numbered.and_then(|(counting, _)| self.contests.get_mut(&counting)) {
+            counting.state.versions.last = last;
         }
         Ok(Decided {
             outcome,

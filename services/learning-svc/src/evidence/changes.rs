@@ -14,9 +14,13 @@ use crate::{
 pub(crate) fn is_evidence(kind: Kind) -> bool {
     match kind {
         Kind::DomainRule | Kind::ClaimState | Kind::EdgeLabel => true,
-        Kind::InvocationPhrase | Kind::EntityAlias | Kind::Prohibition | Kind::Synonym | Kind::FewShotSet => {
-            false
-        }
+        Kind::InvocationPhrase
+        | Kind::EntityAlias
+        | Kind::Prohibition
+        | Kind::Synonym
+        | Kind::FewShotSet
+        | Kind::Prompt
+        | Kind::Profile => false,
     }
 }
 

@@ -208,6 +208,7 @@ fn list_candidates(request: &pb::ListCandidatesRequest) {
         key: request.key.clone(),
         page_size: i32::try_from(*limit).expect("pages are small"),
         page_token: String::new(),
+        user_id: request.user_id.clone(),
     };
     let query = candidates::query(&again);
     again.page_token = after

@@ -2,4 +2,5 @@
 //!
 //! [`store`] keeps ratings; [`crate::ingest`] takes them in, and [`crate::contests::open`] decides what is shown.
 
+pub mod generator;
 pub mod store;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The fields that an update may change.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 16] = [
     "risk_level",
     "threshold",
     "counting",
@@ -37,6 +37,8 @@ const FIELDS: [&str; 14] = [
     "window.bad",
     "window.max_text_chars",
     "window.language",
+    "review.min_bad",
+    "review.automatic",
 ];
 
 /// Serves the policy use cases of an `App`.
@@ -154,7 +156,7 @@ pub(crate) fn update(
 
 /// The fields set to something other than their zero value.
 fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
-    let (ruling, window) = parts(message);
+    let (ruling, window, review) = parts(message);
     let set = [
         message.risk_level != 0,
         message.threshold != 0,
@@ -170,6 +172,8 @@ fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
         window.bad != 0,
         window.max_text_chars != 0,
         window.language != 0,
+        review.min_bad != 0,
+        review.automatic,
     ];
     FIELDS
         .into_iter()
@@ -178,13 +182,16 @@ fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
         .collect()
 }
 
-/// The parts for rulings and for windows; of a message that has none, one without anything set.
-fn parts(message: &pb::Policy) -> (pb::RulingPolicy, pb::WindowPolicy) {
+/// The parts for rulings, windows and review; those that a message has not are without anything set.
+fn parts(message: &pb::Policy) -> (pb::RulingPolicy, pb::WindowPolicy, pb::ReviewPolicy) {
+    let (mut ruling, mut window, mut review) = Default::default();
     match message.rule {
-        Some(policy::Rule::Ruling(ruling)) => (ruling, pb::WindowPolicy::default()),
-        Some(policy::Rule::Window(window)) => (pb::RulingPolicy::default(), window),
-        None => Default::default(),
+        Some(policy::Rule::Ruling(part)) => ruling = part,
+        Some(policy::Rule::Window(part)) => window = part,
+        Some(policy::Rule::Review(part)) => review = part,
+        None => {}
     }
+    (ruling, window, review)
 }
 
 /// Each rule has its own part of the policy.
@@ -200,6 +207,7 @@ fn check_rule(kind: Kind, fields: &[&str], violations: &mut Violations) {
             | "max_counted_feedback" => (matches!(rule, Rule::Votes { .. }), "votes"),
             _ if field.starts_with("ruling.") => (matches!(rule, Rule::Ruling(_)), "rulings"),
             _ if field.starts_with("window.") => (matches!(rule, Rule::Window(_)), "a window of ratings"),
+            _ if field.starts_with("review.") => (matches!(rule, Rule::Review(_)), "review"),
             _ => (true, ""),
         };
         if let (false, decided_by) = of {
@@ -252,6 +260,8 @@ struct Changes {
     bad: Option<u32>,
     max_text_chars: Option<u32>,
     language: Option<Language>,
+    min_bad: Option<u32>,
+    automatic: Option<bool>,
 }
 
 impl Changes {
@@ -275,13 +285,15 @@ impl Changes {
         set(&mut policy.window.bad, self.bad);
         set(&mut policy.window.max_text_chars, self.max_text_chars);
         set(&mut policy.window.language, self.language);
+        set(&mut policy.review.min_bad, self.min_bad);
+        set(&mut policy.review.automatic, self.automatic);
     }
 }
 
 /// The changes a message makes to those fields, with violations where they are out of bounds.
 fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -> Changes {
     let mut changes = Changes::default();
-    let (ruling, window) = parts(message);
+    let (ruling, window, review) = parts(message);
     for &field in fields {
         match field {
             "risk_level" => changes.risk = violations.check(field, risk(message.risk_level)),
@@ -301,6 +313,8 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
             "window.bad" => changes.bad = violations.check(field, count(window.bad)),
             "window.max_text_chars" => changes.max_text_chars = Some(unsigned(window.max_text_chars)),
             "window.language" => changes.language = violations.check(field, kinds::language(window.language)),
+            "review.min_bad" => changes.min_bad = Some(unsigned(review.min_bad)),
+            "review.automatic" => changes.automatic = Some(review.automatic),
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
     }
@@ -393,7 +407,11 @@ fn message(in_force: &PolicyInForce) -> pb::Policy {
         reevaluation_remaining: render::saturated(in_force.remaining),
         frozen: policy.frozen,
         rule: match in_force.key.kind.rules().rule {
-            Rule::Votes { .. } | Rule::Review(_) => None,
+            Rule::Votes { .. } => None,
+            Rule::Review(_) => Some(policy::Rule::Review(pb::ReviewPolicy {
+                min_bad: small(policy.review.min_bad),
+                automatic: policy.review.automatic,
+            })),
             Rule::Ruling(_) => Some(policy::Rule::Ruling(pb::RulingPolicy {
                 entitled_role: match policy.ruling.entitled {
                     Role::Reporter => pb::EntitledRole::Reporter,

@@ -1,6 +1,6 @@
 //! The numbers and names under which databases store the rules' enums. The numbers are those of the wire contract.
 
-use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Role, Status, TakenBack};
+use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Role, Status, TakenBack, contest::Verdict};
 
 /// A candidate's status.
 pub fn status(status: Status) -> i32 {
@@ -122,6 +122,28 @@ pub fn parse_taken_back(number: i32) -> Option<TakenBack> {
     .find(|&known| taken_back(known) == number)
 }
 
+/// The number of a verdict.
+pub fn verdict(verdict: Verdict) -> i32 {
+    match verdict {
+        Verdict::Open => 1,
+        Verdict::Approved => 2,
+        Verdict::Rejected => 3,
+        Verdict::Closed => 4,
+    }
+}
+
+/// What that number says.
+pub fn parse_verdict(number: i32) -> Option<Verdict> {
+    [
+        Verdict::Open,
+        Verdict::Approved,
+        Verdict::Rejected,
+        Verdict::Closed,
+    ]
+    .into_iter()
+    .find(|&known| verdict(known) == number)
+}
+
 /// The number of a role.
 pub fn role(role: Role) -> i32 {
     match role {
@@ -173,6 +195,7 @@ mod tests {
             assert_eq!(parse_taken_back(number).map(taken_back), Some(number));
         }
         for number in 1..=4 {
+            assert_eq!(parse_verdict(number).map(verdict), Some(number));
             assert_eq!(parse_role(number).map(role), Some(number));
         }
         for name in [

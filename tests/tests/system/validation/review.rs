@@ -31,6 +31,7 @@ fn list() -> Rpc {
                 key: long(513),
                 page_size: 501,
                 page_token: "not a token".into(),
+                user_id: String::new(),
             },
             &[
                 "namespace",

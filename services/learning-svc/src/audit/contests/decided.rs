@@ -52,7 +52,10 @@ pub(super) fn check(
         ballots: Ballots::new(ballots, true),
         ratings: Vec::new(),
         next_order: AcceptOrder::default(),
-        versions: Versions::default(),
+        versions: Versions {
+            current: u32::try_from(row.current_version).unwrap_or(0),
+            last: u32::try_from(row.last_version).unwrap_or(0),
+        },
         target_known: row.target_known != 0,
     };
     // A policy change is never refused.

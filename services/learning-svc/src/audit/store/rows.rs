@@ -38,6 +38,9 @@ pub(crate) struct AuditedContest {
     pub(crate) pending: i32,
     /// Whether what it is about is known.
     pub(crate) target_known: i32,
+    /// The number of the version that is current, and the last one given.
+    pub(crate) current_version: i32,
+    pub(crate) last_version: i32,
 }
 
 impl AuditedContest {

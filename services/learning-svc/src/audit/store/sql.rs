@@ -205,7 +205,7 @@ impl AuditRead for Reading {
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
         self.all(within(
             "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-             policy_version, pending, target_known FROM contests WHERE ",
+             policy_version, pending, target_known, current_version, last_version FROM contests WHERE ",
             "contest",
             range,
         ))
@@ -217,7 +217,7 @@ impl AuditRead for Reading {
             "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
              decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
              policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
-             created_at, updated_at, transitions, version, \
+             proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, version, \
              namespace, kind FROM candidates WHERE ",
             "contest",
             range,

@@ -1,6 +1,9 @@
 //! Renders candidates as messages.
 
-use emend_core::{Origin, Status};
+use emend_core::{
+    Origin, Status,
+    contest::{Proposed, Verdict},
+};
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
 use prost::Message as _;
@@ -75,6 +78,20 @@ pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
             sender_roles: ruling.roles.names().map(str::to_owned).collect(),
             effective: candidate.is_effective(),
         }),
+        proposal: candidate.proposal.as_ref().map(proposal),
+    }
+}
+
+fn proposal(proposal: &Proposed) -> pb::Proposal {
+    let decided_as = |verdict| {
+        let decided_at = proposal.decided_at.filter(|_| proposal.verdict == verdict);
+        decided_at.map(render::timestamp)
+    };
+    pb::Proposal {
+        version: small(proposal.version),
+        base_version: small(proposal.base),
+        approved_at: decided_as(Verdict::Approved),
+        rejected_at: decided_as(Verdict::Rejected),
     }
 }
 
@@ -89,6 +106,8 @@ pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateRe
         rivals,
         feedback,
         history: details.history.into_iter().map(transition).collect(),
+        improvement: None,
+        suggestion: None,
     };
     while response.encoded_len() >= 2 * page::MAX_PAGE_BYTES && response.feedback.pop().is_some() {}
     response

@@ -148,7 +148,8 @@ impl Working {
             && before.highest_accept_order == self.state.highest_accept_order
             && before.policy_version == self.policy_version
             && before.pending == pending
-            && before.target_known == self.state.target_known;
+            && before.target_known == self.state.target_known
+            && before.versions == self.state.versions;
         (!same).then(|| ContestWrite {
             key: self.state.key.clone(),
             pinned: self.state.pinned,
@@ -156,6 +157,7 @@ impl Working {
             policy_version: self.policy_version,
             pending,
             target_known: self.state.target_known,
+            versions: self.state.versions,
         })
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use emend_core::{AcceptOrder, Ballot, Candidate, CandidateId, ContestState, FeedbackId, ResourceKey};
+use emend_core::{
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestState, FeedbackId, ResourceKey, contest::Versions,
+};
 use jiff::Timestamp;
 
 use crate::actor::Actor;
@@ -22,6 +24,8 @@ pub struct LockedContest {
     pub pending: bool,
     /// Whether what the key names is known, where rulings need that.
     pub target_known: bool,
+    /// The numbers of versions, where the kind is decided by review.
+    pub versions: Versions,
     /// The database's time when it was locked.
     pub locked_at: Timestamp,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use emend_core::{
     AcceptOrder, Ballot, Caller, Candidate, CandidateId, FeedbackId, Revision, Ruling,
-    contest::{CurrentResource, VoterKey},
+    contest::{CurrentResource, Proposed, Versions, VoterKey},
     decide::Cause,
 };
 use emend_store::StoreError;
@@ -27,6 +27,8 @@ pub(crate) struct ContestRow {
     pub policy_version: i64,
     pub pending: i32,
     pub target_known: i32,
+    pub current_version: i32,
+    pub last_version: i32,
     pub locked_at: i64,
 }
 
@@ -43,6 +45,10 @@ impl ContestRow {
             policy_version: self.policy_version,
             pending: self.pending != 0,
             target_known: self.target_known != 0,
+            versions: Versions {
+                current: at.number("current_version", self.current_version)?,
+                last: at.number("last_version", self.last_version)?,
+            },
             locked_at: at.time("locked_at", self.locked_at)?,
         })
     }
@@ -75,6 +81,10 @@ pub(crate) struct CandidateRow {
     pub ruling_roles: String,
     pub ruling_approved: i32,
     pub ruling_taken_back: i32,
+    pub proposal_version: i32,
+    pub proposal_base: i32,
+    pub proposal_verdict: i32,
+    pub proposal_decided_at: i64,
     pub created_at: i64,
     pub updated_at: i64,
     pub transitions: i64,
@@ -96,6 +106,27 @@ impl CandidateRow {
                 self.ruling_taken_back,
                 codes::parse_taken_back(self.ruling_taken_back),
             )?,
+        }))
+    }
+
+    /// What is kept of it as a proposal under review.
+    fn proposal(&self, at: At<'_>) -> Result<Option<Proposed>, StoreError> {
+        if self.proposal_version == 0 {
+            return Ok(None);
+        }
+        let decided_at = match self.proposal_decided_at {
+            0 => None,
+            microseconds => Some(at.time("proposal_decided_at", microseconds)?),
+        };
+        Ok(Some(Proposed {
+            version: at.number("proposal_version", self.proposal_version)?,
+            base: at.number("proposal_base", self.proposal_base)?,
+            verdict: at.known(
+                "proposal_verdict",
+                self.proposal_verdict,
+                codes::parse_verdict(self.proposal_verdict),
+            )?,
+            decided_at,
         }))
     }
 
@@ -132,8 +163,7 @@ impl CandidateRow {
             applied_threshold: (applied_threshold > 0).then_some(applied_threshold),
             applied_revision: Revision(self.applied_revision),
             ruling: self.ruling(at)?,
-            // No kind that is stored is decided by review yet.
-            proposal: None,
+            proposal: self.proposal(at)?,
         };
         let kept = KeptCandidate {
             decided_by: actor(at, "decided_caller", &self.decided_caller, &self.decided_for)?,

@@ -52,7 +52,7 @@ impl ContestRepository for Work {
         for keys in batches(keys) {
             let mut query = QueryBuilder::new(
                 "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-                 policy_version, pending, target_known, (SELECT now FROM database_clock) AS locked_at FROM contests \
+                 policy_version, pending, target_known, current_version, last_version, (SELECT now FROM database_clock) AS locked_at FROM contests \
                  WHERE contest_id IN ",
             );
             push_list(&mut query, keys.iter().map(|key| key.contest_id().0));
@@ -96,7 +96,7 @@ impl ContestRepository for Work {
                 "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
                  decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
                  policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, \
-                 ruling_taken_back, created_at, updated_at, transitions, version FROM candidates WHERE contest IN ",
+                 ruling_taken_back, proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, version FROM candidates WHERE contest IN ",
             );
             push_keys(&mut query, &keys);
             query.push(" ORDER BY created_at, candidate_id");
@@ -187,6 +187,7 @@ fn empty(row: LockedContest) -> StoredContest {
     let mut state = ContestState::new(row.key.clone());
     state.pinned = row.pinned;
     state.target_known = row.target_known;
+    state.versions = row.versions;
     state.highest_accept_order = AcceptOrder(row.highest_accept_order.0);
     StoredContest {
         row,
@@ -200,7 +201,7 @@ fn empty(row: LockedContest) -> StoredContest {
 pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
-         highest_accept_order, policy_version, pending, target_known, created_at) ",
+         highest_accept_order, policy_version, pending, target_known, current_version, last_version, created_at) ",
     );
     query.push_values(keys, |mut row, key| {
         row.push_bind(bytes(key.contest_id().0))
@@ -215,6 +216,8 @@ pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBui
             .push_bind(0_i64)
             .push_bind(0_i32)
             .push_bind(i32::from(!key.kind.rules().rule.needs_target()))
+            .push_bind(0_i32)
+            .push_bind(0_i32)
             .push_bind(now.as_microsecond());
     });
     query.push(" ON CONFLICT (contest_id) DO NOTHING");
@@ -244,7 +247,8 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
     for contests in batches(&writes.contests) {
         let mut query = QueryBuilder::new(
             "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
-             policy_version = written.column4, pending = written.column5, target_known = written.column6 FROM (",
+             policy_version = written.column4, pending = written.column5, target_known = written.column6, \
+             current_version = written.column7, last_version = written.column8 FROM (",
         );
         let mut rows = Vec::with_capacity(contests.len());
         for contest in contests {
@@ -256,7 +260,9 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
                 .push_bind(contest.highest_accept_order.0)
                 .push_bind(contest.policy_version)
                 .push_bind(i32::from(contest.pending))
-                .push_bind(i32::from(contest.target_known));
+                .push_bind(i32::from(contest.target_known))
+                .push_bind(small(contest.versions.current))
+                .push_bind(small(contest.versions.last));
         });
         query.push(") AS written WHERE contests.contest = written.column1");
         work.run(query).await?;
@@ -322,7 +328,7 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
             "INSERT INTO candidates (candidate_id, contest, namespace, kind, value, status, status_reason, origin, \
              edited_from, hold, decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, \
              threshold, policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, \
-             ruling_taken_back, created_at, updated_at, transitions, version) ",
+             ruling_taken_back, proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, version) ",
         );
         query.push_values(rows, |mut row, (contest, write)| {
             let (candidate, kept) = (&write.candidate, &write.kept);
@@ -369,6 +375,15 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
                         .as_ref()
                         .map_or(0, |ruling| codes::taken_back(ruling.taken_back)),
                 )
+                .push_bind(candidate.proposal.map_or(0, |of| small(of.version)))
+                .push_bind(candidate.proposal.map_or(0, |of| small(of.base)))
+                .push_bind(candidate.proposal.map_or(0, |of| codes::verdict(of.verdict)))
+                .push_bind(
+                    candidate
+                        .proposal
+                        .and_then(|of| of.decided_at)
+                        .map_or(0, jiff::Timestamp::as_microsecond),
+                )
                 .push_bind(kept.created_at.as_microsecond())
                 .push_bind(kept.updated_at.as_microsecond())
                 .push_bind(kept.transitions)
@@ -382,7 +397,8 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
              net = excluded.net, risk = excluded.risk, threshold = excluded.threshold, \
              policy_version = excluded.policy_version, applied_threshold = excluded.applied_threshold, \
              applied_revision = excluded.applied_revision, ruling_approved = excluded.ruling_approved, \
-             ruling_taken_back = excluded.ruling_taken_back, updated_at = excluded.updated_at, \
+             ruling_taken_back = excluded.ruling_taken_back, proposal_verdict = excluded.proposal_verdict, \
+             proposal_decided_at = excluded.proposal_decided_at, updated_at = excluded.updated_at, \
              transitions = excluded.transitions, version = excluded.version \
              RETURNING candidate_id, candidate",
         );

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use emend_core::{
     AcceptOrder, Ballot, Candidate, CandidateId, ContestId, FeedbackId, Reporter, ResourceKey, Revision,
-    Status, decide::Cause,
+    Status, contest::Versions, decide::Cause,
 };
 use jiff::Timestamp;
 
@@ -71,6 +71,8 @@ pub struct ContestWrite {
     pub pending: bool,
     /// Whether what the key names is known, where rulings need that.
     pub target_known: bool,
+    /// The numbers of versions, where the kind is decided by review.
+    pub versions: Versions,
 }
 
 /// A candidate to write.

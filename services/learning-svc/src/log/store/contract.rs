@@ -29,8 +29,8 @@ impl TestLog for Backend {
         for (ordinal, change) in changes.iter().enumerate() {
             let contest: i64 = sqlx::query_scalar(
                 "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned,
-                   highest_accept_order, policy_version, pending, target_known, created_at)
-                 VALUES ($1, $2, $3, $4, 0, $5, $6, 0, 0, 0, 0, 1, 0)
+                   highest_accept_order, policy_version, pending, target_known, current_version, last_version, created_at)
+                 VALUES ($1, $2, $3, $4, 0, $5, $6, 0, 0, 0, 0, 1, 0, 0, 0)
                  ON CONFLICT (contest_id) DO UPDATE SET pinned = 0 RETURNING contest",
             )
             .bind(bytes(change.contest_id()))

@@ -1,6 +1,6 @@
 //! Rows of policies.
 
-use emend_core::{Kind, Language, Namespace, Policy, RulingPolicy, VotesPolicy, WindowPolicy};
+use emend_core::{Kind, Language, Namespace, Policy, ReviewPolicy, RulingPolicy, VotesPolicy, WindowPolicy};
 use emend_store::StoreError;
 use jiff::SignedDuration;
 use sqlx::FromRow;
@@ -26,6 +26,8 @@ pub(crate) struct PolicyRow {
     pub window_bad: i32,
     pub window_max_text_chars: i32,
     pub window_language: i32,
+    pub review_min_bad: i32,
+    pub review_automatic: i32,
     pub frozen: i32,
     pub updated_at: i64,
 }
@@ -66,6 +68,10 @@ impl PolicyRow {
                     self.window_language,
                     Language::from_number(self.window_language),
                 )?,
+            },
+            review: ReviewPolicy {
+                min_bad: at.number("review_min_bad", self.review_min_bad)?,
+                automatic: self.review_automatic != 0,
             },
         };
         policy

@@ -7,7 +7,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use emend_core::{
     AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
-    ResourceValue, Revision, contest::CurrentResource, digest::value_checksum,
+    ResourceValue, Revision,
+    contest::{CurrentResource, Versions},
+    digest::value_checksum,
 };
 use emend_store::{
     CorruptRow,
@@ -64,6 +66,7 @@ pub(super) struct ContestRow {
     pub(super) policy_version: i64,
     pub(super) pending: bool,
     pub(super) target_known: bool,
+    pub(super) versions: Versions,
 }
 
 /// A write of a unit of work.
@@ -99,6 +102,7 @@ impl Tables {
                         policy_version: 0,
                         pending: false,
                         target_known: !key.kind.rules().rule.needs_target(),
+                        versions: Versions::default(),
                     };
                     self.contests.entry(key.contest_id()).or_insert(row);
                 }
@@ -153,6 +157,7 @@ impl Tables {
                 policy_version: contest.policy_version,
                 pending: contest.pending,
                 target_known: contest.target_known,
+                versions: contest.versions,
             };
             self.contests.insert(contest.key.contest_id(), row);
         }
@@ -343,6 +348,7 @@ impl ContestRow {
             policy_version: self.policy_version,
             pending: self.pending,
             target_known: self.target_known,
+            versions: self.versions,
             locked_at: timestamp(at)?,
         })
     }

@@ -169,6 +169,8 @@ fn contest(of: &mut Unstructured<'_>) -> Result<ContestRow> {
         policy_version: or(of, 0)?,
         pending: or(of, 1)?,
         target_known: or(of, 1)?,
+        current_version: or(of, 0)?,
+        last_version: or(of, 0)?,
         locked_at: or(of, AT)?,
     })
 }
@@ -199,6 +201,10 @@ fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
         ruling_roles: text(of, "reviewer")?,
         ruling_approved: or(of, 0)?,
         ruling_taken_back: or(of, 0)?,
+        proposal_version: or(of, 0)?,
+        proposal_base: or(of, 0)?,
+        proposal_verdict: or(of, 1)?,
+        proposal_decided_at: or(of, 0)?,
         created_at: or(of, AT)?,
         updated_at: or(of, AT)?,
         transitions: or(of, 1)?,
@@ -251,6 +257,8 @@ fn policy(of: &mut Unstructured<'_>) -> Result<PolicyRow> {
         window_bad: or(of, 3)?,
         window_max_text_chars: or(of, 2_000)?,
         window_language: or(of, 1)?,
+        review_min_bad: or(of, 3)?,
+        review_automatic: or(of, 0)?,
         frozen: or(of, 0)?,
         updated_at: or(of, AT)?,
     })
