@@ -10,6 +10,8 @@
 //!
 //! Feature `tls`: [`tls`], the client's side of a connection over TLS, and what both sides share.
 //!
+//! Feature `http-client`: [`http_client`] (asking another service for JSON, with retries and bounds).
+//!
 //! Feature `program`, which search nodes do not build: [`config`] (settings from flags, environment and file),
 //! [`telemetry`] (the log, metrics and exported traces), [`reload`] (files that change).
 
@@ -32,6 +34,8 @@ pub mod request_id;
 #[cfg(feature = "status")]
 pub mod status;
 
+#[cfg(feature = "http-client")]
+pub mod http_client;
 #[cfg(feature = "tls")]
 pub mod tls;
 

@@ -1,7 +1,7 @@
 //! The command line of learning-svc, which is also the schema of its configuration file (see
 //! [`emend_base::config`]).
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::Parser;
 use emend_base::config::{
@@ -18,9 +18,14 @@ use emend_store::{
     sqlite::DataDir,
     storage::{self, StorageArgs, StorageError},
 };
+use http::{HeaderValue, Uri};
 use jiff::SignedDuration;
 
-use crate::{Config, Handle, stream::Settings};
+use crate::{
+    Config, Handle,
+    outputs::generator::http::{Endpoint, bearer, key_from_file},
+    stream::Settings,
+};
 
 /// Decides what to learn from corrections and streams it to search nodes.
 #[derive(Debug, Parser)]
@@ -47,6 +52,9 @@ pub struct Arguments {
     /// What it takes from files about evidence.
     #[command(flatten)]
     pub evidence: EvidenceArgs,
+    /// What generates texts.
+    #[command(flatten)]
+    pub generator: GeneratorArgs,
 }
 
 /// What learning-svc takes from files about evidence.
@@ -58,6 +66,103 @@ pub struct EvidenceArgs {
     /// readiness; all replicas may have it
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
     pub trust_file: Option<PathBuf>,
+}
+
+/// What generates prompts and suggestions for profiles.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Generator")]
+pub struct GeneratorArgs {
+    /// The address of an OpenAI-compatible endpoint, below which /chat/completions is; what
+    /// people rated and recorded is sent there. Without it prompts and suggestions are made without a model
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMEND_LEARNING_GENERATOR_URL",
+        value_parser = endpoint,
+        requires = "generator_model"
+    )]
+    pub generator_url: Option<Uri>,
+    /// The model's name there
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "EMEND_LEARNING_GENERATOR_MODEL",
+        requires = "generator_url"
+    )]
+    pub generator_model: Option<String>,
+    /// The key for it
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "EMEND_LEARNING_GENERATOR_KEY",
+        hide_env_values = true,
+        requires = "generator_url",
+        conflicts_with = "generator_key_file"
+    )]
+    pub generator_key: Option<Secret>,
+    /// A file that holds that key, instead of --generator-key
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_GENERATOR_KEY_FILE",
+        requires = "generator_url"
+    )]
+    pub generator_key_file: Option<PathBuf>,
+    /// How long the model may take for one answer, 1s to 10m
+    #[arg(long, value_name = "SPAN", default_value = "1m",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_mins(10)))]
+    pub generator_timeout: Duration,
+    /// How often a question is asked at most, where the answer is 429 or 5xx or none, 1 to 10
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
+    pub generator_attempts: u32,
+}
+
+/// A secret, which is never shown.
+#[derive(Clone)]
+pub struct Secret(HeaderValue);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl FromStr for Secret {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        bearer(text).map(Self).map_err(|invalid| invalid.0)
+    }
+}
+
+/// Parses the address of an endpoint.
+fn endpoint(text: &str) -> Result<Uri, String> {
+    let parsed: Result<Uri, _> = text.parse();
+    parsed
+        .ok()
+        .filter(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.query().is_none())
+        .filter(|url| url.authority().is_some_and(|host| !host.as_str().contains('@')))
+        .ok_or_else(|| "expected http:// or https://, a host and a path".into())
+}
+
+impl GeneratorArgs {
+    fn endpoint(&self) -> anyhow::Result<Option<Endpoint>> {
+        let (Some(url), Some(model)) = (&self.generator_url, &self.generator_model) else {
+            return Ok(None);
+        };
+        let key = match (&self.generator_key, &self.generator_key_file) {
+            (Some(Secret(key)), _) => Some(key.clone()),
+            (None, Some(path)) => Some(key_from_file(path)?),
+            (None, None) => None,
+        };
+        Ok(Some(Endpoint {
+            url: url.clone(),
+            model: model.clone(),
+            key,
+            timeout: self.generator_timeout,
+            attempts: self.generator_attempts,
+        }))
+    }
 }
 
 /// What learning-svc does with its database.
@@ -152,6 +257,7 @@ impl Arguments {
         config.database_patience = self.storage.database_patience;
         config.import_bytes = self.database.import_buffer_size;
         config.trust_file.clone_from(&self.evidence.trust_file);
+        config.generator = self.generator.endpoint()?;
         config.stream = Settings {
             max_streams: self.stream.max_streams,
             max_stream_age: self.stream.max_stream_age,
@@ -269,6 +375,11 @@ mod tests {
             "--ingest-workers=3",
             "--import-buffer-size=3MiB",
             "--trust-file=trust.yaml",
+            "--generator-url=https://models.example/v1",
+            "--generator-model=small-1",
+            "--generator-key=secret",
+            "--generator-timeout=9s",
+            "--generator-attempts=2",
             "--max-streams=12",
             "--max-stream-age=2m",
             "--max-reconnect-delay=1s",
@@ -299,6 +410,11 @@ mod tests {
         assert_eq!(config.database_patience, duration("8s").unwrap());
         assert!(config.init);
         assert_eq!(config.trust_file, Some(PathBuf::from("trust.yaml")));
+        let generator = config.generator.unwrap();
+        assert_eq!(generator.url, "https://models.example/v1");
+        assert_eq!((generator.model.as_str(), generator.attempts), ("small-1", 2));
+        assert_eq!(generator.timeout, duration("9s").unwrap());
+        assert_eq!(generator.key.unwrap(), "Bearer secret");
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());
         assert_eq!(config.stream.max_reconnect_delay, duration("1s").unwrap());
@@ -317,6 +433,35 @@ mod tests {
             patience.response,
         ];
         assert_eq!(spans.map(|span| span.as_secs()), [7, 6, 5, 4]);
+    }
+
+    #[test]
+    fn a_generator_has_an_address_of_http_and_a_model() {
+        let parse = |more: &[&str]| {
+            let arguments = [&["learning-svc"], more].concat();
+            Arguments::try_parse_from(arguments).map_err(|error| error.to_string())
+        };
+        assert!(
+            parse(&["--generator-url=https://models.example/v1"]).is_err(),
+            "no model"
+        );
+        assert!(parse(&["--generator-key=x"]).is_err(), "nothing to send it to");
+        for url in [
+            "models.example",
+            "ftp://models.example",
+            "https://u:p@models.example",
+            "https://m.example?k=1",
+        ] {
+            let refused = parse(&[&format!("--generator-url={url}"), "--generator-model=m"]).unwrap_err();
+            assert!(refused.contains("expected http:// or https://"), "{refused}");
+        }
+        let secret = parse(&[
+            "--generator-url=http://localhost:1/v1",
+            "--generator-model=m",
+            "--generator-key=very-secret",
+        ]);
+        let shown = format!("{:?}", secret.unwrap());
+        assert!(!shown.contains("very-secret"), "{shown}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use emend_base::telemetry::Metrics;
 use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
 use emend_store::{DatabaseUrl, PostgresUrl, available};
 
-use crate::stream::Settings;
+use crate::{outputs::generator::http::Endpoint, stream::Settings};
 
 /// The configuration of one learning-svc.
 #[derive(Debug, Clone)]
@@ -32,6 +32,9 @@ pub struct Config {
     pub import_bytes: usize,
     /// The trust file that is applied whenever it changes; none: trust files are applied by request only.
     pub trust_file: Option<PathBuf>,
+    /// The language model that generates prompts and suggestions; none: they are made without one, from what was rated and
+    /// recorded alone.
+    pub generator: Option<Endpoint>,
     /// How the update stream behaves.
     pub stream: Settings,
     /// How much it takes on at once, and how long it waits for clients.
@@ -62,6 +65,7 @@ impl Config {
             ingest_workers,
             import_bytes: 128 << 20,
             trust_file: None,
+            generator: None,
             stream: Settings::default(),
             bounds: Bounds::default(),
             authenticator: None,

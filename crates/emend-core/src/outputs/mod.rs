@@ -4,6 +4,7 @@
 mod few_shot;
 mod improvement;
 mod profile;
+mod question;
 mod rating;
 mod render;
 mod suggestion;
@@ -12,6 +13,7 @@ pub use self::{
     few_shot::{Rated, RatedId, set_of},
     improvement::{Improved, Material, RatedOutput},
     profile::{Learning, LearningLevel, Profile, rank_learnings},
+    question::{Question, improvement_question, json_object, suggestion_question},
     rating::{
         JUDGEMENT_CHARS, MAX_ISSUES, RATED_TEXT_CHARS, RatedTexts, Rating, RatingClass, RatingFields,
         RatingTarget, RatingValue, TARGETS,

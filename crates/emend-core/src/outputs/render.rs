@@ -188,7 +188,7 @@ fn avoid(text: &mut String, words: &Words, example: &Example) {
 }
 
 /// A text between fences that it does not contain.
-fn fenced(text: &mut String, label: &str, raw: &str) {
+pub(super) fn fenced(text: &mut String, label: &str, raw: &str) {
     let shown = visible(raw);
     let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -3,7 +3,6 @@
 //! Everything is fetched and scored before anything is written, by one call at the end: whoever stops the command before
 //! leaves nothing behind.
 
-mod http;
 mod open_alex;
 mod paper;
 mod scorer;
@@ -15,20 +14,24 @@ mod tests;
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
-use ::http::{HeaderName, HeaderValue, Uri};
 use clap::{Subcommand, value_parser};
-use emend_base::{Entropy, lifecycle::Signals};
+use emend_base::{
+    Entropy,
+    http_client::{Client, Key, Limits, Sort, Unanswered, Waiting},
+    lifecycle::Signals,
+};
 use emend_core::evidence::{EvidenceId, MAX_BEST, WorkId};
 use emend_proto::learning::v1::{RankCitationsRequest, RankCitationsResponse};
+use http::{HeaderName, HeaderValue, Uri};
 use indicatif::ProgressBar;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
 use self::{
-    http::{Client, Key, Limits, Sort, Unanswered, Waiting},
     open_alex::OpenAlex,
     paper::{Paper, Related},
     scorer::{Lexical, Scorer, Service},
@@ -41,6 +44,9 @@ use crate::{
     output::{Column, Output, Table},
     words,
 };
+
+/// The most bytes of an answer of a source.
+const MAX_ANSWER: usize = 5 << 20;
 
 /// Fetch citations.
 #[derive(Debug, clap::Args)]
@@ -223,15 +229,19 @@ struct Asking<'a> {
 
 impl<'a> Asking<'a> {
     fn client(&self, service: &'static str, base: &Uri, key: Key, limits: Limits) -> Client<'a> {
+        let progress = self.progress.clone();
         Client::new(
             service,
             base.clone(),
             key,
             limits,
-            self.waiting,
+            Arc::new(self.waiting),
             self.entropy.clone(),
-            self.progress.clone(),
+            concat!("emend-cli/", env!("CARGO_PKG_VERSION")),
         )
+        .on_retry(Box::new(move |what, wait| {
+            progress.set_message(format!("{what}; again in {wait:.1?}"));
+        }))
     }
 }
 
@@ -242,6 +252,7 @@ async fn gather(run: &Run, keys: Keys, asking: &Asking<'_>) -> Result<Gathered> 
         timeout: sources.source_timeout,
         attempts: sources.attempts,
         interval: sources.rate.0,
+        max_answer: MAX_ANSWER,
     };
     let scholar = SemanticScholar(asking.client(
         "Semantic Scholar",
@@ -251,7 +262,7 @@ async fn gather(run: &Run, keys: Keys, asking: &Asking<'_>) -> Result<Gathered> 
     ));
     let key = keys
         .openalex
-        .map_or(Key::None, |key| Key::Parameter("api_key", key));
+        .map_or(Key::None, |key| Key::Parameter("api_key", encoded(&key)));
     let open_alex = OpenAlex(asking.client("OpenAlex", &sources.openalex_url, key, limits));
     let wanted = run.paper.wanted();
     let counts = Counts {

@@ -1,5 +1,6 @@
 //! OpenAlex's API of works.
 
+use emend_base::http_client::{Client, Sort, Unanswered};
 use std::collections::BTreeMap;
 
 use emend_core::evidence::WorkId;
@@ -7,7 +8,6 @@ use serde::Deserialize;
 
 use super::{
     encoded, encoded_path,
-    http::{Client, Sort, Unanswered},
     paper::{Paper, Related, in_one_line},
     sources::{Source, Wanted, titled},
 };

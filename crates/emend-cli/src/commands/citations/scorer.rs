@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::http::{Client, Sort, Unanswered};
+use emend_base::http_client::{Client, Sort, Unanswered};
 
 /// Says how similar texts are to one.
 pub(super) trait Scorer: Sync {
@@ -28,7 +28,7 @@ struct Scores {
 
 impl Scorer for Service<'_> {
     async fn scores(&self, query: &str, texts: &[String]) -> Result<Vec<f64>, Unanswered> {
-        let Scores { scores } = self.0.post(&json!({"query": query, "texts": texts})).await?;
+        let Scores { scores } = self.0.post("", &json!({"query": query, "texts": texts})).await?;
         if scores.len() != texts.len() {
             let what = format!("gave {} scores for {} texts", scores.len(), texts.len());
             return Err(self.0.unanswered(Sort::Never, what));

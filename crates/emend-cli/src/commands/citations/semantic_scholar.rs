@@ -1,11 +1,11 @@
 //! Semantic Scholar's Academic Graph API. Which citations are influential is known from here only.
 
+use emend_base::http_client::{Client, Sort, Unanswered};
 use emend_core::evidence::WorkId;
 use serde::Deserialize;
 
 use super::{
     encoded, encoded_path,
-    http::{Client, Sort, Unanswered},
     paper::{Paper, Related, in_one_line},
     sources::{Source, Wanted, titled},
 };

@@ -1,9 +1,9 @@
 //! What a source is asked, and what it gives.
 
+use emend_base::http_client::{Client, Sort, Unanswered};
 use emend_core::evidence::WorkId;
 
 use super::{
-    http::{Client, Sort, Unanswered},
     paper::{Paper, Related},
     scorer::words,
 };

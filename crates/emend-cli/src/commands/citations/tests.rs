@@ -1,173 +1,23 @@
 //! Both sources and a scorer as served by a local server, which also fails in every way that servers do.
 
 use std::{
-    pin::Pin,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use clap::Parser as _;
-use emend_base::{Clock as _, Entropy, ManualClock};
-use indicatif::ProgressBar;
-use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
+use emend_base::{
+    Entropy,
+    http_client::testing::{Fake, Reply, Server},
 };
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
 
-use super::{Action, Args, Asking, Gathered, Keys, Run, Waiting, gather};
+use super::{Action, Args, Asking, Gathered, Keys, Run, gather};
 use crate::failure::{Exit, Failure};
 
 /// How long an attempt may take. No other wait is as long.
 const TIMEOUT: Duration = Duration::from_secs(19);
-
-/// What the server does.
-#[derive(Debug, Clone)]
-enum Reply {
-    /// Answers JSON.
-    Json(Value),
-    /// Answers with a status, a header and a body.
-    Status(u16, String, &'static str),
-    /// Answers 50 MB.
-    Huge,
-    /// Answers nothing.
-    Hang,
-    /// Closes the connection without an answer.
-    Close,
-    /// Closes the connection within the answer.
-    CloseWithin,
-}
-
-/// A server on a free port, and the heads and bodies of what it was asked.
-struct Server {
-    url: String,
-    asked: Arc<Mutex<Vec<String>>>,
-    _tasks: JoinSet<()>,
-}
-
-impl Server {
-    async fn start(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (log, reply) = (asked.clone(), Arc::new(reply));
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                let (log, reply) = (log.clone(), reply.clone());
-                connections.spawn(async move { serve(stream, &log, &*reply).await });
-            }
-        });
-        Self {
-            url,
-            asked,
-            _tasks: tasks,
-        }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-}
-
-async fn serve(
-    mut stream: TcpStream,
-    log: &Mutex<Vec<String>>,
-    reply: &(dyn Fn(&str) -> Reply + Send + Sync),
-) {
-    let mut request = Vec::new();
-    let is_whole = |request: &[u8]| {
-        let text = String::from_utf8_lossy(request).to_lowercase();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            return false;
-        };
-        let length = head
-            .split("content-length: ")
-            .nth(1)
-            .and_then(|rest| rest.lines().next());
-        length.is_none_or(|length| body.len() >= length.parse().unwrap())
-    };
-    while !is_whole(&request) {
-        if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
-            return;
-        }
-    }
-    let request = String::from_utf8(request).unwrap();
-    let path = request.split(' ').nth(1).unwrap().to_owned();
-    log.lock().unwrap().push(request);
-    let answer = |status: u16, header: &str, body: &str| {
-        format!(
-            "HTTP/1.1 {status} X\r\n{header}content-length: {}\r\n\r\n{body}",
-            body.len()
-        )
-    };
-    let bytes = match reply(&path) {
-        Reply::Json(json) => answer(200, "", &json.to_string()),
-        Reply::Status(status, header, body) => answer(status, &header, body),
-        Reply::Hang => std::future::pending().await,
-        Reply::Close => return,
-        Reply::CloseWithin => "HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{\"data\":".into(),
-        Reply::Huge => {
-            let head = "HTTP/1.1 200 X\r\ncontent-length: 50000000\r\n\r\n";
-            let _ = stream.write_all(head.as_bytes()).await;
-            let part = vec![b' '; 100_000];
-            for _ in 0..500 {
-                if stream.write_all(&part).await.is_err() {
-                    return;
-                }
-            }
-            return;
-        }
-    };
-    // Whoever has given up does not read it.
-    let _ = stream.write_all(bytes.as_bytes()).await;
-}
-
-/// Time that passes only by waiting, and waits that take none.
-struct Fake {
-    clock: ManualClock,
-    waits: Mutex<Vec<Duration>>,
-    is_slow: bool,
-}
-
-impl Fake {
-    fn new(is_slow: bool) -> Self {
-        Self {
-            clock: ManualClock::default(),
-            waits: Mutex::new(Vec::new()),
-            is_slow,
-        }
-    }
-
-    fn waits(&self) -> Vec<Duration> {
-        self.waits.lock().unwrap().clone()
-    }
-}
-
-impl Waiting for Fake {
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async move {
-            if span == TIMEOUT {
-                if !self.is_slow {
-                    std::future::pending::<()>().await;
-                }
-                return;
-            }
-            self.waits.lock().unwrap().push(span);
-            self.clock.advance(SignedDuration::try_from(span).unwrap());
-        })
-    }
-}
 
 fn arguments(more: &[&str], scholar: &str, alex: &str) -> Run {
     #[derive(clap::Parser)]
@@ -258,7 +108,7 @@ fn alex(path: &str) -> Reply {
 async fn both_sources_say_what_is_related_and_only_one_what_is_influential() {
     let (one, other) = (Server::start(scholar).await, Server::start(alex).await);
     let run = arguments(&["--references", "2", "--task", "t1"], &one.url, &other.url);
-    let Gathered { request, failures } = gathered(&run, &Fake::new(false)).await.unwrap();
+    let Gathered { request, failures } = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap();
     let request = request.unwrap();
     assert_eq!(
         (failures.len(), request.task_id.as_str(), request.keep),
@@ -423,7 +273,7 @@ async fn whatever_a_source_does_is_said_and_the_other_one_counts() {
             }
         })
         .await;
-        let waiting = Fake::new(is_slow);
+        let waiting = Fake::new(TIMEOUT, is_slow);
         let run = arguments(&[], &one.url, &other.url);
         // Where time is up at once, the other source has none either.
         let found = gathered(&run, &waiting).await;
@@ -476,7 +326,7 @@ async fn what_one_question_fails_at_does_not_take_the_rest() {
     .await;
     let other = Server::start(|_: &str| Reply::Status(404, String::new(), "")).await;
     let run = arguments(&[], &one.url, &other.url);
-    let found = gathered(&run, &Fake::new(false)).await.unwrap();
+    let found = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap();
     let said: Vec<String> = found.failures.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
@@ -498,7 +348,7 @@ async fn where_nothing_is_left_the_exit_code_says_whether_later_helps() {
         let one = Server::start(move |_: &str| Reply::Status(status, String::new(), "")).await;
         let other = Server::start(move |_: &str| Reply::Status(other_status, String::new(), "")).await;
         let run = arguments(&["--attempts", "1"], &one.url, &other.url);
-        let failure = gathered(&run, &Fake::new(false)).await.unwrap_err();
+        let failure = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap_err();
         assert_eq!(failure.exit(), exit, "{failure}");
         let text = failure.to_string();
         assert!(
@@ -517,7 +367,7 @@ async fn where_nothing_is_left_the_exit_code_says_whether_later_helps() {
     .await;
     let other = Server::start(|_: &str| Reply::Status(404, String::new(), "")).await;
     let run = arguments(&[], &one.url, &other.url);
-    let found = gathered(&run, &Fake::new(false)).await.unwrap();
+    let found = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap();
     assert!(found.request.is_none() && found.failures.len() == 1);
 }
 
@@ -525,7 +375,7 @@ async fn where_nothing_is_left_the_exit_code_says_whether_later_helps() {
 async fn requests_to_a_source_are_spread_over_time() {
     let (one, other) = (Server::start(scholar).await, Server::start(alex).await);
     let run = arguments(&["--rate", "0.5"], &one.url, &other.url);
-    let waiting = Fake::new(false);
+    let waiting = Fake::new(TIMEOUT, false);
     gathered(&run, &waiting).await.unwrap();
     let all: Duration = waiting.waits().iter().sum();
     // Three requests to each; the clock is shared, so that a wait for one source is one for the other too.
@@ -537,7 +387,7 @@ async fn requests_to_a_source_are_spread_over_time() {
 async fn a_paper_is_found_by_its_title_and_not_by_a_similar_one() {
     let (one, other) = (Server::start(scholar).await, Server::start(alex).await);
     let run = arguments(&["--title", "on a NEW theory."], &one.url, &other.url);
-    let found = gathered(&run, &Fake::new(false)).await.unwrap();
+    let found = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap();
     assert_eq!(
         (found.failures.len(), found.request.unwrap().related.len()),
         (0, 6)
@@ -546,7 +396,7 @@ async fn a_paper_is_found_by_its_title_and_not_by_a_similar_one() {
     assert!(other.asked()[0].contains("/works?search=on%20a%20NEW%20theory.&per_page=5&"));
 
     let run = arguments(&["--title", "On a theory"], &one.url, &other.url);
-    let failure = gathered(&run, &Fake::new(false)).await.unwrap_err();
+    let failure = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap_err();
     assert_eq!(failure.exit(), Exit::NotFound);
     let text = failure.to_string();
     assert!(
@@ -563,9 +413,12 @@ async fn a_service_scores_the_texts_and_what_it_may_not_answer_is_refused() {
     let scorer = answering(json!([0.5, 1.0, 0.25, 0])).await;
     let url = format!("{}/v1/scores", scorer.url);
     let task = ["--scorer", &url, "--task-text", "does it hold?"];
-    let found = gathered(&arguments(&task, &one.url, &other.url), &Fake::new(false))
-        .await
-        .unwrap();
+    let found = gathered(
+        &arguments(&task, &one.url, &other.url),
+        &Fake::new(TIMEOUT, false),
+    )
+    .await
+    .unwrap();
     let related = found.request.unwrap().related;
     let similarity: Vec<f64> = related.iter().map(|paper| paper.similarity).collect();
     assert_eq!(similarity, [0.5, 0.0, 1.0, 0.25, 0.0, 0.0]);
@@ -584,7 +437,7 @@ async fn a_service_scores_the_texts_and_what_it_may_not_answer_is_refused() {
     ] {
         let scorer = answering(answer).await;
         let run = arguments(&["--scorer", &scorer.url], &one.url, &other.url);
-        let failure = gathered(&run, &Fake::new(false)).await.unwrap_err();
+        let failure = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap_err();
         assert!(failure.to_string().contains(what), "{failure}");
         assert_eq!(failure.exit(), Exit::Failed);
     }

@@ -1,6 +1,8 @@
 //! The port through which texts are generated: better prompts, suggestions for profiles. Nothing is generated within a
 //! transaction, and what comes back is checked before it is stored.
 
+pub mod http;
+
 use async_trait::async_trait;
 use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial};
 

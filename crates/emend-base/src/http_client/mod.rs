@@ -1,31 +1,32 @@
 //! Asking a service over HTTP for JSON: at a bounded rate, with retries, and taking only so much of an answer.
 
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
 use std::{
     convert::Infallible,
     fmt,
     pin::Pin,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
-use emend_base::{
-    Entropy, SharedClock,
-    backoff::{Backoff, BackoffConfig},
-    tls::{ClientTls, connect_http1},
-};
 use http::{
     HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT},
 };
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use indicatif::ProgressBar;
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The most bytes of an answer.
-const MAX_ANSWER: usize = 5 * 1024 * 1024;
+use crate::{
+    Clock, Entropy, SharedClock,
+    backoff::{Backoff, BackoffConfig},
+    tls::{ClientTls, connect_http1},
+};
+
 /// How often a service may send on to another of its addresses.
 const MAX_REDIRECTS: usize = 3;
 /// The longest wait that a service may ask for.
@@ -38,7 +39,7 @@ const BACKOFF: BackoffConfig = BackoffConfig {
 };
 
 /// What passes the time, injected.
-pub(super) trait Waiting: Send + Sync {
+pub trait Waiting: Send + Sync {
     /// The current instant.
     fn now(&self) -> Timestamp;
 
@@ -48,7 +49,7 @@ pub(super) trait Waiting: Send + Sync {
 
 impl Waiting for SharedClock {
     fn now(&self) -> Timestamp {
-        emend_base::Clock::now(self.as_ref())
+        Clock::now(self.as_ref())
     }
 
     fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -56,43 +57,55 @@ impl Waiting for SharedClock {
     }
 }
 
+impl<W: Waiting + ?Sized> Waiting for &W {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        (**self).wait(span)
+    }
+}
+
 /// How a service is called.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub struct Limits {
     /// How long an attempt may take.
-    pub(super) timeout: Duration,
+    pub timeout: Duration,
     /// How often a request is tried at most.
-    pub(super) attempts: u32,
+    pub attempts: u32,
     /// The least time from one request to the next.
-    pub(super) interval: Duration,
+    pub interval: Duration,
+    /// The most bytes of an answer; whole MiB.
+    pub max_answer: usize,
 }
 
 /// How a service knows its caller.
 #[derive(Clone)]
-pub(super) enum Key {
+pub enum Key {
     /// It does not.
     None,
     /// By a header.
     Header(HeaderName, HeaderValue),
-    /// By a parameter of the query.
+    /// By a parameter of the query; its value is percent-encoded.
     Parameter(&'static str, String),
 }
 
 /// Why a service gave no answer that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{service}: {what}")]
-pub(super) struct Unanswered {
+pub struct Unanswered {
     /// The service's name.
-    pub(super) service: &'static str,
+    pub service: &'static str,
     /// What happened.
-    pub(super) what: String,
+    pub what: String,
     /// What that means for the caller.
-    pub(super) sort: Sort,
+    pub sort: Sort,
 }
 
 /// What having no answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub enum Sort {
     /// The service has no such thing.
     NotFound,
     /// It may answer later.
@@ -107,16 +120,20 @@ enum Attempt {
     Retry { what: String, after: Option<Duration> },
 }
 
+/// Is told, before each further attempt, what happened and how long is waited.
+pub type OnRetry = Box<dyn Fn(&str, Duration) + Send + Sync>;
+
 /// A client of one service.
-pub(super) struct Client<'a> {
+pub struct Client<'a> {
     service: &'static str,
     /// Its address, without a slash at the end.
     base: Uri,
     key: Key,
     limits: Limits,
-    waiting: &'a dyn Waiting,
+    waiting: Arc<dyn Waiting + 'a>,
     entropy: Entropy,
-    progress: ProgressBar,
+    agent: &'static str,
+    on_retry: OnRetry,
     next: Mutex<Option<Timestamp>>,
 }
 
@@ -129,15 +146,15 @@ impl fmt::Debug for Client<'_> {
 }
 
 impl<'a> Client<'a> {
-    /// A client of the service at this address.
-    pub(super) fn new(
+    /// A client of the service at this address; `agent` is how it calls itself.
+    pub fn new(
         service: &'static str,
         base: Uri,
         key: Key,
         limits: Limits,
-        waiting: &'a dyn Waiting,
+        waiting: Arc<dyn Waiting + 'a>,
         entropy: Entropy,
-        progress: ProgressBar,
+        agent: &'static str,
     ) -> Self {
         Self {
             service,
@@ -146,23 +163,31 @@ impl<'a> Client<'a> {
             limits,
             waiting,
             entropy,
-            progress,
+            agent,
+            on_retry: Box::new(|_, _| {}),
             next: Mutex::new(None),
         }
     }
 
+    /// The same, telling of each further attempt.
+    #[must_use]
+    pub fn on_retry(mut self, on_retry: OnRetry) -> Self {
+        self.on_retry = on_retry;
+        self
+    }
+
     /// Gets what is at a path below the service's address, with its query.
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Unanswered> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Unanswered> {
         self.ask(Method::GET, path, Bytes::new()).await
     }
 
-    /// Sends JSON to the service's address itself.
-    pub(super) async fn post<T: DeserializeOwned>(&self, message: &Value) -> Result<T, Unanswered> {
-        self.ask(Method::POST, "", message.to_string().into()).await
+    /// Sends JSON to a path below the service's address; an empty one is the address itself.
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, message: &Value) -> Result<T, Unanswered> {
+        self.ask(Method::POST, path, message.to_string().into()).await
     }
 
     /// That the service gave no answer that can be used.
-    pub(super) fn unanswered(&self, sort: Sort, what: impl Into<String>) -> Unanswered {
+    pub fn unanswered(&self, sort: Sort, what: impl Into<String>) -> Unanswered {
         Unanswered {
             service: self.service,
             what: what.into(),
@@ -212,8 +237,7 @@ impl<'a> Client<'a> {
                 Some(asked) => asked,
                 None => backoff.next(),
             };
-            self.progress
-                .set_message(format!("{}: {what}; again in {wait:.1?}", self.service));
+            (self.on_retry)(&format!("{}: {what}", self.service), wait);
             self.waiting.wait(wait).await;
         }
     }
@@ -270,7 +294,7 @@ impl<'a> Client<'a> {
             return path;
         };
         let joint = if path.contains('?') { '&' } else { '?' };
-        format!("{path}{joint}{name}={}", super::encoded(key))
+        format!("{path}{joint}{name}={key}")
     }
 
     /// Where an answer sends on to, if that is on the same host.
@@ -335,7 +359,7 @@ impl<'a> Client<'a> {
             .uri(path)
             .header(HOST, host)
             .header(ACCEPT, "application/json")
-            .header(USER_AGENT, concat!("emend-cli/", env!("CARGO_PKG_VERSION")));
+            .header(USER_AGENT, self.agent);
         if method == Method::POST {
             request = request.header(CONTENT_TYPE, "application/json");
         }
@@ -366,11 +390,14 @@ impl<'a> Client<'a> {
             let sort = if is_missing { Sort::NotFound } else { Sort::Never };
             return Err(Attempt::Final(sort, what));
         }
-        match Limited::new(response.into_body(), MAX_ANSWER).collect().await {
+        match Limited::new(response.into_body(), self.limits.max_answer)
+            .collect()
+            .await
+        {
             Ok(whole) => Ok((status, Answer::Whole(whole.to_bytes()))),
             Err(error) if error.is::<LengthLimitError>() => Err(Attempt::Final(
                 Sort::Never,
-                format!("answered more than {} MiB", MAX_ANSWER / 1024 / 1024),
+                format!("answered more than {} MiB", self.limits.max_answer >> 20),
             )),
             Err(_) => Err(Attempt::Retry {
                 what: "the connection ended within the answer".into(),

@@ -1,0 +1,175 @@
+//! For tests: a local server that answers in every way that servers do, and time that passes by waiting alone.
+
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "for tests, where a panic is a failure"
+)]
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+use super::Waiting;
+use crate::{Clock as _, ManualClock};
+
+/// What the server does.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// Answers JSON.
+    Json(Value),
+    /// Answers with a status, a header and a body.
+    Status(u16, String, &'static str),
+    /// Answers 50 MB.
+    Huge,
+    /// Answers nothing.
+    Hang,
+    /// Closes the connection without an answer.
+    Close,
+    /// Closes the connection within the answer.
+    CloseWithin,
+}
+
+/// A server on a free port, and the heads and bodies of what it was asked.
+pub struct Server {
+    /// Its address.
+    pub url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Server {
+    /// Answers each request by its path.
+    pub async fn start(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (log, reply) = (asked.clone(), Arc::new(reply));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let (log, reply) = (log.clone(), reply.clone());
+                connections.spawn(async move { serve(stream, &log, &*reply).await });
+            }
+        });
+        Self {
+            url,
+            asked,
+            _tasks: tasks,
+        }
+    }
+
+    /// The heads and bodies of what it was asked.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    log: &Mutex<Vec<String>>,
+    reply: &(dyn Fn(&str) -> Reply + Send + Sync),
+) {
+    let mut request = Vec::new();
+    let is_whole = |request: &[u8]| {
+        let text = String::from_utf8_lossy(request).to_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            return false;
+        };
+        let length = head
+            .split("content-length: ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
+        length.is_none_or(|length| body.len() >= length.parse().unwrap())
+    };
+    while !is_whole(&request) {
+        if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    let request = String::from_utf8(request).unwrap();
+    let path = request.split(' ').nth(1).unwrap().to_owned();
+    log.lock().unwrap().push(request);
+    let answer = |status: u16, header: &str, body: &str| {
+        format!(
+            "HTTP/1.1 {status} X\r\n{header}content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let bytes = match reply(&path) {
+        Reply::Json(json) => answer(200, "", &json.to_string()),
+        Reply::Status(status, header, body) => answer(status, &header, body),
+        Reply::Hang => std::future::pending().await,
+        Reply::Close => return,
+        Reply::CloseWithin => "HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{\"data\":".into(),
+        Reply::Huge => {
+            let head = "HTTP/1.1 200 X\r\ncontent-length: 50000000\r\n\r\n";
+            let _ = stream.write_all(head.as_bytes()).await;
+            let part = vec![b' '; 100_000];
+            for _ in 0..500 {
+                if stream.write_all(&part).await.is_err() {
+                    return;
+                }
+            }
+            return;
+        }
+    };
+    // Whoever has given up does not read it.
+    let _ = stream.write_all(bytes.as_bytes()).await;
+}
+
+/// Time that passes only by waiting, and waits that take none.
+pub struct Fake {
+    /// Its time.
+    pub clock: ManualClock,
+    timeout: Duration,
+    waits: Mutex<Vec<Duration>>,
+    is_slow: bool,
+}
+
+impl Fake {
+    /// `timeout` is the wait that attempts may take: it ends only if all are slow.
+    pub fn new(timeout: Duration, is_slow: bool) -> Self {
+        Self {
+            timeout,
+            clock: ManualClock::default(),
+            waits: Mutex::new(Vec::new()),
+            is_slow,
+        }
+    }
+
+    /// All other waits, in order.
+    pub fn waits(&self) -> Vec<Duration> {
+        self.waits.lock().unwrap().clone()
+    }
+}
+
+impl Waiting for Fake {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            if span == self.timeout {
+                if !self.is_slow {
+                    std::future::pending::<()>().await;
+                }
+                return;
+            }
+            self.waits.lock().unwrap().push(span);
+            self.clock.advance(SignedDuration::try_from(span).unwrap());
+        })
+    }
+}
