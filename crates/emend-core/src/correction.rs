@@ -8,7 +8,7 @@ use crate::{
         Learned, Relation, Rule, Synonym, parse_choice,
     },
     normalize::NormalizedKey,
-    outputs::{RatedTexts, Rating, RatingFields},
+    outputs::{OwnTarget, RatedTexts, Rating, RatingFields},
     personal_data,
     resource::{Key, ResourceKey, ResourceValue, proposal_of, ruling_of},
     violation::{Invalid, Violations},
@@ -375,9 +375,9 @@ impl Correction {
         violations.finish(parsed)
     }
 
-    /// Parses the fields of a rating.
-    pub fn parse_rating(fields: RatingFields<'_>) -> Result<Self, Violations> {
-        let rating = Rating::parse(fields)?;
+    /// Parses the fields of a rating, where the application has these targets of its own.
+    pub fn parse_rating(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, Violations> {
+        let rating = Rating::parse(fields, own)?;
         let mut violations = Violations::new();
         let key = violations.check(
             "target",
@@ -426,8 +426,9 @@ impl Correction {
     }
 
     /// Checks what makes a new correction invalid, though one that was stored before is not: what its keys may be is said
-    /// by lists that change. Violations name the field within the form's message.
-    pub fn check_new(&self) -> Result<(), Violations> {
+    /// by lists that change. The application has these targets of its own, which can be rated. Violations name the field
+    /// within the form's message.
+    pub fn check_new(&self, own_targets: &[OwnTarget]) -> Result<(), Violations> {
         let mut violations = Violations::new();
         let rules = self.form.kind().rules();
         for assertion in &self.assertions {
@@ -435,7 +436,7 @@ impl Correction {
             violations.check(self.form.fields().0, allowed);
         }
         if let Some(rating) = &self.rating {
-            violations.part("", rating.check_new());
+            violations.part("", rating.check_new(own_targets));
         }
         violations.finish(Some(()))
     }
@@ -583,7 +584,7 @@ mod tests {
         assert_eq!(effects[0].key.qualifier, HUMAN);
         assert_eq!(effects[0].value.display, "*.Example.ORG.");
         assert_eq!(effects[0].value.learned.maps_to(), "unblock:academic");
-        assert_eq!(correction.check_new(), Ok(()));
+        assert_eq!(correction.check_new(&[]), Ok(()));
     }
 
     #[test]
@@ -591,7 +592,7 @@ mod tests {
         let fields = |form, pattern, level| -> Vec<String> {
             let parsed = Correction::parse_domain(form, pattern, level);
             let violations = parsed
-                .and_then(|parsed| parsed.check_new())
+                .and_then(|parsed| parsed.check_new(&[]))
                 .unwrap_err()
                 .into_vec();
             violations.into_iter().map(|violation| violation.field).collect()
@@ -613,14 +614,15 @@ mod tests {
     #[test]
     fn a_rating_is_about_its_target_as_it_is_written() {
         let namespace = Namespace::parse("research").unwrap();
-        let rating = Correction::parse_rating(RatingFields {
+        let fields = RatingFields {
             target: " INTERPRET ",
             value: "GOOD",
             target_id: "q-1",
             input_text: "mail a@b.org",
             output_text: "done",
             ..RatingFields::default()
-        });
+        };
+        let rating = Correction::parse_rating(fields, &[]);
         let masked = rating.unwrap().masked();
         let effects = masked.effects(&namespace, None);
         assert_eq!(effects[0].key.key.as_str(), "INTERPRET");

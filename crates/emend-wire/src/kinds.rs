@@ -7,7 +7,7 @@ use emend_core::{
     Relation, ResourceValue, Synonym, TrustLevel, Violations,
     correction::{Assertion, Form},
     kinds::{Finding, RuleCause, parse_choice},
-    outputs::RatingFields,
+    outputs::{OwnTarget, RatingFields},
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
 
@@ -187,8 +187,9 @@ pub fn language(number: i32) -> Result<Language, Invalid> {
     }
 }
 
-/// A correction of one form. Violations name the field within the form's message.
-pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
+/// A correction of one form, where the application has these targets of its own, which can be rated. Violations name the field
+/// within the form's message.
+pub(crate) fn correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Correction, Violations> {
     match form {
         Oneof::Verb(pb::VerbCorrection {
             original_input,
@@ -251,7 +252,7 @@ pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
             task_id,
             Correction::parse_edge(edge_id, edge_relation(*correct_relation)),
         ),
-        Oneof::Rating(message) => rating(message),
+        Oneof::Rating(message) => rating(message, own_targets),
     }
 }
 
@@ -267,7 +268,7 @@ fn in_task(task_id: &str, parsed: Result<Correction, Violations>) -> Result<Corr
     )
 }
 
-fn rating(message: &pb::Rating) -> Result<Correction, Violations> {
+fn rating(message: &pb::Rating, own_targets: &[OwnTarget]) -> Result<Correction, Violations> {
     let mut violations = Violations::new();
     let counts_as = match message.counts_as {
         0 => Some(None),
@@ -277,7 +278,7 @@ fn rating(message: &pb::Rating) -> Result<Correction, Violations> {
             violations.check("counts_as", class).map(Some)
         }
     };
-    let parsed = Correction::parse_rating(RatingFields {
+    let fields = RatingFields {
         target: &message.target,
         value: &message.value,
         target_id: &message.target_id,
@@ -288,8 +289,8 @@ fn rating(message: &pb::Rating) -> Result<Correction, Violations> {
         corrected_text: &message.corrected_text,
         correct_judgement: &message.correct_judgement,
         counts_as: counts_as.flatten(),
-    });
-    let parsed = violations.part("", parsed);
+    };
+    let parsed = violations.part("", Correction::parse_rating(fields, own_targets));
     violations.finish(parsed)
 }
 
@@ -672,7 +673,7 @@ mod tests {
         let texts = proptest::collection::vec("[a-zé]{1,9}", 6);
         let rating = (0usize..3, texts, proptest::collection::vec("[a-z]{1,5}", 0..3)).prop_map(
             |(value, texts, issues)| {
-                Correction::parse_rating(RatingFields {
+                let fields = RatingFields {
                     target: "SUMMARIZE_DAILY",
                     value: ["GOOD", "NEUTRAL", "BAD"][value],
                     target_id: "day-1",
@@ -683,8 +684,8 @@ mod tests {
                     corrected_text: &texts[3],
                     correct_judgement: &texts[4],
                     counts_as: None,
-                })
-                .unwrap()
+                };
+                Correction::parse_rating(fields, &[]).unwrap()
             },
         );
         prop_oneof![choice, term, of_task, rating]
@@ -695,7 +696,7 @@ mod tests {
         fn corrections_survive_a_round_trip(original in a_correction()) {
             let form = form(&original);
             prop_assert_eq!(form_of(&form), original.form());
-            prop_assert_eq!(correction(&form).unwrap(), original);
+            prop_assert_eq!(correction(&form, &[]).unwrap(), original);
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
     Correction, FieldViolation, Invalid, Kind, Learned, OutcomeState, RatedTexts, Reporter, ResourceKey,
-    ResourceValue, RiskLevel, Scope, Violations, correction::Form, violation::bounded_prose,
+    ResourceValue, RiskLevel, Scope, Violations, correction::Form, outputs::OwnTarget,
+    violation::bounded_prose,
 };
 use emend_proto::common::v1::{self as pb, resource_value};
 use jiff::{SignedDuration, Timestamp};
@@ -85,8 +86,17 @@ pub fn reporter(message: Option<&pb::Reporter>) -> Result<Reporter, Violations> 
     }
 }
 
-/// A correction. If it is absent or its oneof is empty, the violation has no path; the caller nests it under its field.
+/// A correction as it was stored or travels: of a rating it is said what it counts as. If it is absent or its oneof is empty,
+/// the violation has no path; the caller nests it under its field.
 pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violations> {
+    new_correction(message, &[])
+}
+
+/// The same as somebody says it, where the application has these targets of its own, which can be rated.
+pub fn new_correction(
+    message: Option<&pb::Correction>,
+    own_targets: &[OwnTarget],
+) -> Result<Correction, Violations> {
     let mut violations = Violations::new();
     let parsed = match message.and_then(|message| message.correction.as_ref()) {
         None => {
@@ -94,7 +104,7 @@ pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violat
             violations.add("", format!("is required: one of {}", names.join(", ")));
             None
         }
-        Some(form) => violations.part(kinds::form_of(form).name(), kinds::correction(form)),
+        Some(form) => violations.part(kinds::form_of(form).name(), kinds::correction(form, own_targets)),
     };
     violations.finish(parsed)
 }

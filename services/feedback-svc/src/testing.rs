@@ -4,18 +4,19 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
-    Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope, correction::Form,
+    Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
+    correction::Form, outputs::RatingFields,
 };
 use emend_store::{
     simulation::NoInterference,
     testing::{TestDatabase, TestPostgres},
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
-    corrections::feedback::{NewFeedback, NewRetraction, Submission},
+    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction, Submission},
     outbox::{
         entry::{EncodedOutcome, Lease, LeaseToken},
         event,
@@ -71,6 +72,24 @@ pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
         event: event::recorded(event_id, id, caller, Vec::new(), traceparent, &submission, None),
         submission,
     }
+}
+
+/// A rating with this value of an output of this target.
+pub(crate) fn rated(target: &str, value: &str) -> NewFeedback {
+    let fields = RatingFields {
+        target,
+        value,
+        target_id: "output-1",
+        input_text: "in",
+        output_text: "out",
+        counts_as: Some(RatingClass::Bad),
+        ..RatingFields::default()
+    };
+    let submission = Submission {
+        correction: Correction::parse_rating(fields, &[]).unwrap(),
+        ..submission("unused")
+    };
+    of(submission, &Caller::anonymous())
 }
 
 pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
@@ -208,6 +227,49 @@ impl TestStore {
             Database::Sqlite(store, _) => store.execute(sql).await,
             Database::Postgres(store, _) => store.execute(sql).await,
             Database::Memory(_) => panic!("the store in memory knows no SQL"),
+        }
+    }
+
+    /// Sets the database's clock.
+    pub(crate) async fn set_clock(&self, at: Timestamp) {
+        self.execute(&format!("UPDATE test_clock SET now = {}", at.as_microsecond()))
+            .await
+            .unwrap();
+    }
+
+    /// Multiplies the stored feedback and lets the database count it.
+    pub(crate) async fn multiply(&self, times: u32) {
+        let (id, analyze) = match &self.database {
+            Database::Sqlite(..) => ("randomblob(16)", ""),
+            _ => ("uuid_send(gen_random_uuid())", "ANALYZE;"),
+        };
+        let copies = format!(
+            "WITH RECURSIVE copy (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM copy WHERE n < {times})"
+        );
+        self.execute(&format!(
+            "{copies} INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
+                                            target, rating, traceparent, received_at)
+             SELECT accept_order + n * 1000000, {id}, namespace, caller, '', kind, scope, correction, target, rating,
+                    traceparent, received_at + n * 1000000 FROM feedback, copy;
+             {copies} INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key,
+                                                     query_id, reason, context, retract_reason, rated)
+             SELECT accept_order + n * 1000000, namespace, reporter_id, session_id, client, client_key, query_id, reason,
+                    context, retract_reason, rated FROM feedback_personal, copy;
+             {copies} INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of,
+                                                   retracted_by, retract_role)
+             SELECT accept_order + n * 1000000, namespace, 2, event_count, outcome_of, retracted_by, retract_role
+             FROM feedback_status, copy; {analyze}"
+        ))
+        .await
+        .unwrap();
+    }
+
+    /// How the database would find a list.
+    pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
+        match &self.database {
+            Database::Sqlite(store, _) => store.plan(query).await,
+            Database::Postgres(store, _) => store.plan(query).await,
+            Database::Memory(_) => panic!("the store in memory makes no plans"),
         }
     }
 

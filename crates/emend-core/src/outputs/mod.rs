@@ -3,6 +3,7 @@
 
 mod few_shot;
 mod improvement;
+mod own;
 mod profile;
 mod question;
 mod rating;
@@ -12,6 +13,7 @@ mod suggestion;
 pub use self::{
     few_shot::{Rated, RatedId, set_of},
     improvement::{Improved, Material, RatedOutput},
+    own::{MAX_OWN_TARGETS, MAX_OWN_VALUES, OwnTarget, OwnValue, check_own_targets},
     profile::{Learning, LearningLevel, Profile, rank_learnings},
     question::{Question, improvement_question, json_object, suggestion_question},
     rating::{

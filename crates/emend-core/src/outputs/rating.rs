@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use super::RatedId;
+use super::{
+    RatedId,
+    own::{self, OwnTarget},
+};
 use crate::{
     kinds::Kind,
     personal_data,
@@ -91,8 +94,45 @@ pub const TARGETS: &[RatingTarget] = &[
         is_judgement: false,
     },
     RatingTarget {
+        name: "SUMMARIZE_HOURLY",
+        values: &[GOOD, NEUTRAL, BAD],
+        is_judgement: false,
+    },
+    RatingTarget {
         name: "SUMMARIZE_DAILY",
         values: &[GOOD, NEUTRAL, BAD],
+        is_judgement: false,
+    },
+    RatingTarget {
+        name: "EVALUATE",
+        values: &[
+            RatingValue {
+                name: "CORRECT",
+                class: RatingClass::Good,
+            },
+            RatingValue {
+                name: "FALSE_POSITIVE",
+                class: RatingClass::Bad,
+            },
+            RatingValue {
+                name: "MISSED",
+                class: RatingClass::Bad,
+            },
+        ],
+        is_judgement: true,
+    },
+    RatingTarget {
+        name: "TASK_EXTRACT",
+        values: &[
+            RatingValue {
+                name: "APPROVED",
+                class: RatingClass::Good,
+            },
+            RatingValue {
+                name: "REJECTED",
+                class: RatingClass::Bad,
+            },
+        ],
         is_judgement: false,
     },
 ];
@@ -163,8 +203,8 @@ pub struct RatingFields<'a> {
 
 impl Rating {
     /// Parses a rating, new or stored: one whose texts were erased has none. What it counts as is what `counts_as` says, or
-    /// else what its value counts as now.
-    pub fn parse(fields: RatingFields<'_>) -> Result<Self, Violations> {
+    /// else what its value counts as now, where the application has these targets of its own.
+    pub fn parse(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let target = violations.check("target", Kind::FewShotSet.rules().key.parse(fields.target));
         let value = violations.check("value", bounded_text(fields.value, 1, NAME_CHARS));
@@ -190,7 +230,7 @@ impl Rating {
         let issues = issues(&mut violations, fields.issues);
         let class = match (fields.counts_as, &target, &value) {
             (Some(class), ..) => Some(class),
-            (None, Some(target), Some(value)) => class_of(&mut violations, target, value),
+            (None, Some(target), Some(value)) => class_of(&mut violations, own, target, value),
             _ => None,
         };
         let parsed = (|| {
@@ -212,10 +252,11 @@ impl Rating {
         violations.finish(parsed)
     }
 
-    /// Checks what makes a new rating invalid, though not a stored one.
-    pub fn check_new(&self) -> Result<(), Violations> {
+    /// Checks what makes a new rating invalid, though not a stored one: among other things whether its target and value can
+    /// be given now, where the application has these targets of its own.
+    pub fn check_new(&self, own: &[OwnTarget]) -> Result<(), Violations> {
         let mut violations = Violations::new();
-        let class = class_of(&mut violations, &self.target, &self.value);
+        let class = class_of(&mut violations, own, &self.target, &self.value);
         if class.is_some_and(|class| class != self.class) {
             violations.add("counts_as", "is output only: what the value counts as");
         }
@@ -227,7 +268,7 @@ impl Rating {
                 violations.add(field, format!("is required: 1 to {RATED_TEXT_CHARS} characters"));
             }
         }
-        let is_judgement = target(&self.target).is_some_and(|target| target.is_judgement);
+        let is_judgement = own::target(own, &self.target).is_some_and(|target| target.is_judgement());
         if !is_judgement && !self.texts.judgement.is_empty() {
             violations.add(
                 "correct_judgement",
@@ -267,30 +308,20 @@ impl Rating {
 /// The UUID namespace of rated outputs (RFC 9562, version 5).
 const RATED: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e04);
 
-fn target(name: &str) -> Option<&'static RatingTarget> {
-    TARGETS.iter().find(|target| target.name == name)
-}
-
 /// What a value of a target counts as.
-fn class_of(violations: &mut Violations, name: &str, value: &str) -> Option<RatingClass> {
-    let Some(target) = target(name) else {
-        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        violations.add(
-            "target",
-            format!("must be one of {}, is {name:?}", names.join(", ")),
-        );
+fn class_of(violations: &mut Violations, own: &[OwnTarget], name: &str, value: &str) -> Option<RatingClass> {
+    let Some(target) = own::target(own, name) else {
+        let known = TARGETS.iter().map(|target| target.name);
+        let known = own::listed(known.chain(own.iter().map(OwnTarget::name)));
+        violations.add("target", format!("must be one of {known}, is {name:?}"));
         return None;
     };
-    let class = target
-        .values
-        .iter()
-        .find(|known| known.name == value)
-        .map(|known| known.class);
+    let class = target.class_of(value);
     if class.is_none() {
-        let names: Vec<&str> = target.values.iter().map(|value| value.name).collect();
+        let known = own::listed(target.values());
         violations.add(
             "value",
-            format!("must be one of {} with {name}, is {value:?}", names.join(", ")),
+            format!("must be one of {known} with {name}, is {value:?}"),
         );
     }
     class
@@ -341,24 +372,49 @@ mod tests {
     }
 
     fn fields(rating: RatingFields<'_>) -> Vec<String> {
-        let parsed = Rating::parse(rating).and_then(|parsed| parsed.check_new());
+        let parsed = Rating::parse(rating, &[]).and_then(|parsed| parsed.check_new(&[]));
         let violations = parsed.unwrap_err().into_vec();
         violations.into_iter().map(|violation| violation.field).collect()
     }
 
     #[test]
     fn each_target_has_its_own_values() {
+        let own = [OwnTarget::parse(
+            "TRIAGE",
+            [("RIGHT", RatingClass::Good), ("WRONG", RatingClass::Bad)],
+            false,
+        )
+        .unwrap()];
         let parsed = |target, value| {
-            let rating = Rating::parse(RatingFields {
+            let fields = RatingFields {
                 target,
                 value,
                 ..rating()
-            });
-            rating.and_then(|rating| rating.check_new().map(|()| rating.class))
+            };
+            let rating = Rating::parse(fields, &own);
+            rating.and_then(|rating| rating.check_new(&own).map(|()| rating.class))
         };
         assert_eq!(parsed("INTERPRET", "GOOD"), Ok(RatingClass::Good));
         assert_eq!(parsed(" INTERPRET ", "BAD"), Ok(RatingClass::Bad));
-        assert_eq!(parsed("SUMMARIZE_DAILY", "NEUTRAL"), Ok(RatingClass::Neutral));
+        for (target, value, class) in [
+            ("SUMMARIZE_HOURLY", "GOOD", RatingClass::Good),
+            ("SUMMARIZE_HOURLY", "NEUTRAL", RatingClass::Neutral),
+            ("SUMMARIZE_DAILY", "NEUTRAL", RatingClass::Neutral),
+            ("EVALUATE", "CORRECT", RatingClass::Good),
+            ("EVALUATE", "FALSE_POSITIVE", RatingClass::Bad),
+            ("EVALUATE", "MISSED", RatingClass::Bad),
+            ("TASK_EXTRACT", "APPROVED", RatingClass::Good),
+            ("TASK_EXTRACT", "REJECTED", RatingClass::Bad),
+            ("TRIAGE", "RIGHT", RatingClass::Good),
+            ("TRIAGE", "WRONG", RatingClass::Bad),
+        ] {
+            assert_eq!(parsed(target, value), Ok(class), "{target} {value}");
+        }
+        let refused = parsed("TRIAGE", "right").unwrap_err().to_string();
+        assert!(
+            refused.contains("value: must be one of RIGHT, WRONG with TRIAGE"),
+            "{refused}"
+        );
         let refused = parsed("INTERPRET", "NEUTRAL").unwrap_err().to_string();
         assert!(
             refused.contains("value: must be one of GOOD, BAD with INTERPRET"),
@@ -366,7 +422,9 @@ mod tests {
         );
         let refused = parsed("interpret", "GOOD").unwrap_err().to_string();
         assert!(
-            refused.contains("target: must be one of INTERPRET, SUMMARIZE_DAILY"),
+            refused.contains(
+                "target: must be one of INTERPRET, SUMMARIZE_HOURLY, SUMMARIZE_DAILY, EVALUATE, TASK_EXTRACT, TRIAGE"
+            ),
             "{refused}"
         );
     }
@@ -419,7 +477,7 @@ mod tests {
             counts_as: Some(RatingClass::Bad),
             ..rating()
         };
-        assert!(Rating::parse(erased).is_ok(), "as it is stored");
+        assert!(Rating::parse(erased, &[]).is_ok(), "as it is stored");
         assert_eq!(fields(erased), ["counts_as", "input_text", "output_text"]);
         let half = RatingFields {
             output_text: " ",
@@ -431,18 +489,39 @@ mod tests {
             ..rating()
         };
         assert_eq!(fields(judged), ["correct_judgement"]);
+        let of_judgement = RatingFields {
+            target: "EVALUATE",
+            value: "MISSED",
+            ..judged
+        };
+        let parsed = Rating::parse(of_judgement, &[]).unwrap();
+        assert_eq!(parsed.check_new(&[]), Ok(()));
+    }
+
+    #[test]
+    fn a_stored_rating_stays_what_it_is_when_its_target_is_no_longer_there() {
+        let stored = RatingFields {
+            target: "TRIAGE",
+            value: "RIGHT",
+            counts_as: Some(RatingClass::Good),
+            ..rating()
+        };
+        let parsed = Rating::parse(stored, &[]).unwrap();
+        assert_eq!(parsed.class, RatingClass::Good);
+        assert_eq!(fields(stored), ["target"], "a new one is refused");
     }
 
     #[test]
     fn texts_are_masked_and_cut_to_their_limits() {
         let input = format!("{} a@b.org", "x".repeat(RATED_TEXT_CHARS - 8));
         let issues = ["ask a@b.org".to_owned()];
-        let masked = Rating::parse(RatingFields {
+        let fields = RatingFields {
             input_text: &input,
             output_text: "call +44 20 7946 0958",
             issues: &issues,
             ..rating()
-        });
+        };
+        let masked = Rating::parse(fields, &[]);
         let texts = masked.unwrap().masked().texts;
         assert_eq!(texts.input.chars().count(), RATED_TEXT_CHARS);
         assert!(texts.input.ends_with(" [email]"), "exactly as long");

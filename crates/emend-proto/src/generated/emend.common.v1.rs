@@ -1307,10 +1307,13 @@ impl ::prost::Name for EdgeCorrect {
 /// masked for personal data before they are stored; a redaction erases them and takes the example away.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Rating {
-    /// What the AI was asked for: INTERPRET or SUMMARIZE_DAILY.
+    /// What the AI was asked for: INTERPRET, SUMMARIZE_HOURLY, SUMMARIZE_DAILY, EVALUATE, TASK_EXTRACT, or a target of the
+    /// application's own (SettingsService, rated_targets).
     #[prost(string, tag = "1")]
     pub target: ::prost::alloc::string::String,
-    /// How it was found: GOOD or BAD; with SUMMARIZE_DAILY also NEUTRAL.
+    /// How it was found. With INTERPRET: GOOD or BAD. With SUMMARIZE_HOURLY and SUMMARIZE_DAILY: GOOD, NEUTRAL or BAD. With
+    /// EVALUATE: CORRECT, which counts as good, or FALSE_POSITIVE or MISSED, which count as bad. With TASK_EXTRACT: APPROVED,
+    /// which counts as good, or REJECTED, which counts as bad. With a target of the application's own: one of its values.
     #[prost(string, tag = "2")]
     pub value: ::prost::alloc::string::String,
     /// Which output it is about, by the application's own id, 1 to 256 characters.
@@ -1325,16 +1328,19 @@ pub struct Rating {
     /// The version of the prompt with which it was made, if known. At most 128 characters.
     #[prost(string, tag = "6")]
     pub prompt_version: ::prost::alloc::string::String,
-    /// What is wrong with the output: at most 10 entries of 1 to 256 characters.
+    /// What is wrong with the output: at most 10 entries of 1 to 256 characters. Why a task was rejected stands here, so that
+    /// the AI is shown it with the example; what only people are to read stands in the feedback's reason.
     #[prost(string, repeated, tag = "7")]
     pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// What it should have been, if known. At most 32,768 characters.
     #[prost(string, tag = "8")]
     pub corrected_text: ::prost::alloc::string::String,
-    /// The right judgement, for targets whose output is a judgement; none of those above is. At most 256 characters.
+    /// The right judgement, for targets whose output is a judgement: EVALUATE, and those of the application's own that say so.
+    /// At most 256 characters; empty if nobody said.
     #[prost(string, tag = "9")]
     pub correct_judgement: ::prost::alloc::string::String,
-    /// What the value counts as. Output only: INVALID_ARGUMENT where it is something else.
+    /// What the value counted as when the rating was stored; it stays so, whatever becomes of the target. Output only:
+    /// INVALID_ARGUMENT where it is something else.
     #[prost(enumeration = "RatingClass", tag = "10")]
     pub counts_as: i32,
 }

@@ -262,6 +262,20 @@ pub struct ListFeedbackRequest {
     /// Only feedback received before this time.
     #[prost(message, optional, tag = "8")]
     pub received_before: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only ratings of this target, as in Rating.target, whether it can still be rated or not. Default: any feedback.
+    #[prost(string, tag = "9")]
+    pub rating_target: ::prost::alloc::string::String,
+    /// Only ratings with this value, as in Rating.value. INVALID_ARGUMENT without rating_target.
+    #[prost(string, tag = "10")]
+    pub rating_value: ::prost::alloc::string::String,
+    /// Only feedback received on this day, as YYYY-MM-DD: from its first instant in time_zone until the first of the next day,
+    /// which need not be 24 hours later. Narrowed further by received_from and received_before. Default: any day.
+    #[prost(string, tag = "11")]
+    pub day: ::prost::alloc::string::String,
+    /// The time zone of `day`, by its name in the IANA database, for example Asia/Tokyo. INVALID_ARGUMENT without day. Default:
+    /// UTC.
+    #[prost(string, tag = "12")]
+    pub time_zone: ::prost::alloc::string::String,
 }
 impl ::prost::Name for ListFeedbackRequest {
     const NAME: &'static str = "ListFeedbackRequest";
@@ -1603,7 +1617,7 @@ pub mod feedback_service_server {
     }
 }
 /// The settings of one namespace.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Settings {
     /// The search application. Required.
     #[prost(string, tag = "1")]
@@ -1621,6 +1635,10 @@ pub struct Settings {
     /// When they were last changed; absent for the defaults. Output only.
     #[prost(message, optional, tag = "5")]
     pub updated_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// What can be rated beside the targets that every namespace has: at most 50, each of another name. They replace all that
+    /// were there. A rating that is stored keeps its target, its value and what it counts as, whatever becomes of them here.
+    #[prost(message, repeated, tag = "6")]
+    pub rated_targets: ::prost::alloc::vec::Vec<RatedTarget>,
 }
 impl ::prost::Name for Settings {
     const NAME: &'static str = "Settings";
@@ -1630,6 +1648,50 @@ impl ::prost::Name for Settings {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.Settings".into()
+    }
+}
+/// A target of the application's own: an output of its AI that can be rated.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RatedTarget {
+    /// Its name, 1 to 64 characters, trimmed and compared byte for byte; the key of its few-shot set. Not one of the targets
+    /// that every namespace has.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The values that a rating may have: 1 to 20, each of another name.
+    #[prost(message, repeated, tag = "2")]
+    pub values: ::prost::alloc::vec::Vec<RatedValue>,
+    /// Whether the output is a judgement, so that a rating may say what the right one is (correct_judgement).
+    #[prost(bool, tag = "3")]
+    pub is_judgement: bool,
+}
+impl ::prost::Name for RatedTarget {
+    const NAME: &'static str = "RatedTarget";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RatedTarget".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RatedTarget".into()
+    }
+}
+/// One value of a target of the application's own.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RatedValue {
+    /// Its name, 1 to 64 characters, trimmed and compared byte for byte.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// What a rating with this value counts as from now on. Required.
+    #[prost(enumeration = "super::super::common::v1::RatingClass", tag = "2")]
+    pub counts_as: i32,
+}
+impl ::prost::Name for RatedValue {
+    const NAME: &'static str = "RatedValue";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RatedValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RatedValue".into()
     }
 }
 /// Whose settings to return.
@@ -1650,7 +1712,7 @@ impl ::prost::Name for GetSettingsRequest {
     }
 }
 /// The settings in force.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetSettingsResponse {
     /// The settings.
     #[prost(message, optional, tag = "1")]
@@ -1667,12 +1729,13 @@ impl ::prost::Name for GetSettingsResponse {
     }
 }
 /// What to change.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct UpdateSettingsRequest {
     /// The settings, with their namespace.
     #[prost(message, optional, tag = "1")]
     pub settings: ::core::option::Option<Settings>,
-    /// Which fields to change; a field that is named and absent returns to its default. Default: those that are present.
+    /// Which fields to change: personal_retention, rated_targets. A field that is named and absent returns to its default.
+    /// Default: those that are present.
     #[prost(message, optional, tag = "2")]
     pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
     /// Who changes them, as the caller says. At most 128 characters.
@@ -1693,7 +1756,7 @@ impl ::prost::Name for UpdateSettingsRequest {
     }
 }
 /// The changed settings.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct UpdateSettingsResponse {
     /// With their new version and etag.
     #[prost(message, optional, tag = "1")]

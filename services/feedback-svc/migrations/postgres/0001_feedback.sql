@@ -56,12 +56,19 @@ CREATE TABLE feedback (
     scope        BIGINT NOT NULL,
     -- An encoded emend.common.v1.Correction; of a rating, without its texts, which can be erased.
     correction   BYTEA  NOT NULL,
+    -- What a rating is of, and its value; '' where it is none.
+    target       TEXT   NOT NULL,
+    rating       TEXT   NOT NULL,
     traceparent  TEXT   NOT NULL,
     received_at  BIGINT NOT NULL
 );
 CREATE INDEX feedback_by_namespace ON feedback (namespace, accept_order);
 -- Lists of one kind, newest first, find what they show and pass over nothing else, however rare the kind is.
 CREATE INDEX feedback_by_kind ON feedback (namespace, kind, accept_order);
+-- The same for ratings of one target, and for those with one value; and those of a period, however long ago it was.
+CREATE INDEX ratings_by_target ON feedback (namespace, target, accept_order) WHERE target <> '';
+CREATE INDEX ratings_by_value ON feedback (namespace, target, rating, accept_order) WHERE target <> '';
+CREATE INDEX ratings_by_time ON feedback (namespace, received_at, target, rating) WHERE target <> '';
 -- Rows lie in the order of time, so that a range of it is found by a very small index.
 CREATE INDEX feedback_by_time ON feedback USING brin (received_at);
 
@@ -178,6 +185,8 @@ CREATE TABLE settings (
     version            BIGINT NOT NULL,
     -- How long personal parts are kept, in microseconds; NULL: until they are redacted.
     personal_retention BIGINT,
+    -- What can be rated beside what can be rated everywhere: an encoded emend.feedback.v1.Settings of its rated_targets alone.
+    rated_targets      BYTEA  NOT NULL,
     caller             TEXT   NOT NULL,
     on_behalf_of       TEXT   NOT NULL,
     reason             TEXT   NOT NULL,

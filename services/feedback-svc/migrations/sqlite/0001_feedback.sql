@@ -39,12 +39,19 @@ CREATE TABLE feedback (
     scope        INTEGER NOT NULL,
     -- An encoded emend.common.v1.Correction; of a rating, without its texts, which can be erased.
     correction   BLOB    NOT NULL,
+    -- What a rating is of, and its value; '' where it is none.
+    target       TEXT    NOT NULL,
+    rating       TEXT    NOT NULL,
     traceparent  TEXT    NOT NULL,
     received_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX feedback_by_namespace ON feedback (namespace, accept_order);
 -- Lists of one kind, newest first, find what they show and pass over nothing else, however rare the kind is.
 CREATE INDEX feedback_by_kind ON feedback (namespace, kind, accept_order);
+-- The same for ratings of one target, and for those with one value; and those of a period, however long ago it was.
+CREATE INDEX ratings_by_target ON feedback (namespace, target, accept_order) WHERE target <> '';
+CREATE INDEX ratings_by_value ON feedback (namespace, target, rating, accept_order) WHERE target <> '';
+CREATE INDEX ratings_by_time ON feedback (namespace, received_at, target, rating) WHERE target <> '';
 
 CREATE TRIGGER feedback_is_not_changed BEFORE UPDATE ON feedback
 BEGIN SELECT RAISE(ABORT, 'the feedback ledger is append-only'); END;
@@ -158,6 +165,8 @@ CREATE TABLE settings (
     version            INTEGER NOT NULL,
     -- How long personal parts are kept, in microseconds; NULL: until they are redacted.
     personal_retention INTEGER,
+    -- What can be rated beside what can be rated everywhere: an encoded emend.feedback.v1.Settings of its rated_targets alone.
+    rated_targets      BLOB    NOT NULL,
     caller             TEXT    NOT NULL,
     on_behalf_of       TEXT    NOT NULL,
     reason             TEXT    NOT NULL,

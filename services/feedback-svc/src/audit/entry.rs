@@ -38,6 +38,8 @@ pub enum Delivery {
 pub struct Entry {
     pub(crate) feedback: Feedback,
     pub(crate) kind: i64,
+    /// What it is listed as a rating of, and with which value; empty where it is none.
+    pub(crate) rating: [String; 2],
     pub(crate) traceparent: String,
     /// Those of the personal part and of the status.
     pub(crate) namespaces: [String; 2],
@@ -212,6 +214,15 @@ impl Entry {
             let message = format!(
                 "it is listed as kind {}, but its correction is of kind {kind}",
                 self.kind
+            );
+            findings.add(FEEDBACK_KIND, &id, message);
+        }
+        let rating = self.correction().rating();
+        let rating = rating.map_or(["", ""], |rating| [&rating.target, &rating.value]);
+        if self.rating != rating {
+            let message = format!(
+                "it is listed as the rating {:?}, but its correction is {rating:?}",
+                self.rating
             );
             findings.add(FEEDBACK_KIND, &id, message);
         }

@@ -21,7 +21,7 @@ use crate::store::{
 
 emend_store::checks! {
     FEEDBACK_PARTS: "A feedback, its personal part and its status exist together, in one namespace; outbox entries and request ids name a feedback that exists, or the erasure of a reporter.";
-    FEEDBACK_KIND: "The kind by which a feedback is listed is that of its correction.";
+    FEEDBACK_KIND: "The kind by which a feedback is listed is that of its correction, and so are, of a rating, the target and the value.";
     FEEDBACK_REDACTED: "A redacted feedback has no personal part.";
     FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more for each retraction that counts; the outcome is that of the newest event that was delivered.";
     OUTBOX_STATE: "The newest event of a feedback is in the outbox, pending or dead as the feedback says, unless it was delivered.";

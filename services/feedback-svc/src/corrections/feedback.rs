@@ -6,6 +6,7 @@ use emend_core::{
     AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, RequestId, Role, Rule, Scope,
     personal_data,
 };
+use emend_proto::common::v1::{RatingClass, correction::Correction as Oneof};
 use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
 use jiff::Timestamp;
 use prost::Message as _;
@@ -47,7 +48,8 @@ impl Submission {
         self
     }
 
-    /// Tells a repeated request from a reused request id. Covers every field but the request id itself.
+    /// Tells a repeated request from a reused request id. Covers every field but the request id itself and what a rating
+    /// counts as.
     pub(crate) fn hash(&self) -> RequestHash {
         let mut hash = Hasher::new();
         let Self {
@@ -73,7 +75,12 @@ impl Submission {
             hash.text(value);
         }
         hash.number(usize::from(*scope == Scope::User));
-        hash.bytes(&emend_wire::render::correction(correction).encode_to_vec());
+        let mut correction = emend_wire::render::correction(correction);
+        if let Some(Oneof::Rating(rating)) = &mut correction.correction {
+            // It follows from the settings, which may change before the request is repeated.
+            rating.counts_as = RatingClass::Unspecified.into();
+        }
+        hash.bytes(&correction.encode_to_vec());
         RequestHash(hash.0.digest128().to_le_bytes())
     }
 }
@@ -225,6 +232,10 @@ pub(crate) struct FeedbackQuery {
     pub(crate) reporter: Option<emend_core::ReporterId>,
     /// Only what would be learned as this kind.
     pub(crate) kind: Option<Kind>,
+    /// Only ratings of this target.
+    pub(crate) target: Option<String>,
+    /// Only ratings with this value; not without a target.
+    pub(crate) rating: Option<String>,
     /// Only feedback in this delivery state.
     pub(crate) delivery: Option<DeliveryState>,
     /// Only what was received at or after this time.
@@ -244,12 +255,23 @@ impl FeedbackQuery {
             self.delivery,
             Some(DeliveryState::Pending | DeliveryState::DeadLetter)
         );
-        let by_index = [self.reporter.is_some(), self.kind.is_some(), undelivered];
+        let by_kind = self.kind.is_some() || self.is_of_ratings();
+        let by_index = [self.reporter.is_some(), by_kind, undelivered];
         let conditions = by_index.iter().filter(|is_asked| **is_asked).count();
-        conditions > 1
-            || self.delivery.is_some() && !undelivered
-            || self.from.is_some()
-            || self.before.is_some()
+        conditions > 1 || self.delivery.is_some() && !undelivered || self.has_period()
+    }
+
+    /// Whether it asks for ratings alone. Nothing else is learned as their kind.
+    pub(crate) fn is_of_ratings(&self) -> bool {
+        match self.kind {
+            Some(kind) => kind == Kind::FewShotSet,
+            None => self.target.is_some(),
+        }
+    }
+
+    /// Whether it asks for a period.
+    pub(crate) fn has_period(&self) -> bool {
+        self.from.is_some() || self.before.is_some()
     }
 }
 

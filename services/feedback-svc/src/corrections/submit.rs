@@ -1,6 +1,7 @@
 //! Submitting: one correction or several, each stored once however often its request is repeated.
 
 use emend_base::Error;
+use emend_core::{Caller, FeedbackId, Namespace};
 use tokio::time::Instant;
 
 use crate::{
@@ -10,8 +11,20 @@ use crate::{
     use_cases::{Origin, UseCases},
 };
 
-/// A parsed item of a batch, or why it is refused.
-pub(crate) type Item = Result<Submission, Error>;
+/// What a valid request asks for.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// To store this, unless it is found to be stored.
+    New(Submission),
+    /// Nothing: it was stored before, as this feedback.
+    Stored(Namespace, FeedbackId),
+}
+
+/// What becomes of an item: it is with the committer, or was stored before.
+enum Ready {
+    Sent(Option<Waiter>),
+    Stored(Namespace, FeedbackId),
+}
 
 /// The committer's result for one item; it is a bug if there is none.
 type Stored = Option<Result<(NewFeedback, Inserted), Error>>;
@@ -29,9 +42,13 @@ impl UseCases {
     pub(crate) async fn submit(
         &self,
         origin: &Origin,
-        submission: Submission,
+        item: Item,
         until: Option<Instant>,
     ) -> Result<Submitted, Error> {
+        let submission = match item {
+            Item::New(submission) => submission,
+            Item::Stored(namespace, id) => return self.replayed(&namespace, id, until).await,
+        };
         let (new, waiter) = self.ready(origin, submission, until.is_some());
         let stored = self
             .committer
@@ -46,16 +63,20 @@ impl UseCases {
     pub(crate) async fn submit_batch(
         &self,
         origin: &Origin,
-        items: Vec<Item>,
+        items: Vec<Result<Item, Error>>,
         until: Option<Instant>,
     ) -> Result<Vec<Result<Submitted, Error>>, Error> {
         let mut valid = Vec::with_capacity(items.len());
-        let waiters: Vec<Result<Option<Waiter>, Error>> = items
+        let ready: Vec<Result<Ready, Error>> = items
             .into_iter()
             .map(|item| {
-                let (new, waiter) = self.ready(origin, item?, until.is_some());
+                let submission = match item? {
+                    Item::New(submission) => submission,
+                    Item::Stored(namespace, id) => return Ok(Ready::Stored(namespace, id)),
+                };
+                let (new, waiter) = self.ready(origin, submission, until.is_some());
                 valid.push(new);
-                Ok(waiter)
+                Ok(Ready::Sent(waiter))
             })
             .collect();
         let stored = if valid.is_empty() {
@@ -65,14 +86,37 @@ impl UseCases {
         };
         let mut stored = stored.into_iter();
         // All have the same deadline, so waiting one after the other takes no longer than waiting at once.
-        let mut results = Vec::with_capacity(waiters.len());
-        for waiter in waiters {
-            results.push(match waiter {
-                Ok(waiter) => self.answer(stored.next(), waiter, until).await,
+        let mut results = Vec::with_capacity(ready.len());
+        for item in ready {
+            results.push(match item {
+                Ok(Ready::Sent(waiter)) => self.answer(stored.next(), waiter, until).await,
+                Ok(Ready::Stored(namespace, id)) => self.replayed(&namespace, id, until).await,
                 Err(error) => Err(error),
             });
         }
         Ok(results)
+    }
+
+    /// The feedback as which the same request of a caller was stored, if it was.
+    pub(crate) async fn stored_as(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+    ) -> Result<Option<FeedbackId>, Error> {
+        Ok(self.store.stored_as(caller, submission).await?)
+    }
+
+    /// What an earlier request stored.
+    async fn replayed(
+        &self,
+        namespace: &Namespace,
+        id: FeedbackId,
+        until: Option<Instant>,
+    ) -> Result<Submitted, Error> {
+        Ok(Submitted {
+            feedback: self.looked_for(namespace, id, until).await?,
+            replayed: true,
+        })
     }
 
     /// The feedback to store, and a waiter for its outcome, registered before it is stored.
@@ -131,11 +175,7 @@ impl UseCases {
             Inserted::Replayed(id) => {
                 // No answer will come for the event of this attempt: it was not stored.
                 drop(waiter);
-                let feedback = self.looked_for(&new.submission.namespace, id, until).await?;
-                Ok(Submitted {
-                    feedback,
-                    replayed: true,
-                })
+                self.replayed(&new.submission.namespace, id, until).await
             }
             Inserted::RequestIdReused => Err(Error::AlreadyExists {
                 reason: "REQUEST_ID_REUSED",

@@ -185,6 +185,8 @@ async fn a_redaction_erases_the_personal_parts_and_keeps_the_rest(database: &Tes
         namespace: namespace(),
         reporter: new.submission.reporter.id.clone(),
         kind: None,
+        target: None,
+        rating: None,
         delivery: None,
         from: None,
         before: None,
@@ -195,7 +197,7 @@ async fn a_redaction_erases_the_personal_parts_and_keeps_the_rest(database: &Tes
 }
 
 async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(database: &TestStore) {
-    let rated = Correction::parse_rating(RatingFields {
+    let fields = RatingFields {
         target: "INTERPRET",
         value: "BAD",
         target_id: "output-1",
@@ -205,7 +207,8 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         issues: &["secret issue".to_owned()],
         corrected_text: "secret correction",
         ..RatingFields::default()
-    });
+    };
+    let rated = Correction::parse_rating(fields, &[]);
     let submission = Submission {
         correction: rated.unwrap(),
         ..submission("a")
@@ -515,6 +518,7 @@ async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
         namespace: namespace(),
         etag: None,
         personal_retention: Change::Set(Some(Duration::from_hours(1))),
+        rated_targets: Change::Keep,
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: "policy".to_owned(),

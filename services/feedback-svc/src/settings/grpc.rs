@@ -3,17 +3,21 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Error;
-use emend_core::{Caller, Invalid, Namespace, Violations, violation::bounded_text};
+use emend_core::{
+    Caller, Invalid, Namespace, Violations,
+    outputs::{MAX_OWN_TARGETS, OwnTarget, check_own_targets},
+    violation::bounded_text,
+};
 use emend_proto::feedback::v1::{self as pb, settings_service_server::SettingsService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse, render};
 use tonic::{Request, Response, Status};
 
-use super::{Change, MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate};
+use super::{Change, MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate, rated_targets};
 use crate::{roles::open, use_cases::UseCases};
 
 /// The fields that an update may change.
-const FIELDS: [&str; 1] = ["personal_retention"];
+const FIELDS: [&str; 2] = ["personal_retention", "rated_targets"];
 
 /// Implements `emend.feedback.v1.SettingsService`.
 #[derive(Debug, Clone)]
@@ -69,19 +73,19 @@ pub(crate) fn update(
         None => Some(None),
         Some(duration) => within.check("personal_retention", retention(duration)).map(Some),
     };
-    let is_named = match &request.update_mask {
-        None => message.personal_retention.is_some(),
-        Some(mask) => {
-            for path in &mask.paths {
-                if !FIELDS.contains(&path.as_str()) {
-                    violations.add(
-                        "update_mask",
-                        format!("{path:?} is not one of {}", FIELDS.join(", ")),
-                    );
-                }
-            }
-            !mask.paths.is_empty()
+    let targets = within.part("", targets(&message.rated_targets));
+    let paths = request.update_mask.as_ref().map(|mask| &mask.paths);
+    for path in paths.into_iter().flatten() {
+        if !FIELDS.contains(&path.as_str()) {
+            violations.add(
+                "update_mask",
+                format!("{path:?} is not one of {}", FIELDS.join(", ")),
+            );
         }
+    }
+    let is_named = |field: &str, is_present: bool| match paths {
+        None => is_present,
+        Some(paths) => paths.iter().any(|path| path == field),
     };
     violations.nest("settings", within);
     let on_behalf_of = violations.check("on_behalf_of", bounded_text(&request.on_behalf_of, 0, 128));
@@ -90,12 +94,17 @@ pub(crate) fn update(
         parse::free_text(&request.reason, parse::MAX_REASON_CHARS),
     );
     let parsed = (|| {
-        let (etag, retention) = (etag?, retention?);
+        let (etag, retention, targets) = (etag?, retention?, targets?);
         Some(SettingsUpdate {
             namespace: namespace?,
             etag: (!etag.is_empty()).then_some(etag),
-            personal_retention: if is_named {
+            personal_retention: if is_named("personal_retention", retention.is_some()) {
                 Change::Set(retention)
+            } else {
+                Change::Keep
+            },
+            rated_targets: if is_named("rated_targets", !targets.is_empty()) {
+                Change::Set(targets)
             } else {
                 Change::Keep
             },
@@ -105,6 +114,16 @@ pub(crate) fn update(
         })
     })();
     violations.finish(parsed)
+}
+
+fn targets(messages: &[pb::RatedTarget]) -> Result<Vec<OwnTarget>, Violations> {
+    let mut violations = Violations::new();
+    // No more are looked at than tell that there are too many.
+    let read = &messages[..messages.len().min(MAX_OWN_TARGETS + 1)];
+    let targets = violations.part("", rated_targets::parse(read));
+    let checked = targets.as_deref().map(check_own_targets);
+    violations.part("", checked.unwrap_or(Ok(())));
+    violations.finish(targets)
 }
 
 fn retention(message: &prost_types::Duration) -> Result<Duration, Invalid> {
@@ -123,6 +142,7 @@ fn message(settings: &Settings) -> pb::Settings {
         personal_retention: settings
             .personal_retention
             .and_then(|retention| prost_types::Duration::try_from(retention).ok()),
+        rated_targets: rated_targets::render(&settings.rated_targets),
         version: settings.version,
         etag: settings.etag(),
         updated_at: settings.updated_at.map(render::timestamp),

@@ -1,6 +1,7 @@
 //! Settings: what feedback-svc does with the feedback of one namespace. Each change is a version of its own.
 
 pub(crate) mod grpc;
+pub(crate) mod rated_targets;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
@@ -8,7 +9,7 @@ mod tests;
 use std::time::Duration;
 
 use emend_base::Error;
-use emend_core::{Caller, Namespace};
+use emend_core::{Caller, Namespace, outputs::OwnTarget};
 use emend_store::StoreError;
 use jiff::Timestamp;
 
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) namespace: Namespace,
     /// For how long personal parts are kept; none: until they are redacted.
     pub(crate) personal_retention: Option<Duration>,
+    /// What can be rated beside what can be rated everywhere.
+    pub(crate) rated_targets: Vec<OwnTarget>,
     /// Grows by 1 with each change; 0: never set.
     pub(crate) version: i64,
     /// When they were changed last.
@@ -39,6 +42,7 @@ impl Settings {
         Self {
             namespace,
             personal_retention: None,
+            rated_targets: Vec::new(),
             version: 0,
             updated_at: None,
         }
@@ -51,12 +55,20 @@ impl Settings {
 }
 
 /// What an update does to a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change<T> {
     /// It stays as it is.
     Keep,
     /// It gets this value.
     Set(T),
+}
+
+impl<T: Clone> Change<T> {
+    fn apply(&self, field: &mut T) {
+        if let Self::Set(value) = self {
+            field.clone_from(value);
+        }
+    }
 }
 
 /// A change of settings.
@@ -68,6 +80,8 @@ pub(crate) struct SettingsUpdate {
     pub(crate) etag: Option<String>,
     /// What becomes of the retention.
     pub(crate) personal_retention: Change<Option<Duration>>,
+    /// What becomes of the targets of the application's own.
+    pub(crate) rated_targets: Change<Vec<OwnTarget>>,
     /// The authenticated client that changes them.
     pub(crate) caller: Caller,
     /// On whose behalf, as the caller says; may be empty.
@@ -87,6 +101,15 @@ impl UseCases {
         Ok(stored.unwrap_or_else(|| Settings::default_of(namespace)))
     }
 
+    /// What can be rated in a namespace beside what can be rated everywhere; nothing in a store that keeps no settings.
+    pub(crate) async fn own_targets(&self, namespace: &Namespace) -> Result<Vec<OwnTarget>, Error> {
+        let Some(store) = self.store.settings() else {
+            return Ok(Vec::new());
+        };
+        let stored = store.settings(namespace).await?;
+        Ok(stored.map(|settings| settings.rated_targets).unwrap_or_default())
+    }
+
     /// Changes settings; an update that changes nothing makes no version.
     pub(crate) async fn update_settings(&self, update: &SettingsUpdate) -> Result<Settings, Error> {
         let before = self.settings(update.namespace.clone()).await?;
@@ -94,9 +117,8 @@ impl UseCases {
             return Err(changed());
         }
         let mut after = before.clone();
-        if let Change::Set(retention) = update.personal_retention {
-            after.personal_retention = retention;
-        }
+        update.personal_retention.apply(&mut after.personal_retention);
+        update.rated_targets.apply(&mut after.rated_targets);
         if after == before {
             return Ok(before);
         }

@@ -39,7 +39,7 @@ impl Reading {
 /// Feedback with its outbox entries, one row for each entry.
 fn select() -> String {
     format!(
-        "SELECT {}, f.kind, f.traceparent, p.namespace AS personal_namespace, s.namespace AS status_namespace,
+        "SELECT {}, f.kind, f.target, f.rating, f.traceparent, p.namespace AS personal_namespace, s.namespace AS status_namespace,
                 s.event_count, s.outcome_of, o.event_id AS outbox_event_id, o.event_number AS outbox_number,
                 o.state AS outbox_state, o.feedback_id AS outbox_feedback_id, o.namespace AS outbox_namespace,
                 o.payload AS outbox_payload

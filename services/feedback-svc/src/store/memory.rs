@@ -18,7 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_base::SharedClock;
-use emend_core::{EventId, FeedbackId, InstallationId, Namespace};
+use emend_core::{Caller, EventId, FeedbackId, InstallationId, Namespace};
 use emend_store::simulation::{Interference, unavailable};
 use jiff::SignedDuration;
 
@@ -28,7 +28,7 @@ use super::{
     StoreError,
 };
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
     installation::store::{InstallationState, InstallationStore},
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
 };
@@ -124,6 +124,15 @@ impl CorrectionStore for MemoryStore {
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         self.call("insert", |tables| tables.insert(group, lease)).await
+    }
+
+    async fn stored_as(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+    ) -> Result<Option<FeedbackId>, StoreError> {
+        self.call("stored_as", |tables| Ok(tables.stored_as(caller, submission)))
+            .await
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {

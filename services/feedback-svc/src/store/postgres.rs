@@ -79,11 +79,20 @@ pub(crate) const SCHEMA: &str = "emend_feedback";
 
 const BEGIN: &str = "BEGIN";
 
+/// Before a column: no index of it is to be used. The planner needs no word for that.
+const PASSED_OVER: &str = "";
+
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
 
 /// Gives the next accept order, with the time.
 const NEXT_ACCEPT_ORDER: &str = "SELECT draw_accept_orders(1), (SELECT now FROM database_clock)";
+
+/// Asks for a plan, and where its lines stand.
+#[cfg(test)]
+const EXPLAIN: &str = "EXPLAIN ";
+#[cfg(test)]
+const PLAN: usize = 0;
 
 /// Inserts a whole group. Items get accept orders in the order of the group; those whose request ids are already taken
 /// leave gaps. Request ids are taken in key order, so that two replicas never deadlock.
@@ -95,10 +104,10 @@ WITH drawn AS MATERIALIZED (
     FROM drawn,
          unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BYTEA[], $6::BIGINT[], $7::BIGINT[], $8::BYTEA[],
                 $9::TEXT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::TEXT[], $14::TEXT[], $15::TEXT[], $16::TEXT[],
-                $17::BYTEA[], $18::BYTEA[], $22::BYTEA[]) WITH ORDINALITY
+                $17::BYTEA[], $18::BYTEA[], $22::BYTEA[], $23::TEXT[], $24::TEXT[]) WITH ORDINALITY
          AS u (feedback_id, namespace, caller, request_id, request_hash, kind, scope, correction,
                traceparent, reporter_id, session_id, client, client_key, query_id, reason, context,
-               event_id, payload, rated, place)
+               event_id, payload, rated, target, rating, place)
 ), fresh AS (
     INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at)
     SELECT accept_order, namespace, caller, request_id, request_hash, feedback_id, now
@@ -109,8 +118,9 @@ WITH drawn AS MATERIALIZED (
     SELECT * FROM item WHERE request_id = '' OR accept_order IN (SELECT accept_order FROM fresh)
 ), ledger AS (
     INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
-                          traceparent, received_at)
-    SELECT accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction, traceparent, now
+                          target, rating, traceparent, received_at)
+    SELECT accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction, target, rating,
+           traceparent, now
     FROM stored
 ), personal AS (
     INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
@@ -196,6 +206,8 @@ impl PostgresStore {
             .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
             .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
             .bind(all(columns, |c| c.rated.as_slice()))
+            .bind(all(columns, |c| c.target))
+            .bind(all(columns, |c| c.rating))
             .fetch_all(&mut *self.pool.acquire().await?)
             .await?;
         Ok(stored)
@@ -204,9 +216,7 @@ impl PostgresStore {
     /// The result of an item whose request id was taken when its group was inserted.
     async fn replay(&self, item: &Columns<'_>, lease: Option<Lease>) -> Result<Inserted, StoreError> {
         loop {
-            if let Some(replayed) =
-                feedback_sql::replay(&mut *self.pool.acquire().await?, item.new, item.request_id).await?
-            {
+            if let Some(replayed) = feedback_sql::replay_of(&mut *self.pool.acquire().await?, item).await? {
                 return Ok(replayed);
             }
             // The id was deleted in between, so it is free again.

@@ -210,6 +210,8 @@ pub(crate) struct AuditedRow {
     #[sqlx(flatten)]
     feedback: FeedbackRow,
     kind: i64,
+    target: String,
+    rating: String,
     traceparent: String,
     personal_namespace: String,
     status_namespace: String,
@@ -240,6 +242,7 @@ impl AuditedRow {
         let row = rows.swap_remove(0);
         Ok(Entry {
             kind: row.kind,
+            rating: [row.target, row.rating],
             traceparent: row.traceparent,
             namespaces: [row.personal_namespace, row.status_namespace],
             events: row.event_count,

@@ -82,6 +82,15 @@ const NEXT_ACCEPT_ORDER: &str =
     "UPDATE accept_order SET last = max(last, (SELECT now FROM database_clock) - 1) + 1
      RETURNING last, (SELECT now FROM database_clock)";
 
+/// Before a column: no index of it is to be used.
+const PASSED_OVER: &str = "+";
+
+/// Asks for a plan, and where its lines stand.
+#[cfg(test)]
+const EXPLAIN: &str = "EXPLAIN QUERY PLAN ";
+#[cfg(test)]
+const PLAN: usize = 3;
+
 /// The number of readers. They do not wait for the writer, nor for each other up to this many.
 const READERS: u32 = 4;
 
@@ -146,10 +155,10 @@ impl SqliteStore {
         let mut results = Vec::with_capacity(columns.len());
         let mut stored = Vec::with_capacity(columns.len());
         for item in numbered {
-            let Columns { request_id, new, .. } = item.columns;
+            let request_id = item.columns.request_id;
             if taken.contains(&item.order) {
                 results.push(
-                    match feedback_sql::replay(&mut transaction, new, request_id).await {
+                    match feedback_sql::replay_of(&mut transaction, item.columns).await {
                         Ok(replayed) => replayed.ok_or_else(|| {
                             CorruptRow::new("request_ids", "request_id", request_id, "in use and not there")
                                 .into()
@@ -293,7 +302,7 @@ async fn insert_chunk(
     let due_at = now.saturating_add(lease.map_or(0, |lease| rows::micros(lease.duration)));
     let mut query = QueryBuilder::<Db>::new(
         "INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
-                               traceparent, received_at) ",
+                               target, rating, traceparent, received_at) ",
     );
     query.push_values(chunk, |mut row, Numbered { order, columns }| {
         row.push_bind(*order)
@@ -304,6 +313,8 @@ async fn insert_chunk(
             .push_bind(columns.kind)
             .push_bind(columns.scope)
             .push_bind(columns.correction.as_slice())
+            .push_bind(columns.target)
+            .push_bind(columns.rating)
             .push_bind(columns.new.traceparent.as_str())
             .push_bind(now);
     });

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use emend_core::{EventId, FeedbackId, Namespace};
+use emend_core::{Caller, EventId, FeedbackId, Namespace};
 use emend_store::retry_conflicts;
 
 use super::{
@@ -16,8 +16,10 @@ use super::{
     feedback_sql::{self, Columns},
     outbox_sql,
 };
+#[cfg(test)]
+use super::{EXPLAIN, PLAN};
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
     erasure::store::ErasureStore,
     fail_points,
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
@@ -50,6 +52,24 @@ impl Backend {
     }
 }
 
+#[cfg(test)]
+impl Backend {
+    /// How the database would find a list.
+    pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
+        let mut explain = sqlx::QueryBuilder::new(EXPLAIN);
+        feedback_sql::select_list(&mut explain, query);
+        let rows = explain
+            .build()
+            .fetch_all(&mut *self.reader().await.unwrap())
+            .await;
+        let lines = rows
+            .unwrap()
+            .into_iter()
+            .map(|row| sqlx::Row::get::<String, _>(&row, PLAN));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// Parses rows into domain values.
 fn parsed<R, T>(rows: Vec<R>) -> Result<Vec<T>>
 where
@@ -64,6 +84,19 @@ impl CorrectionStore for Backend {
     async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Result<Inserted>>> {
         let columns: Vec<_> = group.iter().map(Columns::of).collect();
         self.insert_group(&columns, lease).await
+    }
+
+    async fn stored_as(&self, caller: &Caller, submission: &Submission) -> Result<Option<FeedbackId>> {
+        let Some(request_id) = &submission.request_id else {
+            return Ok(None);
+        };
+        let (namespace, hash) = (&submission.namespace, submission.hash());
+        let mut reader = self.reader().await?;
+        let found = feedback_sql::replay(&mut reader, namespace, caller, hash, request_id.as_str()).await?;
+        Ok(match found {
+            Some(Inserted::Replayed(id)) => Some(id),
+            Some(Inserted::Stored(_) | Inserted::RequestIdReused) | None => None,
+        })
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>> {

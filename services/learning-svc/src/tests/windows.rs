@@ -49,7 +49,7 @@ pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -
     };
     let issues = ["vague".to_owned()];
     let text = format!("text of {}", event.feedback);
-    let correction = Correction::parse_rating(RatingFields {
+    let fields = RatingFields {
         target: "SUMMARIZE_DAILY",
         value,
         target_id: output,
@@ -58,7 +58,8 @@ pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -
         issues: &issues,
         corrected_text: "better",
         ..RatingFields::default()
-    });
+    };
+    let correction = Correction::parse_rating(fields, &[]);
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }

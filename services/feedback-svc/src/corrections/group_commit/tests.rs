@@ -45,6 +45,8 @@ impl Fixture {
             namespace: namespace(),
             reporter: None,
             kind: None,
+            target: None,
+            rating: None,
             delivery: None,
             from: None,
             before: None,

@@ -3,6 +3,7 @@
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod parse;
+mod rated;
 mod render;
 
 use std::{sync::Arc, time::Duration};
@@ -26,7 +27,7 @@ use crate::{
         submit::Submitted,
     },
     erasure,
-    roles::open,
+    roles::{admit, open},
     use_cases::{Origin, UseCases},
 };
 
@@ -107,8 +108,9 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
     ) -> Result<Response<pb::SubmitFeedbackResponse>, Status> {
         let (origin, until, deadline) = (origin_of(&request), until(&request), deadline_of(&request));
         let Call { message, .. } = open(request)?;
-        let (submission, wait) = parse::submission(&message).map_err(Error::from)?;
-        let submitted = self.use_cases.submit(&origin, submission, until(wait)).await?;
+        let mut requests = rated::Requests::new(&self.use_cases, &origin.caller);
+        let (item, wait) = requests.parse(&message).await?;
+        let submitted = self.use_cases.submit(&origin, item, until(wait)).await?;
         let standings = self.of_replayed([&submitted], deadline).await;
         Ok(Response::new(pb::SubmitFeedbackResponse {
             feedback: Some(render::feedback(submitted.feedback, &standings)?),
@@ -121,7 +123,15 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
     ) -> Result<Response<pb::BatchSubmitFeedbackResponse>, Status> {
         let (origin, until, deadline) = (origin_of(&request), until(&request), deadline_of(&request));
         let Call { access, message } = open(request)?;
-        let (items, wait) = parse::batch(&message, &access).map_err(Error::from)?;
+        let wait = parse::batch(&message).map_err(Error::from)?;
+        let mut requests = rated::Requests::new(&self.use_cases, &origin.caller);
+        let mut items = Vec::with_capacity(message.requests.len());
+        for request in &message.requests {
+            items.push(match admit(&access, request) {
+                Ok(()) => requests.parse(request).await.map(|(item, _)| item),
+                Err(error) => Err(error),
+            });
+        }
         let results = self.use_cases.submit_batch(&origin, items, until(wait)).await?;
         let standings = self.of_replayed(results.iter().flatten(), deadline).await;
         let rendered = |result: Result<Submitted, Error>| render::feedback(result?.feedback, &standings);

@@ -2,23 +2,22 @@
 
 use emend_core::{
     AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
-    correction::scope_user, violation::bounded_text,
+    correction::scope_user, normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;
-use emend_serve::auth::Access;
 use emend_wire::{
     page::{self, QueryHash},
     parse,
 };
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
     corrections::{
+        day,
         feedback::{FeedbackQuery, Submission},
-        submit::Item,
     },
     outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Redrive},
-    roles::admit,
 };
 
 const MAX_BATCH: usize = 100;
@@ -54,7 +53,11 @@ fn reason(raw: &str) -> Result<String, Invalid> {
     parse::free_text(raw, parse::MAX_REASON_CHARS).map(Option::unwrap_or_default)
 }
 
-pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submission, Wait), Violations> {
+/// A request in a namespace that has these targets of its own.
+pub(super) fn submission(
+    request: &pb::SubmitFeedbackRequest,
+    own_targets: &[OwnTarget],
+) -> Result<(Submission, Wait), Violations> {
     let mut violations = Violations::new();
     let request_id = violations.check("request_id", optional(&request.request_id, RequestId::parse));
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
@@ -64,13 +67,19 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
     let context = violations.part("", parse::context(&request.context));
     let scope = violations.check("scope", parse::scope(request.scope));
     let wait = violations.check("wait", wait(request.wait));
-    let correction = violations.part("correction", parse::correction(request.correction.as_ref()));
+    let correction = violations.part(
+        "correction",
+        parse::new_correction(request.correction.as_ref(), own_targets),
+    );
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
         violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
     }
     if let Some(correction) = &correction {
         let form = correction.form();
-        violations.part(&format!("correction.{}", form.name()), correction.check_new());
+        violations.part(
+            &format!("correction.{}", form.name()),
+            correction.check_new(own_targets),
+        );
         if form.needs_reason() && reason.as_ref().is_some_and(String::is_empty) {
             violations.add(
                 "reason",
@@ -101,11 +110,8 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
     violations.finish(parsed)
 }
 
-/// Parses each item on its own; fails as a whole only if the batch itself is invalid.
-pub(super) fn batch(
-    request: &pb::BatchSubmitFeedbackRequest,
-    access: &Access,
-) -> Result<(Vec<Item>, Wait), Violations> {
+/// Checks what belongs to no single item; each is parsed on its own.
+pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Violations> {
     let mut violations = Violations::new();
     let count = request.requests.len();
     if count == 0 || count > MAX_BATCH {
@@ -115,12 +121,7 @@ pub(super) fn batch(
         );
     }
     let wait = violations.check("wait", wait(request.wait));
-    let wait = violations.finish(wait)?;
-    let items = request.requests.iter().map(|item| -> Item {
-        admit(access, item)?;
-        Ok(submission(item)?.0)
-    });
-    Ok((items.collect(), wait))
+    violations.finish(wait)
 }
 
 pub(super) fn redaction(
@@ -195,19 +196,51 @@ pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
     {
         violations.add("received_before", "must be later than received_from");
     }
+    let target = violations.check("rating_target", optional(&request.rating_target, rated));
+    let rating = violations.check("rating_value", optional(&request.rating_value, rated));
+    if !request.rating_value.is_empty() && request.rating_target.is_empty() {
+        violations.add(
+            "rating_value",
+            "must be empty without rating_target: a value is one of a target",
+        );
+    }
+    let day = violations.part("", day_of(request));
     let parsed = (|| {
+        let (begins, ends) = day?.unzip();
         Some(FeedbackQuery {
             namespace: namespace?,
             reporter: reporter?,
             kind: kind?,
+            target: target?,
+            rating: rating?,
             delivery: delivery?,
-            from: from?,
-            before: before?,
+            from: from?.max(begins),
+            before: [before?, ends].into_iter().flatten().min(),
             after: after?.map(AcceptOrder),
             limit: limit?,
         })
     })();
     violations.finish(parsed)
+}
+
+/// The name of a target or a value that may have been rated.
+fn rated(raw: &str) -> Result<String, Invalid> {
+    bounded_text(raw, 1, MAX_KEY_CHARS)
+}
+
+/// From when until when the day lasts that is asked for; none if none is.
+fn day_of(request: &pb::ListFeedbackRequest) -> Result<Option<(Timestamp, Timestamp)>, Violations> {
+    let mut violations = Violations::new();
+    let date = violations.check("day", optional(&request.day, day::date));
+    let zone = violations.check("time_zone", day::time_zone(&request.time_zone));
+    if !request.time_zone.is_empty() && request.day.is_empty() {
+        violations.add("time_zone", "must be empty without day");
+    }
+    let bounds = match (date.flatten(), zone) {
+        (Some(date), Some(zone)) => violations.check("day", day::bounds(date, &zone)),
+        _ => None,
+    };
+    violations.finish(Some(bounds))
 }
 
 fn delivery_state(number: i32) -> Result<Option<DeliveryState>, Invalid> {

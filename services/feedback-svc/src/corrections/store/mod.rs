@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{Caller, FeedbackId, Namespace};
 use emend_store::StoreError;
 
 use crate::{
-    corrections::feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    corrections::feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
     outbox::entry::Lease,
 };
 
@@ -23,6 +23,13 @@ pub(crate) trait CorrectionStore {
         group: &[NewFeedback],
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
+
+    /// The feedback as which the same request of this caller was stored, if it was. None without a request id.
+    async fn stored_as(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+    ) -> Result<Option<FeedbackId>, StoreError>;
 
     /// One feedback, if it is in that namespace.
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError>;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use emend_core::{FeedbackId, Kind, Namespace};
+use emend_core::{Caller, FeedbackId, Kind, Namespace};
 use prost::Message as _;
 use sqlx::QueryBuilder;
 
@@ -14,10 +14,10 @@ use super::{
         Inserted, Retracted, StoreError,
         rows::{self, FeedbackRow, RequestIdRow, micros},
     },
-    Connection, Db,
+    Connection, Db, PASSED_OVER,
 };
 use crate::{
-    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction, is_by_ruling},
+    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction, RequestHash, is_by_ruling},
     outbox::{
         entry::{DeliveryState, Lease},
         event,
@@ -31,6 +31,8 @@ pub(super) struct Columns<'a> {
     pub(super) kind: i64,
     pub(super) scope: i64,
     pub(super) correction: Vec<u8>,
+    pub(super) target: &'a str,
+    pub(super) rating: &'a str,
     pub(super) rated: Vec<u8>,
     pub(super) reporter_id: &'a str,
     pub(super) session_id: &'a str,
@@ -40,6 +42,7 @@ pub(super) struct Columns<'a> {
 impl<'a> Columns<'a> {
     pub(super) fn of(new: &'a NewFeedback) -> Self {
         let submission = &new.submission;
+        let rating = submission.correction.rating();
         Self {
             new,
             request_id: submission
@@ -52,7 +55,9 @@ impl<'a> Columns<'a> {
                 &submission.correction.clone().without_personal_parts(),
             )
             .encode_to_vec(),
-            rated: emend_wire::render::rated_texts(submission.correction.rating()).encode_to_vec(),
+            target: rating.map_or("", |rating| &rating.target),
+            rating: rating.map_or("", |rating| &rating.value),
+            rated: emend_wire::render::rated_texts(rating).encode_to_vec(),
             reporter_id: submission
                 .reporter
                 .id
@@ -70,17 +75,40 @@ impl<'a> Columns<'a> {
 }
 
 /// The result of a request whose id is in use; none if the id was deleted meanwhile.
+pub(super) async fn replay_of(
+    connection: &mut Connection,
+    columns: &Columns<'_>,
+) -> Result<Option<Inserted>, StoreError> {
+    let NewFeedback {
+        submission,
+        caller,
+        hash,
+        ..
+    } = columns.new;
+    replay(
+        connection,
+        &submission.namespace,
+        caller,
+        *hash,
+        columns.request_id,
+    )
+    .await
+}
+
+/// The result of a caller's request with this id and hash; none if the id is free.
 pub(super) async fn replay(
     connection: &mut Connection,
-    new: &NewFeedback,
+    namespace: &Namespace,
+    caller: &Caller,
+    hash: RequestHash,
     request_id: &str,
 ) -> Result<Option<Inserted>, StoreError> {
     let found: Option<RequestIdRow> = sqlx::query_as(
         "SELECT accept_order, request_hash, feedback_id FROM request_ids
          WHERE namespace = $1 AND caller = $2 AND request_id = $3",
     )
-    .bind(new.submission.namespace.as_str())
-    .bind(new.caller.as_str())
+    .bind(namespace.as_str())
+    .bind(caller.as_str())
     .bind(request_id)
     .fetch_optional(connection)
     .await?;
@@ -92,7 +120,7 @@ pub(super) async fn replay(
     else {
         return Ok(None);
     };
-    if request_hash == new.hash.0 {
+    if request_hash == hash.0 {
         Ok(Some(Inserted::Replayed(rows::feedback_id(
             "request_ids",
             accept_order,
@@ -108,7 +136,8 @@ pub(super) async fn feedback(
     namespace: &Namespace,
     id: FeedbackId,
 ) -> Result<Option<FeedbackRow>, StoreError> {
-    let mut query = select_feedback();
+    let mut query = QueryBuilder::new("");
+    select_feedback(&mut query);
     query
         .push(" WHERE f.feedback_id = ")
         .push_bind(id.0.as_bytes().as_slice());
@@ -116,22 +145,26 @@ pub(super) async fn feedback(
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
-fn select_feedback() -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT ");
-    query.push(FeedbackRow::COLUMNS).push(
+fn select_feedback(query: &mut QueryBuilder<Db>) {
+    query.push("SELECT ").push(FeedbackRow::COLUMNS).push(
         " FROM feedback AS f JOIN feedback_personal AS p ON p.accept_order = f.accept_order
            JOIN feedback_status AS s ON s.accept_order = f.accept_order",
     );
-    query
 }
 
 pub(super) async fn list(
     connection: &mut Connection,
     filter: &FeedbackQuery,
 ) -> Result<Vec<FeedbackRow>, StoreError> {
+    let mut query = QueryBuilder::new("");
+    select_list(&mut query, filter);
+    Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
+pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) {
     // Only the requested conditions, so that each combination gets a query plan of its own. The order is that of the
     // table whose index finds the rows.
-    let mut query = select_feedback();
+    select_feedback(query);
     let namespace = filter.namespace.as_str();
     let leading = if let Some(reporter) = &filter.reporter {
         query.push(" WHERE p.namespace = ").push_bind(namespace);
@@ -151,8 +184,31 @@ pub(super) async fn list(
         query.push(" WHERE f.namespace = ").push_bind(namespace);
         "f"
     };
-    if let Some(kind) = filter.kind {
+    // The ratings of a period are found by its index and put in order afterwards: by that of their target, all newer ones
+    // would be passed over.
+    let by_time = leading == "f" && filter.is_of_ratings() && filter.has_period();
+    let (column, order) = if by_time { (PASSED_OVER, " + 0") } else { ("", "") };
+    if by_time || filter.target.is_some() {
+        // Says in as many words that the indexes of ratings hold what is asked for.
+        query.push(" AND f.target <> ''");
+    }
+    let is_said_by_target = filter.is_of_ratings() && (by_time || filter.target.is_some());
+    if let Some(kind) = filter.kind.filter(|_| !is_said_by_target) {
         query.push(" AND f.kind = ").push_bind(i64::from(kind.number()));
+    }
+    if let Some(asked) = &filter.target {
+        query
+            .push(" AND ")
+            .push(column)
+            .push("f.target = ")
+            .push_bind(asked);
+    }
+    if let Some(asked) = &filter.rating {
+        query
+            .push(" AND ")
+            .push(column)
+            .push("f.rating = ")
+            .push_bind(asked);
     }
     if let Some(delivery) = filter.delivery {
         query
@@ -174,15 +230,18 @@ pub(super) async fn list(
         query
             .push(" AND ")
             .push(leading)
-            .push(".accept_order < ")
+            .push(".accept_order")
+            .push(order)
+            .push(" < ")
             .push_bind(after.0);
     }
     query
         .push(" ORDER BY ")
         .push(leading)
-        .push(".accept_order DESC LIMIT ")
+        .push(".accept_order")
+        .push(order)
+        .push(" DESC LIMIT ")
         .push_bind(i64::from(filter.limit));
-    Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
 fn ceiling_micros(at: jiff::Timestamp) -> i64 {

@@ -11,26 +11,29 @@ use super::{
     super::{StoreError, rows::micros},
     Backend,
 };
-use crate::settings::{Settings, SettingsUpdate, store::SettingsStore};
+use crate::settings::{Settings, SettingsUpdate, rated_targets, store::SettingsStore};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 impl SettingsStore for Backend {
     async fn settings(&self, namespace: &Namespace) -> Result<Option<Settings>> {
-        let found: Option<(i64, Option<i64>, i64)> = sqlx::query_as(
-            "SELECT version, personal_retention, updated_at FROM settings
+        let found: Option<(i64, Option<i64>, Vec<u8>, i64)> = sqlx::query_as(
+            "SELECT version, personal_retention, rated_targets, updated_at FROM settings
              WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
         )
         .bind(namespace.as_str())
         .fetch_optional(&mut *self.reader().await?)
         .await?;
-        let Some((version, retention, updated_at)) = found else {
+        let Some((version, retention, targets, updated_at)) = found else {
             return Ok(None);
         };
         let updated_at = Timestamp::from_microsecond(updated_at)
             .map_err(|error| CorruptRow::new("settings", "updated_at", namespace, error))?;
+        let targets = rated_targets::decode(&targets)
+            .map_err(|error| CorruptRow::new("settings", "rated_targets", namespace, error))?;
         Ok(Some(Settings {
+            rated_targets: targets,
             namespace: namespace.clone(),
             personal_retention: retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
             version,
@@ -40,13 +43,15 @@ impl SettingsStore for Backend {
 
     async fn save(&self, settings: &Settings, update: &SettingsUpdate) -> Result<()> {
         let saved = sqlx::query(
-            "INSERT INTO settings (namespace, version, personal_retention, caller, on_behalf_of, reason, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, (SELECT now FROM database_clock))
+            "INSERT INTO settings (namespace, version, personal_retention, rated_targets, caller, on_behalf_of, reason,
+                                   updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, (SELECT now FROM database_clock))
              ON CONFLICT (namespace, version) DO NOTHING",
         )
         .bind(settings.namespace.as_str())
         .bind(settings.version)
         .bind(settings.personal_retention.map(micros))
+        .bind(rated_targets::encode(&settings.rated_targets))
         .bind(update.caller.as_str())
         .bind(update.on_behalf_of.as_str())
         .bind(update.reason.as_str())

@@ -33,6 +33,7 @@ macro_rules! contract {
 mod feedback;
 mod installation;
 mod outbox;
+mod ratings;
 
 async fn claim_all(database: &TestStore) -> Vec<Claimed> {
     database.store.claim(1_000, lease()).await.unwrap()
@@ -75,6 +76,8 @@ fn query() -> FeedbackQuery {
         namespace: namespace(),
         reporter: None,
         kind: None,
+        target: None,
+        rating: None,
         delivery: None,
         from: None,
         before: None,

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::{
     corrections::feedback::{
-        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction, is_by_ruling,
+        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction, Submission,
+        is_by_ruling,
     },
     installation::store::InstallationState,
     outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
@@ -158,6 +159,13 @@ impl Tables {
         }
     }
 
+    pub(super) fn stored_as(&self, caller: &Caller, submission: &Submission) -> Option<FeedbackId> {
+        let request_id = submission.request_id.clone()?;
+        let key = (submission.namespace.clone(), caller.clone(), request_id);
+        let used = self.request_ids.get(&key)?;
+        (used.hash == submission.hash()).then_some(used.feedback)
+    }
+
     fn store(&mut self, item: &NewFeedback, accepted: Accepted, lease: Option<Lease>) {
         let feedback = Feedback {
             id: item.id,
@@ -237,6 +245,7 @@ impl Tables {
             let Feedback {
                 submission, accepted, ..
             } = feedback;
+            let rating = submission.correction.rating();
             submission.namespace == query.namespace
                 && query
                     .reporter
@@ -245,6 +254,14 @@ impl Tables {
                 && query
                     .kind
                     .is_none_or(|asked| submission.correction.form().kind() == asked)
+                && query
+                    .target
+                    .as_ref()
+                    .is_none_or(|asked| rating.is_some_and(|rating| rating.target == *asked))
+                && query
+                    .rating
+                    .as_ref()
+                    .is_none_or(|asked| rating.is_some_and(|rating| rating.value == *asked))
                 && query.delivery.is_none_or(|asked| feedback.delivery == asked)
                 && query.from.is_none_or(|from| accepted.at >= from)
                 && query.before.is_none_or(|before| accepted.at < before)

@@ -295,7 +295,7 @@ impl Upload {
         let correction = violations.part("correction", correction);
         if let Some(correction) = &correction {
             let form = correction.form();
-            violations.part(&format!("correction.{}", form.name()), correction.check_new());
+            violations.part(&format!("correction.{}", form.name()), correction.check_new(&[]));
             if !row.user_id.is_empty() && !form.may_be_for_a_user() {
                 violations.add(
                     "user_id",
