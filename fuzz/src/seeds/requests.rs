@@ -130,6 +130,10 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
         delivery_state: 2,
         received_from: Some(at(1_700_000_000)),
         received_before: Some(at(1_800_000_000)),
+        rating_target: "TRIAGE".into(),
+        rating_value: "RIGHT".into(),
+        day: "2023-11-26".into(),
+        time_zone: "America/New_York".into(),
     };
     let hash = QueryHash::of(
         "ListFeedback",

@@ -4,20 +4,29 @@ use emend_client::{FewShotSet, Language, render_prompt};
 use emend_core::Namespace;
 use emend_proto::{
     common::v1::{
-        Correction, FewShotSetValue, OutcomeState, Rating, ResourceKey, ResourceKind, ResourceValue,
-        correction::Correction as Form, resource_value,
+        Correction, FewShotSetValue, OutcomeState, Rating, RatingClass, ResourceKey, ResourceKind,
+        ResourceValue, correction::Correction as Form, resource_value,
     },
-    feedback::v1::{Feedback, RedactFeedbackRequest, SubmitFeedbackRequest, Wait},
+    feedback::v1::{
+        Feedback, ListFeedbackRequest, RatedTarget, RatedValue, RedactFeedbackRequest, Settings,
+        SubmitFeedbackRequest, UpdateSettingsRequest, Wait, settings_service_client::SettingsServiceClient,
+    },
     learning::v1::{ImportAs, ImportHeader, ImportMode, ImportRow, PutResourceRequest},
 };
 use emend_tests::{
     both_databases,
     harness::{NAMESPACE, answered, node::Node, refused, rpc::fields, says::says},
 };
+use jiff::{SignedDuration, Timestamp};
+use prost_types::FieldMask;
 
 fn rates(reporter: &str, target_id: &str, value: &str) -> SubmitFeedbackRequest {
+    rates_of("INTERPRET", reporter, target_id, value)
+}
+
+fn rates_of(target: &str, reporter: &str, target_id: &str, value: &str) -> SubmitFeedbackRequest {
     let rating = Rating {
-        target: "INTERPRET".into(),
+        target: target.into(),
         value: value.into(),
         target_id: target_id.into(),
         input_text: format!("what did {reporter}@example.org mean by {target_id}?"),
@@ -37,8 +46,27 @@ fn state(feedback: &Feedback) -> (OutcomeState, &str) {
 }
 
 fn set(node: &Node) -> FewShotSet {
+    set_of(node, "INTERPRET")
+}
+
+fn set_of(node: &Node, target: &str) -> FewShotSet {
     let namespace = Namespace::parse(NAMESPACE).unwrap();
-    (*node.view().few_shot_set(&namespace, "INTERPRET")).clone()
+    (*node.view().few_shot_set(&namespace, target)).clone()
+}
+
+/// Settings in which these targets of the application's own can be rated.
+fn rated(targets: Vec<RatedTarget>) -> UpdateSettingsRequest {
+    UpdateSettingsRequest {
+        settings: Some(Settings {
+            namespace: NAMESPACE.into(),
+            rated_targets: targets,
+            ..Settings::default()
+        }),
+        update_mask: Some(FieldMask {
+            paths: vec!["rated_targets".into()],
+        }),
+        ..UpdateSettingsRequest::default()
+    }
 }
 
 fn key() -> ResourceKey {
@@ -80,6 +108,50 @@ both_databases! {
         assert_eq!(set(&node).good, []);
         feedback.retract(&bad).await;
         node.until(3).await;
+    }
+
+    async fn targets_of_an_applications_own_become_examples_like_all_others(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        let node = Node::start(system.learning[0].front.address(), "search-1").await;
+        let mut settings = SettingsServiceClient::new(feedback.channel.clone());
+        let value = |name: &str, class: RatingClass| RatedValue { name: name.into(), counts_as: class.into() };
+        let triage = RatedTarget {
+            name: "TRIAGE".into(),
+            values: vec![value("RIGHT", RatingClass::Good), value("WRONG", RatingClass::Bad)],
+            is_judgement: false,
+        };
+        answered(settings.update_settings(rated(vec![triage])).await);
+        let wrong = feedback.learn(rates_of("TRIAGE", "ana", "t-1", "WRONG")).await;
+        assert_eq!(state(&wrong), (OutcomeState::Applied, ""));
+        let right = feedback.learn(rates_of("TRIAGE", "ben", "t-2", "RIGHT")).await;
+        feedback.learn(rates_of("EVALUATE", "ben", "e-1", "FALSE_POSITIVE")).await;
+        feedback.learn(rates_of("TASK_EXTRACT", "ben", "x-1", "APPROVED")).await;
+        node.until(learning.head().await).await;
+        let shown = set_of(&node, "TRIAGE");
+        assert_eq!(shown.bad[0].feedback.to_string(), wrong.feedback_id);
+        assert_eq!(shown.good[0].feedback.to_string(), right.feedback_id);
+        assert_eq!(set_of(&node, "EVALUATE").bad.len(), 1);
+        assert_eq!(set_of(&node, "TASK_EXTRACT").good.len(), 1);
+
+        // Without the target nothing new is rated; what is there stays, is found and can be taken back.
+        answered(settings.update_settings(rated(Vec::new())).await);
+        let late = feedback.service.clone().submit_feedback(rates_of("TRIAGE", "cy", "t-3", "RIGHT")).await;
+        assert_eq!(fields(&refused(late)), ["correction.rating.target"]);
+        let received = Timestamp::from_second(wrong.received_at.unwrap().seconds).unwrap();
+        let of_that_day = ListFeedbackRequest {
+            rating_target: "TRIAGE".into(),
+            rating_value: "WRONG".into(),
+            // Fourteen hours ahead of UTC.
+            day: (received + SignedDuration::from_hours(14)).strftime("%Y-%m-%d").to_string(),
+            time_zone: "Pacific/Kiritimati".into(),
+            ..feedback.list_request(NAMESPACE)
+        };
+        let found = answered(feedback.service.clone().list_feedback(of_that_day).await).feedback;
+        assert_eq!(found.iter().map(|found| &found.feedback_id).collect::<Vec<_>>(), [&wrong.feedback_id]);
+        feedback.retract(&wrong).await;
+        node.until(learning.head().await).await;
+        assert_eq!(set_of(&node, "TRIAGE").bad, []);
+        assert_eq!(set_of(&node, "TRIAGE").good.len(), 1);
     }
 
     async fn nobody_puts_or_imports_examples_and_bad_ratings_name_their_fields(system) {

@@ -1,6 +1,7 @@
 //! `emend feedback`: shows corrections as stored.
 
 use clap::Subcommand;
+use emend_core::outputs::TARGETS;
 use emend_proto::feedback::v1::{DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest};
 
 use crate::{
@@ -17,6 +18,8 @@ use crate::{
 Examples:
   emend feedback list --reporter ana --limit 10
   emend feedback list --delivery dead_letter
+  emend feedback list --day 2026-03-29 --time-zone Europe/Berlin
+  emend feedback list --target INTERPRET --value BAD
   emend feedback get 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json")]
 pub struct Args {
     #[command(subcommand)]
@@ -45,9 +48,62 @@ struct ListArgs {
     /// Only corrections with this state of delivery to learning-svc
     #[arg(long, value_enum)]
     delivery: Option<Delivery>,
+    #[command(flatten)]
+    rated: Rated,
     /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
+}
+
+/// What ratings are of, and when feedback came.
+#[derive(Debug, clap::Args)]
+pub(super) struct Rated {
+    /// Only ratings of this target
+    #[arg(long, value_name = "TARGET", default_value = "", hide_default_value = true)]
+    target: String,
+    /// Only ratings with this value
+    #[arg(
+        long,
+        value_name = "VALUE",
+        requires = "target",
+        default_value = "",
+        hide_default_value = true
+    )]
+    value: String,
+    /// Only what came on this day, as YYYY-MM-DD
+    #[arg(long, value_name = "DATE", default_value = "", hide_default_value = true)]
+    day: String,
+    /// The time zone of the day, by its IANA name, such as Asia/Tokyo; UTC unless it is given
+    #[arg(
+        long,
+        value_name = "ZONE",
+        requires = "day",
+        default_value = "",
+        hide_default_value = true
+    )]
+    time_zone: String,
+}
+
+impl Rated {
+    /// A request for these.
+    pub(super) fn request(self) -> ListFeedbackRequest {
+        ListFeedbackRequest {
+            rating_value: rating_value(&self.target, &self.value),
+            rating_target: self.target,
+            day: self.day,
+            time_zone: self.time_zone,
+            ..ListFeedbackRequest::default()
+        }
+    }
+}
+
+/// A value as it is sent: those of targets that every namespace has may be written in lower case.
+pub(super) fn rating_value(target: &str, value: &str) -> String {
+    if TARGETS.iter().any(|known| known.name == target) {
+        value.to_ascii_uppercase()
+    } else {
+        value.to_owned()
+    }
 }
 
 /// Lists or gets.
@@ -71,7 +127,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 reporter_id: list.reporter.unwrap_or_default(),
                 kind: list.kind.map_or(0, Kind::number),
                 delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
-                ..ListFeedbackRequest::default()
+                ..list.rated.request()
             };
             let (feedback, more) = self::list(context, &request, list.limit).await?;
             output.results(&feedback, view::feedback, table, &context.none_of("feedback"))?;

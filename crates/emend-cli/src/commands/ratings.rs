@@ -1,9 +1,9 @@
 //! `emend ratings`: what an AI made, rated; and the examples that ratings become.
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use emend_core::{
     Kind, Language, Learned,
-    outputs::{RatingClass, TARGETS, render},
+    outputs::{RatingClass, render},
 };
 use emend_proto::{
     common::v1::{Rating, Resource, correction::Correction as Variant},
@@ -11,7 +11,10 @@ use emend_proto::{
     learning::v1::ListResourcesRequest,
 };
 
-use super::submit::Sender;
+use super::{
+    feedback::{Rated, rating_value},
+    submit::Sender,
+};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -25,9 +28,16 @@ use crate::{
 Examples:
   emend ratings submit INTERPRET good query-17 --input \"how was Monday?\" --output \"Quiet.\"
   emend ratings submit INTERPRET bad query-18 --input \"…\" --output \"…\" --issue evasive
+  emend ratings submit EVALUATE missed claim-4 --input \"…\" --output \"…\" --judgement \"no\"
+  emend ratings submit TASK_EXTRACT rejected task-9 --input \"…\" --output \"…\" --issue done
   emend ratings list
+  emend ratings list --target INTERPRET --value bad --day 2026-03-29 --time-zone Asia/Tokyo
   emend ratings examples
   emend ratings examples --render INTERPRET
+
+Beside INTERPRET, SUMMARIZE_HOURLY, SUMMARIZE_DAILY, EVALUATE and TASK_EXTRACT, an application can
+name targets of its own: emend settings set --rated-target. Why a task is rejected is an --issue:
+the AI is shown it with the example; --reason is for people.
 
 The newest good and bad ratings of a target are its examples. To take one away, retract or redact
 its rating (emend retract, emend redact).")]
@@ -45,6 +55,8 @@ enum Action {
         /// Only ratings by this reporter
         #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
         reporter: String,
+        #[command(flatten)]
+        rated: Rated,
         /// List at most this many; 0 for all
         #[arg(long, default_value_t = 50, value_name = "COUNT")]
         limit: usize,
@@ -60,9 +72,8 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct Submit {
     /// What the AI was asked for
-    #[arg(value_enum)]
-    target: Target,
-    /// How its output is: good, bad, or, where the target has it, neutral
+    target: String,
+    /// How its output is: one of the target's values, such as good, bad or neutral
     value: String,
     /// The output's id in the application
     target_id: String,
@@ -78,6 +89,9 @@ struct Submit {
     /// What it should have been
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     corrected: String,
+    /// The right judgement, where the output is one
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    judgement: String,
     /// The version of the prompt
     #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
     prompt_version: String,
@@ -88,34 +102,15 @@ struct Submit {
     sender: Sender,
 }
 
-/// A target that can be rated.
-#[derive(Debug, Clone, Copy)]
-struct Target(&'static str);
-
-impl ValueEnum for Target {
-    fn value_variants<'a>() -> &'a [Self] {
-        const VARIANTS: [Target; TARGETS.len()] = {
-            let mut variants = [Target(""); TARGETS.len()];
-            let mut index = 0;
-            while index < TARGETS.len() {
-                variants[index] = Target(TARGETS[index].name);
-                index += 1;
-            }
-            variants
-        };
-        &VARIANTS
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.0))
-    }
-}
-
 /// Submits a rating and prints the outcome, or lists.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::Submit(rating) => submit(*rating, context, output).await,
-        Action::List { reporter, limit } => list(&reporter, limit, context, output).await,
+        Action::List {
+            reporter,
+            rated,
+            limit,
+        } => list(reporter, rated, limit, context, output).await,
         Action::Examples { render: None } => {
             let sets = sets(context).await?;
             output.results(&sets, view::resource, sets_table, &context.none_of("examples"))
@@ -135,14 +130,15 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 
 async fn submit(rating: Submit, context: &Context, output: &mut Output<'_>) -> Result {
     let variant = Variant::Rating(Rating {
-        target: rating.target.0.to_owned(),
-        value: rating.value.to_ascii_uppercase(),
+        value: rating_value(&rating.target, &rating.value),
+        target: rating.target,
         target_id: rating.target_id,
         input_text: rating.input,
         output_text: rating.output,
         prompt_version: rating.prompt_version,
         issues: rating.issues,
         corrected_text: rating.corrected,
+        correct_judgement: rating.judgement,
         ..Rating::default()
     });
     rating
@@ -151,11 +147,17 @@ async fn submit(rating: Submit, context: &Context, output: &mut Output<'_>) -> R
         .await
 }
 
-async fn list(reporter: &str, limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
+async fn list(
+    reporter: String,
+    rated: Rated,
+    limit: usize,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
     let request = ListFeedbackRequest {
-        reporter_id: reporter.to_owned(),
+        reporter_id: reporter,
         kind: Kind::FewShotSet.number(),
-        ..ListFeedbackRequest::default()
+        ..rated.request()
     };
     let (ratings, more) = super::feedback::list(context, &request, limit).await?;
     output.results(

@@ -1,7 +1,10 @@
 //! `emend settings`: what feedback-svc does with the feedback of a namespace.
 
 use clap::Subcommand;
-use emend_proto::feedback::v1::{GetSettingsRequest, Settings, UpdateSettingsRequest};
+use emend_core::outputs::RatingClass;
+use emend_proto::feedback::v1::{
+    GetSettingsRequest, RatedTarget, RatedValue, Settings, UpdateSettingsRequest,
+};
 use prost_types::FieldMask;
 
 use crate::{
@@ -19,6 +22,11 @@ Examples:
   emend settings get
   emend settings set --personal-retention 90d --reason \"our data protection policy\" --by dana
   emend settings set --personal-retention none
+  emend settings set --rated-target 'TRIAGE=RIGHT:good,UNSURE:neutral,WRONG:bad'
+  emend settings set --rated-judgement 'CHECK=TRUE:good,FALSE:bad' --remove-rated-target TRIAGE
+
+Rated targets are what an application's people can rate beside what can be rated everywhere, with
+the values they may give. Ratings that are stored stay as they are, whatever becomes of their target.
 
 Once a correction is as old as the personal retention, its personal parts (reporter, session,
 reason, context and more) are erased in both services, as by `emend redact`. Its vote and what was
@@ -38,10 +46,22 @@ enum Action {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("changes").required(true).multiple(true)
+    .args(["personal_retention", "rated_targets", "rated_judgements", "removed_targets"])))]
 struct SetArgs {
     /// How long personal parts are kept, 1h to 3650d; `none`: until they are redacted
     #[arg(long, value_name = "SPAN", value_parser = words::span_or_none)]
-    personal_retention: SpanOrNone,
+    personal_retention: Option<SpanOrNone>,
+    /// Add a target, or give it these values: its name, then each value and what it counts as (good,
+    /// neutral or bad); may be repeated
+    #[arg(long = "rated-target", value_name = "NAME=VALUE:CLASS,…", value_parser = rated_target)]
+    rated_targets: Vec<RatedTarget>,
+    /// The same for a target whose output is a judgement, so that a rating may say the right one
+    #[arg(long = "rated-judgement", value_name = "NAME=VALUE:CLASS,…", value_parser = rated_target)]
+    rated_judgements: Vec<RatedTarget>,
+    /// Remove this target; may be repeated
+    #[arg(long = "remove-rated-target", value_name = "NAME")]
+    removed_targets: Vec<String>,
     /// Only if they still have this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -56,16 +76,24 @@ struct SetArgs {
 /// Gets or sets the settings.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.settings().await?;
+    let get = GetSettingsRequest {
+        namespace: context.namespace(),
+    };
     let settings = match args.action {
         Action::Get => {
-            let request = GetSettingsRequest {
-                namespace: context.namespace(),
-            };
-            let response = client.get_settings(context.request(request)).await?;
+            let response = client.get_settings(context.request(get)).await?;
             response.into_inner().settings
         }
         Action::Set(set) => {
-            let request = update(set, context.namespace())?;
+            let mut before = Settings {
+                namespace: context.namespace(),
+                ..Settings::default()
+            };
+            if set.changes_targets() {
+                let response = client.get_settings(context.request(get)).await?;
+                before = response.into_inner().settings.unwrap_or(before);
+            }
+            let request = update(set, before)?;
             let response = client.update_settings(context.request(request)).await?;
             response.into_inner().settings
         }
@@ -74,25 +102,97 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     output.result(&view::settings(&settings), || text(&settings))
 }
 
-fn update(set: SetArgs, namespace: String) -> Result<UpdateSettingsRequest> {
-    let SpanOrNone(retention) = set.personal_retention;
-    let personal_retention = retention
-        .map(prost_types::Duration::try_from)
-        .transpose()
-        .map_err(|_| Failure::usage("--personal-retention is too long"))?;
+impl SetArgs {
+    fn changes_targets(&self) -> bool {
+        !(self.rated_targets.is_empty()
+            && self.rated_judgements.is_empty()
+            && self.removed_targets.is_empty())
+    }
+}
+
+/// The update of settings that were `before`. Where it changes targets, it is refused if somebody else changed the settings
+/// meanwhile: it would undo that.
+fn update(set: SetArgs, before: Settings) -> Result<UpdateSettingsRequest> {
+    let mut settings = Settings {
+        namespace: before.namespace.clone(),
+        ..Settings::default()
+    };
+    let mut paths = Vec::new();
+    if set.changes_targets() {
+        paths.push("rated_targets".to_owned());
+        settings.etag.clone_from(&before.etag);
+        settings.rated_targets = targets(&set, before.rated_targets)?;
+    }
+    if let Some(SpanOrNone(retention)) = set.personal_retention {
+        paths.push("personal_retention".to_owned());
+        let retention = retention.map(prost_types::Duration::try_from).transpose();
+        settings.personal_retention =
+            retention.map_err(|_| Failure::usage("--personal-retention is too long"))?;
+    }
+    if !set.etag.is_empty() {
+        settings.etag = set.etag;
+    }
     Ok(UpdateSettingsRequest {
-        settings: Some(Settings {
-            namespace,
-            personal_retention,
-            etag: set.etag,
-            ..Settings::default()
-        }),
-        update_mask: Some(FieldMask {
-            paths: vec!["personal_retention".into()],
-        }),
+        settings: Some(settings),
+        update_mask: Some(FieldMask { paths }),
         on_behalf_of: set.by,
         reason: set.reason,
     })
+}
+
+/// The targets that there are to be, where there were these.
+fn targets(set: &SetArgs, mut targets: Vec<RatedTarget>) -> Result<Vec<RatedTarget>> {
+    for name in &set.removed_targets {
+        let place = targets.iter().position(|target| target.name == *name);
+        let place = place
+            .ok_or_else(|| Failure::usage(format!("--remove-rated-target: there is no target {name:?}")))?;
+        targets.remove(place);
+    }
+    let judgements = set.rated_judgements.iter().map(|target| RatedTarget {
+        is_judgement: true,
+        ..target.clone()
+    });
+    for target in set.rated_targets.iter().cloned().chain(judgements) {
+        match targets.iter_mut().find(|known| known.name == target.name) {
+            Some(known) => *known = target,
+            None => targets.push(target),
+        }
+    }
+    Ok(targets)
+}
+
+/// A target as it is written: `NAME=VALUE:CLASS,…`.
+fn rated_target(text: &str) -> Result<RatedTarget, String> {
+    let form = "must be NAME=VALUE:CLASS,… with the classes good, neutral and bad";
+    let (name, values) = text.split_once('=').ok_or(form)?;
+    let value = |value: &str| {
+        let (name, class) = value.rsplit_once(':')?;
+        let class = RatingClass::ALL
+            .into_iter()
+            .find(|known| known.name().eq_ignore_ascii_case(class.trim()))?;
+        Some(RatedValue {
+            name: name.trim().to_owned(),
+            counts_as: class.number(),
+        })
+    };
+    let values: Option<Vec<RatedValue>> = values.split(',').map(value).collect();
+    Ok(RatedTarget {
+        name: name.trim().to_owned(),
+        values: values.ok_or(form)?,
+        is_judgement: false,
+    })
+}
+
+/// A target in the words of [`rated_target`].
+fn target_text(target: &RatedTarget) -> String {
+    let value = |value: &RatedValue| {
+        let class = RatingClass::from_number(value.counts_as);
+        let class = class.map_or_else(|| "?".to_owned(), |class| class.name().to_ascii_lowercase());
+        format!("{}:{class}", value.name)
+    };
+    let values: Vec<String> = target.values.iter().map(value).collect();
+    let judgement = if target.is_judgement { " (judgement)" } else { "" };
+    format!("{}={}{judgement}", target.name, values.join(","))
 }
 
 fn text(settings: &Settings) -> String {
@@ -107,9 +207,16 @@ fn text(settings: &Settings) -> String {
             view::short_time(settings.updated_at.as_ref())
         ),
     };
+    let targets: Vec<String> = settings.rated_targets.iter().map(target_text).collect();
+    let targets = if targets.is_empty() {
+        "none but those that can be rated everywhere".to_owned()
+    } else {
+        targets.join(&format!("\n{:<18} ", ""))
+    };
     [
         ("namespace", &settings.namespace),
         ("personal retention", &retention),
+        ("rated targets", &targets),
         ("version", &version),
         ("etag", &settings.etag),
     ]
@@ -132,7 +239,16 @@ mod tests {
         else {
             panic!("not settings set");
         };
-        Ok(update(set, "fund-admin".into()).expect("settings"))
+        let before = Settings {
+            namespace: "fund-admin".into(),
+            rated_targets: vec![
+                rated_target("TRIAGE=RIGHT:good").unwrap(),
+                rated_target("CHECK=YES:good").unwrap(),
+            ],
+            etag: "7".into(),
+            ..Settings::default()
+        };
+        Ok(update(set, before).expect("settings"))
     }
 
     #[test]
@@ -153,12 +269,56 @@ mod tests {
     }
 
     #[test]
+    fn targets_are_added_replaced_and_removed_by_name() {
+        let request = parse(&[
+            "--rated-target",
+            "TRIAGE=RIGHT:good,a:b:Neutral",
+            "--rated-judgement",
+            "FACT=TRUE:good,FALSE:bad",
+            "--remove-rated-target",
+            "CHECK",
+        ]);
+        let request = request.unwrap();
+        assert_eq!(request.update_mask.unwrap().paths, ["rated_targets"]);
+        let settings = request.settings.unwrap();
+        assert_eq!(settings.etag, "7", "what others changed meanwhile is not undone");
+        let targets: Vec<String> = settings.rated_targets.iter().map(target_text).collect();
+        assert_eq!(
+            targets,
+            [
+                "TRIAGE=RIGHT:good,a:b:neutral",
+                "FACT=TRUE:good,FALSE:bad (judgement)"
+            ]
+        );
+        for wrong in [
+            "TRIAGE",
+            "TRIAGE=",
+            "TRIAGE=RIGHT",
+            "TRIAGE=RIGHT:fine",
+            "TRIAGE=RIGHT:good,",
+        ] {
+            assert!(parse(&["--rated-target", wrong]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn settings_are_shown_in_words() {
         let mut settings = Settings {
             namespace: "fund-admin".into(),
             ..Settings::default()
         };
         assert!(text(&settings).contains("none: personal parts are kept"));
+        assert!(text(&settings).contains("rated targets      none but"));
+        settings.rated_targets = vec![
+            rated_target("TRIAGE=RIGHT:good").unwrap(),
+            rated_target("CHECK=YES:good").unwrap(),
+        ];
+        assert!(
+            text(&settings)
+                .contains("rated targets      TRIAGE=RIGHT:good\n                   CHECK=YES:good\n"),
+            "{}",
+            text(&settings)
+        );
         settings.personal_retention = Some(prost_types::Duration {
             seconds: 90 * 86_400,
             nanos: 0,

@@ -1,7 +1,10 @@
 //! Stored corrections and dead letters.
 
 use emend_base::status::code_name;
-use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback, RedactReporterResponse, Settings};
+use emend_core::outputs::RatingClass;
+use emend_proto::feedback::v1::{
+    DeadLetter, DeliveryState, Feedback, RatedTarget, RatedValue, RedactReporterResponse, Settings,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -63,8 +66,23 @@ pub fn settings(settings: &Settings) -> Value {
     present(json!({
         "namespace": settings.namespace,
         "personalRetention": span(settings.personal_retention.as_ref()),
+        "ratedTargets": settings.rated_targets.iter().map(rated_target).collect::<Vec<_>>(),
         "version": settings.version,
         "etag": settings.etag,
         "updatedAt": time(settings.updated_at.as_ref()),
     }))
+}
+
+fn rated_target(target: &RatedTarget) -> Value {
+    let value = |value: &RatedValue| {
+        json!({
+            "name": value.name,
+            "countsAs": RatingClass::from_number(value.counts_as).map(RatingClass::name),
+        })
+    };
+    json!({
+        "name": target.name,
+        "values": target.values.iter().map(value).collect::<Vec<_>>(),
+        "isJudgement": target.is_judgement,
+    })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use emend_base::{Entropy, Lifecycle, SystemClock};
-use emend_core::Caller;
+use emend_core::{Caller, RatingClass, outputs::OwnTarget};
 use emend_proto::feedback::v1 as pb;
 use tokio::time::Duration;
 
@@ -66,6 +66,24 @@ async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStor
     };
     let last = use_cases.update_settings(&none).await.unwrap();
     assert_eq!((last.version, last.personal_retention), (2, None));
+
+    let values = [("RIGHT", RatingClass::Good), ("WRONG", RatingClass::Bad)];
+    let targets = vec![OwnTarget::parse("TRIAGE", values, true).unwrap()];
+    let with_targets = SettingsUpdate {
+        rated_targets: Change::Set(targets.clone()),
+        ..to(24, Some("2"))
+    };
+    let with_targets = use_cases.update_settings(&with_targets).await.unwrap();
+    assert_eq!((with_targets.version, &with_targets.rated_targets), (3, &targets));
+    let later = use_cases.update_settings(&to(48, None)).await.unwrap();
+    assert_eq!(
+        (later.version, &later.rated_targets),
+        (4, &targets),
+        "they are kept"
+    );
+    assert_eq!(use_cases.own_targets(&namespace()).await.unwrap(), targets);
+    let elsewhere = emend_core::Namespace::parse("elsewhere").unwrap();
+    assert_eq!(use_cases.own_targets(&elsewhere).await.unwrap(), []);
 }
 
 #[tokio::test]

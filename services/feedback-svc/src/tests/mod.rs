@@ -23,6 +23,7 @@ mod dead_letters;
 mod installation;
 mod learning;
 mod present;
+mod ratings;
 mod service;
 
 use std::{collections::HashMap, future::Future, time::Duration};

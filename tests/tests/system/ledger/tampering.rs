@@ -85,6 +85,11 @@ const CASES: &[Case] = &[
         concat!("UPDATE feedback SET kind = 2 WHERE accept_order = ", oldest!()),
     ),
     (
+        "FEEDBACK_KIND",
+        Feedback,
+        concat!("UPDATE feedback SET rating = 'GOOD' WHERE accept_order = ", oldest!()),
+    ),
+    (
         "FEEDBACK_REDACTED",
         Feedback,
         concat!(

@@ -7,8 +7,9 @@ use emend_proto::{
     },
     feedback::v1::{
         BatchSubmitFeedbackRequest, GetFeedbackRequest, GetSettingsRequest, ListDeadLettersRequest,
-        ListFeedbackRequest, RedactFeedbackRequest, RedactReporterRequest, RedriveDeadLettersRequest,
-        RetractFeedbackRequest, Settings, SubmitFeedbackRequest, UpdateSettingsRequest,
+        ListFeedbackRequest, RatedTarget, RatedValue, RedactFeedbackRequest, RedactReporterRequest,
+        RedriveDeadLettersRequest, RetractFeedbackRequest, Settings, SubmitFeedbackRequest,
+        UpdateSettingsRequest,
     },
 };
 use emend_tests::harness::{NAMESPACE, says, verb};
@@ -400,6 +401,10 @@ fn list() -> Rpc {
                     seconds: i64::MAX,
                     nanos: 0,
                 }),
+                rating_target: long(513),
+                rating_value: long(513),
+                day: "2026-02-30".into(),
+                time_zone: "Mars/Olympus".into(),
             },
             &[
                 "namespace",
@@ -410,7 +415,20 @@ fn list() -> Rpc {
                 "delivery_state",
                 "received_from",
                 "received_before",
+                "rating_target",
+                "rating_value",
+                "day",
+                "time_zone",
             ],
+        )
+        .case(
+            "a value of no target and a zone of no day",
+            &ListFeedbackRequest {
+                rating_value: "GOOD".into(),
+                time_zone: "Asia/Tokyo".into(),
+                ..good.clone()
+            },
+            &["rating_value", "time_zone"],
         )
         .case(
             "a negative page and U+0000",
@@ -517,6 +535,23 @@ fn update_settings() -> Rpc {
         }),
         ..UpdateSettingsRequest::default()
     };
+    let target = |(name, class): &(&str, i32)| RatedTarget {
+        name: (*name).into(),
+        values: vec![RatedValue {
+            name: "RIGHT".into(),
+            counts_as: *class,
+        }],
+        is_judgement: false,
+    };
+    let rating = |targets: &[(&str, i32)]| UpdateSettingsRequest {
+        settings: Some(Settings {
+            namespace: NAMESPACE.into(),
+            rated_targets: targets.iter().map(target).collect(),
+            ..Settings::default()
+        }),
+        ..UpdateSettingsRequest::default()
+    };
+    let many: Vec<String> = (0..51).map(|number| format!("T{number}")).collect();
     let retention = &["settings.personal_retention"];
     Rpc::of("/emend.feedback.v1.SettingsService/UpdateSettings")
         .case(
@@ -531,6 +566,7 @@ fn update_settings() -> Rpc {
                     namespace: "Not OK".into(),
                     personal_retention: Some(Duration { seconds: 0, nanos: 0 }),
                     etag: long(65),
+                    rated_targets: vec![RatedTarget::default()],
                     ..Settings::default()
                 }),
                 update_mask: Some(FieldMask {
@@ -543,10 +579,30 @@ fn update_settings() -> Rpc {
                 "settings.namespace",
                 "settings.personal_retention",
                 "settings.etag",
+                "settings.rated_targets[0].name",
+                "settings.rated_targets[0].values",
                 "update_mask",
                 "on_behalf_of",
                 "reason",
             ],
+        )
+        .case(
+            "values without a class",
+            &rating(&[("INTERPRET", 1), ("TRIAGE", 0), ("TRIAGE", UNKNOWN)]),
+            &[
+                "settings.rated_targets[1].values[0].counts_as",
+                "settings.rated_targets[2].values[0].counts_as",
+            ],
+        )
+        .case(
+            "a target that every namespace has, and one twice",
+            &rating(&[("INTERPRET", 1), ("TRIAGE", 2), ("TRIAGE", 3)]),
+            &["settings.rated_targets[0].name", "settings.rated_targets[2].name"],
+        )
+        .case(
+            "too many targets",
+            &rating(&many.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>()),
+            &["settings.rated_targets"],
         )
         .case("less than an hour", &keeping(3_599, 999_999_999), retention)
         .case("longer than 3,650 days", &keeping(3_650 * 86_400, 1), retention)
