@@ -4,7 +4,7 @@ use emend_base::Error;
 use emend_proto::{
     common::v1::{
         self as common, ClaimReject, ClaimRestore, Correction, DomainBlock, DomainUnblock, EdgeCorrect,
-        EdgeRelation, EntityCorrection, PhraseMapping, Prohibition, Reporter, SynonymRelation,
+        EdgeRelation, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, SynonymRelation,
         TermCorrection, TrustLevel, VerbCorrection, correction::Correction as Oneof,
     },
     feedback::v1 as feedback,
@@ -85,6 +85,16 @@ fn corrections() -> Vec<Option<Correction>> {
             edge_id: "edge:7".into(),
             correct_relation: EdgeRelation::Refutes.into(),
             task_id: "t-17".into(),
+        }),
+        Oneof::Rating(Rating {
+            target: "EVALUATE".into(),
+            value: "MISSED".into(),
+            target_id: "claim-4".into(),
+            input_text: "mail a@b.cd".into(),
+            output_text: "nothing\nnew".into(),
+            issues: vec!["it refutes it".into()],
+            correct_judgement: "REFUTES".into(),
+            ..Rating::default()
         }),
     ];
     oneofs

@@ -10,6 +10,7 @@ mod harness;
 mod journey;
 mod mcp;
 mod privacy;
+mod ratings;
 mod replay;
 mod suffixes;
 mod tls;
