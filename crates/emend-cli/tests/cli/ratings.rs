@@ -6,7 +6,7 @@ use crate::harness::Up;
 async fn an_applications_own_target_is_set_rated_listed_and_removed() {
     let up = Up::ephemeral().await;
     let rate = async |value: &str| {
-        let texts = ["--input", "in", "--output", "out", "--wait", "--json"];
+        let texts = ["--input", "in", "--output", "out", "--json"];
         up.run(&[&["ratings", "submit", "TRIAGE", value, "ticket-1"], &texts[..]].concat())
             .await
     };
