@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Item {
     /// To store this, unless it is found to be stored.
-    New(Submission),
+    New(Box<Submission>),
     /// Nothing: it was stored before, as this feedback.
     Stored(Namespace, FeedbackId),
 }
@@ -46,7 +46,7 @@ impl UseCases {
         until: Option<Instant>,
     ) -> Result<Submitted, Error> {
         let submission = match item {
-            Item::New(submission) => submission,
+            Item::New(submission) => *submission,
             Item::Stored(namespace, id) => return self.replayed(&namespace, id, until).await,
         };
         let (new, waiter) = self.ready(origin, submission, until.is_some());
@@ -71,7 +71,7 @@ impl UseCases {
             .into_iter()
             .map(|item| {
                 let submission = match item? {
-                    Item::New(submission) => submission,
+                    Item::New(submission) => *submission,
                     Item::Stored(namespace, id) => return Ok(Ready::Stored(namespace, id)),
                 };
                 let (new, waiter) = self.ready(origin, submission, until.is_some());

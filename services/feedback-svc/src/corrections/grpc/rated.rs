@@ -39,7 +39,7 @@ impl<'a> Requests<'a> {
     /// What is to be stored, or what was.
     pub(super) async fn parse(&mut self, request: &SubmitFeedbackRequest) -> Result<(Item, Wait), Error> {
         let refused = match parse::submission(request, self.own_targets(request).await?) {
-            Ok((submission, wait)) => return Ok((Item::New(submission), wait)),
+            Ok((submission, wait)) => return Ok((Item::New(Box::new(submission)), wait)),
             Err(refused) => refused,
         };
         if let Some((submission, wait)) = as_if_it_could_be_rated(request)
