@@ -260,11 +260,11 @@ impl Outcome {
         Some(outcome)
     }
 
-    /// The outcome of a correction that supports `candidate`, after evaluation. If a revision is written, it is filled
-    /// in later.
-    pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
+    /// The figures of a correction that supports `candidate`, after evaluation, and no message yet. If a revision is
+    /// written, it is filled in later.
+    pub(crate) fn figures(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
         let (state, reason, confirmations_needed) = state_of(candidate);
-        let mut outcome = Self {
+        Self {
             state,
             reason,
             candidate_id: Some(candidate.id),
@@ -281,9 +281,13 @@ impl Outcome {
             evaluated_at: now,
             revision: candidate.applied_revision,
             effects: Vec::new(),
-        };
-        outcome.message = outcome.sentence(candidate.decision_reason.as_deref());
-        outcome
+        }
+    }
+
+    /// The same figures, for a reporter whose correction supports `candidate`.
+    pub(crate) fn of_support(mut self, candidate: &Candidate) -> Self {
+        self.message = self.sentence(candidate.decision_reason.as_deref());
+        self
     }
 
     /// The same figures, for a ruling that is in force and says that nothing applies, as was so before.

@@ -648,7 +648,7 @@ impl<'a> Evaluation<'a> {
             Some(change) => change.candidate() == Some(candidate.id) && applies,
             None => false,
         };
-        let outcome = Outcome::of(
+        let figures = Outcome::figures(
             candidate,
             reported.was_new,
             is_its_own && !reported.retracted,
@@ -656,12 +656,12 @@ impl<'a> Evaluation<'a> {
         );
         let was_applied = self.applied_before == Some(candidate.id);
         Some(match (&candidate.ruling, reported.retracted) {
-            (Some(_), true) if candidate.is_effective() => outcome.of_a_retraction_without_right(),
-            (_, true) => outcome.of_a_retraction(was_applied && !applies && change.is_some()),
+            (Some(_), true) if candidate.is_effective() => figures.of_a_retraction_without_right(),
+            (_, true) => figures.of_a_retraction(was_applied && !applies && change.is_some()),
             (Some(_), false) if applies && change.is_none() && self.state.resource.is_none() => {
-                outcome.of_nothing_to_clear()
+                figures.of_nothing_to_clear()
             }
-            (_, false) => outcome,
+            (_, false) => figures.of_support(candidate),
         })
     }
 }
