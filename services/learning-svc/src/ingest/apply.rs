@@ -205,7 +205,7 @@ impl App {
             return Ok((told.collect::<Result<_, Failure>>()?, false));
         }
         let of_erased = of_erased_users(&mut *tx, events).await?;
-        let known_ratings = ratings::known(&mut *tx, events).await?;
+        let known_ratings = ratings::known(&mut *tx, events, &seen).await?;
         let keys = events.iter().flat_map(|event| -> Vec<ResourceKey> {
             match &event.what {
                 FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => Vec::new(),

@@ -14,19 +14,24 @@ use super::{FeedbackChange, Group, IngestEvent, Recorded, attribution, no_effect
 use crate::{
     contests::open::OpenContests,
     failure::Failure,
+    ingest::store::Seen,
     log::numbering::RevisionChoice,
     outputs::store::{KnownRating, OfVoter},
     store::UnitOfWork,
 };
 
-/// The ratings that these events may be about, as they are stored. Votes ask for none.
+/// The ratings that these events may be about, as they are stored. Votes ask for none, nor does what is done with them:
+/// a feedback that has ballots is no rating.
 pub(super) async fn known(
     tx: &mut dyn UnitOfWork,
     events: &[IngestEvent],
+    seen: &Seen,
 ) -> Result<HashMap<FeedbackId, KnownRating>, Failure> {
     let may_be_rating = |event: &&IngestEvent| match &event.what {
         FeedbackChange::Recorded(_) => recorded(event).is_some(),
-        FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => true,
+        FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => {
+            !seen.ballots.contains_key(&event.feedback)
+        }
         FeedbackChange::ReporterErased { .. } => false,
     };
     let mut feedback: Vec<FeedbackId> = events
