@@ -8,6 +8,7 @@
 mod subjects;
 
 use std::{
+    borrow::Cow,
     hint::black_box,
     sync::{
         Arc, RwLock,
@@ -22,10 +23,10 @@ use arc_swap::ArcSwap;
 use clap::Args;
 use emend_base::{Entropy, SystemClock};
 use emend_client::LearnedView;
-use emend_core::{Namespace, NormalizedKey, Revision};
+use emend_core::{Learned, Namespace, NormalizedKey, ResourceValue, Revision};
 use tokio::time::Instant;
 
-use self::subjects::{Answer, ByReader, ByView, Locked, NAMESPACE, Persistent, Subject, View, fact};
+use self::subjects::{Answer, ByReader, ByView, Change, Locked, NAMESPACE, Persistent, Subject, View, fact};
 
 /// Look-ups timed together.
 const BATCH: u32 = 2_000;
@@ -96,10 +97,10 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
 
     let (mut publisher, view) = LearnedView::new(&Entropy::system(), SystemClock::shared());
     let verbs: Vec<String> = (0..args.phrases).map(verb_of).collect();
-    let facts = phrases
-        .iter()
-        .zip(&verbs)
-        .map(|(phrase, verb)| fact(phrase, verb, 1));
+    let facts = phrases.iter().zip(&verbs).map(|(phrase, verb)| {
+        let value = ResourceValue::new(phrase, Learned::Verb(verb.clone()));
+        fact(phrase, Cow::Owned(value), 1)
+    });
     publisher.replace(args.phrases, facts, Revision(1));
     let subject = View {
         learned: view,
@@ -187,8 +188,8 @@ fn updates(subject: &impl Subject, phrases: &[String], args: &Lookup, stop: &Ato
         let changes: Vec<_> = (0..CHANGES)
             .map(|_| {
                 let id = draw.below(phrases.len());
-                (
-                    phrases[id].clone(),
+                Change::new(
+                    &phrases[id],
                     format!("verb_of_the_application_{}", id % args.verbs.max(1)),
                 )
             })

@@ -22,7 +22,7 @@ pub(super) trait Subject: Sync {
     /// `None` if not learned.
     fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)>;
     /// Applies one update.
-    fn update(&self, changes: &[(String, String)], revision: i64);
+    fn update(&self, changes: &[Change], revision: i64);
 }
 
 pub(super) struct Answer {
@@ -58,7 +58,7 @@ impl Subject for ByView<'_> {
         |phrase| self.0.ask(&self.0.learned.read(), phrase)
     }
 
-    fn update(&self, changes: &[(String, String)], revision: i64) {
+    fn update(&self, changes: &[Change], revision: i64) {
         self.0.update(changes, revision);
     }
 }
@@ -69,14 +69,16 @@ impl Subject for ByReader<'_> {
         move |phrase| self.0.ask(&reader.read(), phrase)
     }
 
-    fn update(&self, changes: &[(String, String)], revision: i64) {
+    fn update(&self, changes: &[Change], revision: i64) {
         self.0.update(changes, revision);
     }
 }
 
 impl View {
-    fn update(&self, changes: &[(String, String)], revision: i64) {
-        let facts = changes.iter().map(|(phrase, verb)| fact(phrase, verb, revision));
+    fn update(&self, changes: &[Change], revision: i64) {
+        let facts = changes
+            .iter()
+            .map(|change| fact(&change.phrase, Cow::Borrowed(&change.value), revision));
         if let Ok(mut publisher) = self.publisher.lock() {
             publisher.apply(facts, Revision(revision));
         }
@@ -94,11 +96,11 @@ impl Subject for Locked {
         }
     }
 
-    fn update(&self, changes: &[(String, String)], revision: i64) {
+    fn update(&self, changes: &[Change], revision: i64) {
         if let Ok(mut map) = self.0.write() {
-            for (phrase, verb) in changes {
-                let value = verb.clone();
-                map.insert(phrase.clone(), Answer { value, revision });
+            for change in changes {
+                let value = change.verb.clone();
+                map.insert(change.phrase.clone(), Answer { value, revision });
             }
         }
     }
@@ -115,18 +117,35 @@ impl Subject for Persistent {
         }
     }
 
-    fn update(&self, changes: &[(String, String)], revision: i64) {
+    fn update(&self, changes: &[Change], revision: i64) {
         let mut map = imbl::HashMap::clone(&self.0.load());
-        for (phrase, verb) in changes {
-            let value = verb.clone();
-            map.insert(phrase.clone(), Arc::new(Answer { value, revision }));
+        for change in changes {
+            let value = change.verb.clone();
+            map.insert(change.phrase.clone(), Arc::new(Answer { value, revision }));
         }
         self.0.store(Arc::new(map));
     }
 }
 
+/// What a phrase is to map to from now on, in the form in which each subject is given it.
+pub(super) struct Change {
+    phrase: String,
+    verb: String,
+    value: ResourceValue,
+}
+
+impl Change {
+    pub(super) fn new(phrase: &str, verb: String) -> Self {
+        Self {
+            phrase: phrase.to_owned(),
+            value: ResourceValue::new(phrase, Learned::Verb(verb.clone())),
+            verb,
+        }
+    }
+}
+
 /// A fact that maps a phrase to a verb.
-pub(super) fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a> {
+pub(super) fn fact<'a>(phrase: &'a str, value: Cow<'a, ResourceValue>, revision: i64) -> Fact<'a> {
     Fact {
         namespace: NAMESPACE,
         kind: Kind::InvocationPhrase,
@@ -134,9 +153,6 @@ pub(super) fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a
         qualifier: "",
         user_id: "",
         revision: Revision(revision),
-        value: Some(Cow::Owned(ResourceValue::new(
-            phrase,
-            Learned::Verb(verb.to_owned()),
-        ))),
+        value: Some(value),
     }
 }

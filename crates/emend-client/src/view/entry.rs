@@ -67,7 +67,7 @@ impl Entry {
         };
         match &value.learned {
             Learned::Verb(choice) | Learned::Entity(choice) => {
-                self.set_answer(fact.kind, choice, fact.revision);
+                self.set_answer(fact.kind, choice.as_str(), fact.revision);
             }
             Learned::Forbidden(choice) => self.prohibit(choice),
             Learned::Synonym(synonym) => {
@@ -104,7 +104,7 @@ impl Entry {
     }
 
     /// Records the answer of that kind.
-    pub(crate) fn set_answer(&mut self, kind: Kind, value: &str, revision: Revision) {
+    pub(crate) fn set_answer(&mut self, kind: Kind, value: impl Into<Arc<str>>, revision: Revision) {
         let answer = Some(Answer {
             value: value.into(),
             revision,
@@ -188,7 +188,7 @@ impl Entry {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found<'a> {
     /// One answer of that kind and nothing else.
-    One(Kind, &'a str, Revision),
+    One(Kind, &'a Arc<str>, Revision),
     /// One decision about a domain and nothing else.
     Domain(OnlyRule),
     /// Everything in this entry.
@@ -200,7 +200,7 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn answer(self, kind: Kind) -> Option<(&'a str, Revision)> {
         match self {
-            Self::One(of, value, revision) => (of == kind).then_some((value, revision)),
+            Self::One(of, value, revision) => (of == kind).then_some((&**value, revision)),
             Self::Domain(_) => None,
             Self::Many(entry) => entry.answer(kind).map(|answer| (&*answer.value, answer.revision)),
         }
@@ -259,12 +259,12 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Converts it into an owned entry.
+    /// Converts it into an owned entry, which shares the texts.
     pub(crate) fn to_entry(self) -> Entry {
         match self {
             Self::One(kind, value, revision) => {
                 let mut entry = Entry::default();
-                entry.set_answer(kind, value, revision);
+                entry.set_answer(kind, Arc::clone(value), revision);
                 entry
             }
             Self::Domain(only) => Entry {

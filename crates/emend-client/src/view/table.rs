@@ -309,10 +309,10 @@ mod tests {
         let mut entry = Entry::default();
         let text = |of: u8| format!("choice-{of}");
         if let Some(verb) = verb {
-            entry.set_answer(Kind::InvocationPhrase, &text(verb), Revision(i64::from(verb)));
+            entry.set_answer(Kind::InvocationPhrase, text(verb), Revision(i64::from(verb)));
         }
         if let Some(entity) = entity {
-            entry.set_answer(Kind::EntityAlias, &text(entity), Revision(i64::from(entity)));
+            entry.set_answer(Kind::EntityAlias, text(entity), Revision(i64::from(entity)));
         }
         for &choice in prohibited {
             entry.prohibit(&text(choice));
@@ -399,7 +399,7 @@ mod tests {
             let mut entry = Entry::default();
             entry.set_answer(
                 Kind::InvocationPhrase,
-                &format!("verb {revision}"),
+                format!("verb {revision}"),
                 Revision(revision),
             );
             table.put(7, &entry, &mut texts);
