@@ -2,6 +2,7 @@
 //! those are shown to the AI.
 
 mod few_shot;
+mod guidelines;
 mod improvement;
 mod profile;
 mod question;
@@ -11,6 +12,7 @@ mod suggestion;
 
 pub use self::{
     few_shot::{Rated, RatedId, set_of},
+    guidelines::improve,
     improvement::{Improved, Material, RatedOutput},
     profile::{Learning, LearningLevel, Profile, rank_learnings},
     question::{Question, improvement_question, json_object, suggestion_question},

@@ -196,12 +196,18 @@ CREATE TABLE ratings (
     rated        BYTEA NOT NULL,
     -- 1 good, 2 neutral, 3 bad.
     class        INTEGER NOT NULL,
+    -- Of the prompt that made the output; may be empty.
+    prompt_version TEXT NOT NULL,
+    -- By feedback-svc's database.
+    received_at  BIGINT NOT NULL,
     -- 1: it was retracted or redacted, and never counts again.
     excluded     INTEGER NOT NULL,
     live         INTEGER NOT NULL
 );
 -- What is shown, and what takes its place.
 CREATE INDEX ratings_live ON ratings (contest, class, accept_order, feedback_id) WHERE live = 1;
+-- How many ratings each version of a prompt has, and since when.
+CREATE INDEX ratings_by_version ON ratings (contest, prompt_version, class, received_at) WHERE live = 1;
 -- Which rating of an output by a voter is live, and which was before it.
 CREATE INDEX ratings_by_voter ON ratings (contest, voter, rated, accept_order, feedback_id) WHERE excluded = 0;
 
