@@ -62,7 +62,7 @@ pub fn improve(material: &Material) -> Option<Improved> {
         for fault in &texts.issues {
             faults.add(fault, FAULTS.1, 1);
         }
-        for correction in right {
+        if let Some(correction) = right {
             corrections.add(correction, CORRECTIONS.1, 1);
         }
         used += usize::from(before != (faults.seen, corrections.seen));
