@@ -86,7 +86,7 @@ use crate::{
     evidence::{grpc::EvidenceGraph, mounted::MountedTrustFile},
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
-    outputs::grpc::Outputs,
+    outputs::{generator::http::Model, grpc::Outputs},
     policies::grpc::Policies,
     resources::grpc::Resources,
     store::{Store, postgres::CHANNEL},
@@ -292,6 +292,13 @@ pub async fn start(
     );
     app.promotions = metrics.contests.promotions.clone();
     app.generations = metrics.generations.clone();
+    if let Some(endpoint) = &config.generator {
+        app.generator = Arc::new(Model::new(
+            endpoint,
+            Arc::new(Arc::clone(&app.clock)),
+            entropy.clone(),
+        ));
+    }
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(

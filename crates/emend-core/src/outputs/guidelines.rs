@@ -347,20 +347,48 @@ mod tests {
     fn the_section_is_renewed_in_its_place_in_whichever_language_it_was() {
         let first = improve(&material("P", Language::En, vec![rating(BAD, &["vague"], "")])).unwrap();
         let edited = format!("{}\n\nAnswer in one line.\n## More\nx", first.text);
-        let again = vec![rating(BAD, &["late", "late"], "Soon."), rating(BAD, &["VAGUE"], "")];
+        let again = vec![
+            rating(BAD, &["late", "late"], "Soon."),
+            rating(BAD, &["VAGUE"], ""),
+        ];
         let second = improve(&material(&edited, Language::Ja, again)).unwrap();
         assert!(!second.text.contains("Guidelines"), "{}", second.text);
         assert_eq!(second.text.matches("## フィードバック").count(), 1);
-        assert!(second.text.starts_with("P\n\n## フィードバック"), "{}", second.text);
-        assert!(second.text.contains("\n- late (×2)\n- VAGUE (×2)\n"), "{}", second.text);
-        assert!(second.text.ends_with("```\n\nAnswer in one line.\n## More\nx"), "{}", second.text);
-        let third = improve(&material(&second.text, Language::Ja, vec![rating(BAD, &["late"], "")])).unwrap();
-        assert_eq!(third.text, second.text.replace("- late (×2)\n- VAGUE", "- late (×3)\n- VAGUE"));
+        assert!(
+            second.text.starts_with("P\n\n## フィードバック"),
+            "{}",
+            second.text
+        );
+        assert!(
+            second.text.contains("\n- late (×2)\n- VAGUE (×2)\n"),
+            "{}",
+            second.text
+        );
+        assert!(
+            second.text.ends_with("```\n\nAnswer in one line.\n## More\nx"),
+            "{}",
+            second.text
+        );
+        let third = improve(&material(
+            &second.text,
+            Language::Ja,
+            vec![rating(BAD, &["late"], "")],
+        ))
+        .unwrap();
+        assert_eq!(
+            third.text,
+            second
+                .text
+                .replace("- late (×2)\n- VAGUE", "- late (×3)\n- VAGUE")
+        );
     }
 
     #[test]
     fn ratings_that_say_nothing_improve_nothing() {
-        let ratings = vec![rating(BAD, &[" \u{200b}"], ""), rating(RatingClass::Good, &["x"], "y")];
+        let ratings = vec![
+            rating(BAD, &[" \u{200b}"], ""),
+            rating(RatingClass::Good, &["x"], "y"),
+        ];
         assert_eq!(improve(&material("P", Language::En, ratings)), None);
         let full = "é".repeat(PROMPT_CHARS - 10);
         assert_eq!(
@@ -372,7 +400,13 @@ mod tests {
     #[test]
     fn the_section_is_bounded_and_gives_way_to_the_prompt() {
         let ratings: Vec<RatedOutput> = (0..100)
-            .map(|number| rating(BAD, &[&format!("{number} {}", "x".repeat(300))], &format!("{number} {}", "y".repeat(number * 10))))
+            .map(|number| {
+                rating(
+                    BAD,
+                    &[&format!("{number} {}", "x".repeat(300))],
+                    &format!("{number} {}", "y".repeat(number * 10)),
+                )
+            })
             .collect();
         let bounded = improve(&material("P", Language::En, ratings.clone())).unwrap();
         assert_eq!(bounded.text.matches("\n- ").count(), 30);

@@ -49,7 +49,10 @@ impl Improved {
         let mut violations = Violations::new();
         violations.check("reason", bounded_prose(&self.reason, 1, REASON_CHARS));
         let version = violations.part("", prompt.with_text(&self.text));
-        if version.as_ref().is_some_and(|version| version.says_the_same(prompt)) {
+        if version
+            .as_ref()
+            .is_some_and(|version| version.says_the_same(prompt))
+        {
             violations.add("text", "is the text of the current prompt");
         }
         violations.finish(version)

@@ -183,7 +183,9 @@ impl App {
             self.follower.wake();
         }
         let is_rating = |event: &IngestEvent| match &event.what {
-            FeedbackChange::Recorded(recorded) => recorded.effects.iter().any(|effect| effect.rating.is_some()),
+            FeedbackChange::Recorded(recorded) => {
+                recorded.effects.iter().any(|effect| effect.rating.is_some())
+            }
             _ => false,
         };
         if events.iter().any(is_rating) {

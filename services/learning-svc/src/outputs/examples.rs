@@ -116,10 +116,9 @@ impl Examples {
                 };
                 let message = |role, content| Message { role, content };
                 let system = system.map(|content| message("system", content));
-                let messages = system.into_iter().chain([
-                    message("user", user),
-                    message("assistant", right.clone()),
-                ]);
+                let messages = system
+                    .into_iter()
+                    .chain([message("user", user), message("assistant", right.clone())]);
                 serde_json::to_string(&Chat {
                     messages: messages.collect(),
                     common,

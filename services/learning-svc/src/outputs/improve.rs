@@ -120,7 +120,10 @@ impl Hindrance {
                 key.key, key.qualifier
             ),
             Self::Open(Some(candidate)) => {
-                format!("an improvement of {} awaits review: candidate {candidate}", key.key)
+                format!(
+                    "an improvement of {} awaits review: candidate {candidate}",
+                    key.key
+                )
             }
             Self::Open(None) => format!("an improvement of {} is being generated", key.key),
             Self::TooFew(1) => format!("an improvement of {} needs 1 more bad rating", key.key),
@@ -156,7 +159,11 @@ struct Started {
 
 impl App {
     /// Generates an improvement of the prompt with this key, which then awaits review.
-    pub async fn generate_improvement(&self, key: &ResourceKey, actor: &Actor) -> Result<CandidateRecord, Error> {
+    pub async fn generate_improvement(
+        &self,
+        key: &ResourceKey,
+        actor: &Actor,
+    ) -> Result<CandidateRecord, Error> {
         let started = retry_conflicts::<_, Failure, _>(&self.entropy, || self.begin_improvement(key)).await?;
         let proposed = match self.generated(&started).await {
             Ok((improved, version)) => retry_conflicts::<_, Failure, _>(&self.entropy, || {
@@ -200,7 +207,9 @@ impl App {
             .language;
         let min_bad = u64::from(unit.policy(key).review.min_bad);
         let progress = improvements(&mut *tx)?.progress(target.contest_id()).await?;
-        let counted = improvements(&mut *tx)?.count_ratings(window, progress.since()).await?;
+        let counted = improvements(&mut *tx)?
+            .count_ratings(window, progress.since())
+            .await?;
         let prompt = current(&unit, key);
         let missing = min_bad.saturating_sub(counted.bad);
         if let Some(hindrance) = Hindrance::of(prompt.is_some(), &progress, missing) {
@@ -328,8 +337,9 @@ impl App {
             return Err(overtaken("it took so long that another improvement was begun").into());
         }
         self.commit(tx, &mut unit).await?;
-        unit.record(contest, candidate)
-            .ok_or_else(|| Error::internal(format!("candidate {candidate} was proposed, but does not exist")).into())
+        unit.record(contest, candidate).ok_or_else(|| {
+            Error::internal(format!("candidate {candidate} was proposed, but does not exist")).into()
+        })
     }
 
     async fn give_up(&self, lease: Lease) -> Result<(), Failure> {

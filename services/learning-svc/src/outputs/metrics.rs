@@ -103,7 +103,6 @@ impl Generations {
     }
 
     fn of(&self, outcome: Generation) -> Counter {
-        self.outcomes
-            .get_or_create_owned(&[("outcome", outcome.name())])
+        self.outcomes.get_or_create_owned(&[("outcome", outcome.name())])
     }
 }

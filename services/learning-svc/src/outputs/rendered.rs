@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_base::Error;
-use emend_core::{
-    FewShotSet, Kind, Language, Learned, Profile, Prompt, ResourceKey, outputs::render_for,
-};
+use emend_core::{FewShotSet, Kind, Language, Learned, Profile, Prompt, ResourceKey, outputs::render_for};
 use emend_wire::value;
 
 use crate::{

@@ -53,12 +53,17 @@ impl App {
 
     /// What is kept of a candidate as a generated prompt; none of others.
     pub async fn improvement(&self, of: &CandidateRecord) -> Result<Option<Improvement>, Error> {
-        let (Some(kept), Learned::Prompt(prompt), Some(outputs)) =
-            (of.candidate.proposal, &of.candidate.value.learned, self.store.outputs())
-        else {
+        let (Some(kept), Learned::Prompt(prompt), Some(outputs)) = (
+            of.candidate.proposal,
+            &of.candidate.value.learned,
+            self.store.outputs(),
+        ) else {
             return Ok(None);
         };
-        let found = outputs.improvements(&[of.candidate.id]).await?.remove(&of.candidate.id);
+        let found = outputs
+            .improvements(&[of.candidate.id])
+            .await?
+            .remove(&of.candidate.id);
         let Some(record) = found else { return Ok(None) };
         let previous = outputs.version_value(of.key.contest_id(), kept.base).await?;
         Ok(Some(Improvement {
@@ -81,7 +86,10 @@ impl App {
         let mut versions = outputs.versions(target, before, limit + 1).await?;
         let more = versions.len() > limit as usize;
         versions.truncate(limit as usize);
-        let ids: Vec<_> = versions.iter().map(|version| version.record.candidate.id).collect();
+        let ids: Vec<_> = versions
+            .iter()
+            .map(|version| version.record.candidate.id)
+            .collect();
         let improvements = outputs.improvements(&ids).await?;
         let redacted = |version: VersionRecord| {
             let of = improvements.get(&version.record.candidate.id);

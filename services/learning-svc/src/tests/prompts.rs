@@ -74,7 +74,10 @@ fn key() -> ResourceKey {
 }
 
 fn value(text: &str) -> ResourceValue {
-    ResourceValue::new(TARGET, Learned::Prompt(Prompt::new(text, vec![], vec![]).unwrap()))
+    ResourceValue::new(
+        TARGET,
+        Learned::Prompt(Prompt::new(text, vec![], vec![]).unwrap()),
+    )
 }
 
 async fn put_to(app: &App, label: &str, text: &str) {
@@ -116,7 +119,10 @@ fn rating(world: &World, output: &str, value: &str, prompt_version: &str) -> Ing
 }
 
 async fn rate(world: &World, app: &App, outputs: &[&str], value: &str) -> Vec<IngestEvent> {
-    let events: Vec<_> = outputs.iter().map(|output| rating(world, output, value, "1")).collect();
+    let events: Vec<_> = outputs
+        .iter()
+        .map(|output| rating(world, output, value, "1"))
+        .collect();
     apply(app, &events).await;
     events
 }
@@ -171,7 +177,10 @@ async fn an_improvement_needs_a_prompt_and_enough_bad_ratings_and_one_is_open_at
     assert_eq!(version(&app).await, Some(1));
     let (reason, message) = told(generate(&app).await);
     assert_eq!(reason, "TOO_FEW_RATINGS");
-    assert_eq!(message, "an improvement of SUMMARIZE_DAILY needs 1 more bad rating");
+    assert_eq!(
+        message,
+        "an improvement of SUMMARIZE_DAILY needs 1 more bad rating"
+    );
     rate(world, &app, &["z"], "BAD").await;
     rate(world, &app, &["g"], "GOOD").await;
     let before = head(&app).await;
@@ -183,7 +192,11 @@ async fn an_improvement_needs_a_prompt_and_enough_bad_ratings_and_one_is_open_at
     assert!(message.contains(&proposed.candidate.id.to_string()), "{message}");
     let improvement = app.improvement(&proposed).await.unwrap().unwrap();
     assert_eq!(improvement.previous_text, "Summarise.");
-    assert!(improvement.text.starts_with("Summarise.\n\n## Guidelines from feedback\n"));
+    assert!(
+        improvement
+            .text
+            .starts_with("Summarise.\n\n## Guidelines from feedback\n")
+    );
     assert!(improvement.text.contains("- vague (×3)"), "{}", improvement.text);
     let counts = improvement.record.counts;
     assert_eq!((counts.bad, counts.good, counts.neutral), (3, 1, 0));
@@ -195,7 +208,10 @@ async fn an_improvement_needs_a_prompt_and_enough_bad_ratings_and_one_is_open_at
     let (reason, message) = told(generate(&app).await);
     assert_eq!(
         (reason, message.as_str()),
-        ("TOO_FEW_RATINGS", "an improvement of SUMMARIZE_DAILY needs 3 more bad ratings"),
+        (
+            "TOO_FEW_RATINGS",
+            "an improvement of SUMMARIZE_DAILY needs 3 more bad ratings"
+        ),
         "earlier ratings are used up"
     );
     assert_eq!(findings(world).await, "[]");
@@ -218,14 +234,22 @@ async fn of_twenty_callers_on_two_replicas_one_generates(world: &World) {
     }
     assert_eq!(proposed, 1);
     let open = candidates(&apps[1]).await;
-    let open = open.iter().filter(|of| of.candidate.status == Status::AwaitingReview);
+    let open = open
+        .iter()
+        .filter(|of| of.candidate.status == Status::AwaitingReview);
     assert_eq!(open.count(), 1);
     assert_eq!(findings(world).await, "[]");
 }
 
 async fn proposed(world: &World, app: &App, prefix: &str) -> CandidateId {
     let outputs: Vec<String> = (0..3).map(|number| format!("{prefix} {number}")).collect();
-    rate(world, app, &outputs.iter().map(String::as_str).collect::<Vec<_>>(), "BAD").await;
+    rate(
+        world,
+        app,
+        &outputs.iter().map(String::as_str).collect::<Vec<_>>(),
+        "BAD",
+    )
+    .await;
     generate(app).await.unwrap().candidate.id
 }
 
@@ -235,11 +259,17 @@ async fn a_proposal_is_decided_once(world: &World) {
     let first = proposed(world, &app, "a").await;
     approve(&app, first).await.unwrap();
     assert_eq!(told(approve(&app, first).await).0, "ALREADY_APPLIED");
-    assert_eq!(told(review(&app, first, None, rejection()).await).0, "ALREADY_APPLIED");
+    assert_eq!(
+        told(review(&app, first, None, rejection()).await).0,
+        "ALREADY_APPLIED"
+    );
     let second = proposed(world, &app, "b").await;
     review(&app, second, None, rejection()).await.unwrap();
     assert_eq!(told(approve(&app, second).await).0, "ALREADY_REJECTED");
-    assert_eq!(told(review(&app, second, None, rejection()).await).0, "ALREADY_REJECTED");
+    assert_eq!(
+        told(review(&app, second, None, rejection()).await).0,
+        "ALREADY_REJECTED"
+    );
     assert_eq!(version(&app).await, Some(2), "a rejection changes nothing");
     let third = proposed(world, &app, "c").await;
     let record = app.candidate(&namespace(), third).await.unwrap();
@@ -330,7 +360,10 @@ async fn a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing(
     generator.go_on.notify_one();
     assert!(matches!(generating.await.unwrap(), Err(Error::Aborted { .. })));
     let proposed = generate(&app).await.unwrap();
-    assert_eq!(proposed.candidate.proposal.map(|kept| (kept.version, kept.base)), Some((3, 2)));
+    assert_eq!(
+        proposed.candidate.proposal.map(|kept| (kept.version, kept.base)),
+        Some((3, 2))
+    );
     // Approving what was made for another version is refused likewise.
     put(&app, "Summarise very briefly.").await;
     let refused = approve(&app, proposed.candidate.id).await;
@@ -349,7 +382,10 @@ async fn a_generator_that_fails_leaves_nothing(world: &World) {
     assert_eq!(reason, "GENERATOR_UNAVAILABLE");
     assert_eq!(message, "the generator is unavailable: it is held");
     assert_eq!(candidates(&app).await.len(), 1);
-    assert_eq!(generate(&app).await.unwrap().candidate.status, Status::AwaitingReview);
+    assert_eq!(
+        generate(&app).await.unwrap().candidate.status,
+        Status::AwaitingReview
+    );
     assert_eq!(findings(world).await, "[]");
 }
 
@@ -503,7 +539,14 @@ async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
     let rows: Vec<_> = stats
         .versions
         .iter()
-        .map(|of| (of.prompt_version.as_str(), of.counts.good, of.counts.neutral, of.counts.bad))
+        .map(|of| {
+            (
+                of.prompt_version.as_str(),
+                of.counts.good,
+                of.counts.neutral,
+                of.counts.bad,
+            )
+        })
         .collect();
     assert_eq!(rows, [("2", 0, 1, 2), ("1", 1, 0, 0)]);
     assert!(stats.versions[0].first > stats.versions[1].last);
@@ -513,7 +556,10 @@ async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
     assert_eq!((stats.hindrance, stats.since.bad), (None, 3));
     let id = generate(&app).await.unwrap().candidate.id;
     let stats = app.output_stats(&key()).await.unwrap();
-    assert_eq!((stats.hindrance, stats.open), (Some("IMPROVEMENT_OPEN"), Some(id)));
+    assert_eq!(
+        (stats.hindrance, stats.open),
+        (Some("IMPROVEMENT_OPEN"), Some(id))
+    );
     assert_eq!((stats.since.bad, stats.missing), (0, 3));
     assert!(stats.proposed_at.is_some());
 }
@@ -553,21 +599,33 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
     assert_eq!(failed.improve_once(&mut failing).await.unwrap(), 0);
     assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0, "it backs off");
     assert_eq!(app.improve_once(&mut Failing::default()).await.unwrap(), 1);
-    assert_eq!(app.improve_once(&mut Failing::default()).await.unwrap(), 0, "one is open");
+    assert_eq!(
+        app.improve_once(&mut Failing::default()).await.unwrap(),
+        0,
+        "one is open"
+    );
 }
 
 async fn examples_are_exported_with_a_stable_split(world: &World) {
     let app = world.instance().await;
     rate(world, &app, &["x", "y"], "BAD").await;
     let many: Vec<String> = (0..70).map(|number| format!("g {number}")).collect();
-    rate(world, &app, &many.iter().map(String::as_str).collect::<Vec<_>>(), "GOOD").await;
+    rate(
+        world,
+        &app,
+        &many.iter().map(String::as_str).collect::<Vec<_>>(),
+        "GOOD",
+    )
+    .await;
     rate(world, &app, &["n"], "NEUTRAL").await;
     let slots = ExportSlots::default();
     let export = async |format, prompt| {
         let pages = app.export_examples(&key(), format, prompt, slots.take().unwrap());
         let pages: Vec<Vec<String>> = pages.map(Result::unwrap).collect().await;
         let lines = pages.concat();
-        let lines = lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let lines = lines
+            .iter()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         lines.collect::<Vec<_>>()
     };
     let chat = export(ExampleFormat::Chat, None).await;
@@ -580,11 +638,19 @@ async fn examples_are_exported_with_a_stable_split(world: &World) {
     let prompt = Prompt::new("Summarise.", vec![], vec![]).unwrap();
     let again = export(ExampleFormat::Chat, Some(prompt.clone())).await;
     assert_eq!(again[0]["messages"][0]["role"], "system");
-    assert!(again.iter().zip(&chat).all(|(one, other)| one["split"] == other["split"]));
+    assert!(
+        again
+            .iter()
+            .zip(&chat)
+            .all(|(one, other)| one["split"] == other["split"])
+    );
     let pairs = export(ExampleFormat::Preference, Some(prompt)).await;
     assert_eq!(pairs.len(), 2);
     assert_eq!(pairs[0]["prompt"], "Summarise.\n\nthe day's tickets");
-    assert_eq!((&pairs[0]["chosen"], &pairs[0]["rejected"]), (&"forty tickets".into(), &"x".into()));
+    assert_eq!(
+        (&pairs[0]["chosen"], &pairs[0]["rejected"]),
+        (&"forty tickets".into(), &"x".into())
+    );
     assert_eq!(pairs[0]["split"], chat[0]["split"]);
 }
 
@@ -598,15 +664,25 @@ async fn a_preview_shows_both_prompts_on_rated_inputs(world: &World) {
     let id = generate(&app).await.unwrap().candidate.id;
     let slots = RunSlots::default();
     let preview = app.preview(&namespace(), id, 4, &slots).await.unwrap();
-    let outputs: Vec<_> = preview.inputs.iter().map(|of| of.rated.texts.output.as_str()).collect();
+    let outputs: Vec<_> = preview
+        .inputs
+        .iter()
+        .map(|of| of.rated.texts.output.as_str())
+        .collect();
     assert_eq!(outputs, ["z", "y", "x", "g"]);
     assert_eq!(
         preview.inputs[0].prompts,
-        ["Summarise.\n\nthe day's tickets", "Summarise. Better.\n\nthe day's tickets"]
+        [
+            "Summarise.\n\nthe day's tickets",
+            "Summarise. Better.\n\nthe day's tickets"
+        ]
     );
     let runs = preview.inputs[0].runs.clone().unwrap();
     assert_eq!(runs[1], Ok("Summarise. Better.|the day's tickets".to_owned()));
-    assert_eq!(runs[0], Err("the generator's answer can't be used: worse".to_owned()));
+    assert_eq!(
+        runs[0],
+        Err("the generator's answer can't be used: worse".to_owned())
+    );
     assert!(preview.was_run && preview.improvement.is_some());
     approve(&app, id).await.unwrap();
     assert_eq!(told(app.preview(&namespace(), id, 4, &slots).await).0, "NOT_OPEN");

@@ -18,7 +18,8 @@ impl Generator for Embedded {
     async fn improve(&self, material: &Material) -> Result<Improved, GeneratorError> {
         improve(material).ok_or_else(|| {
             GeneratorError::BadAnswer(
-                "the ratings name no issues and no corrected texts, or the prompt has no room for them".to_owned(),
+                "the ratings name no issues and no corrected texts, or the prompt has no room for them"
+                    .to_owned(),
             )
         })
     }

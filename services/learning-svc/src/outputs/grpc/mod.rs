@@ -95,7 +95,10 @@ impl OutputService for Outputs {
     ) -> Result<Response<pb::PreviewImprovementResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let (namespace, candidate, inputs) = parse::preview(&message).map_err(Error::from)?;
-        let preview = self.app.preview(&namespace, candidate, inputs, &self.runs).await?;
+        let preview = self
+            .app
+            .preview(&namespace, candidate, inputs, &self.runs)
+            .await?;
         Ok(Response::new(render::preview(preview)))
     }
 

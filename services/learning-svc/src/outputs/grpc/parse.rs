@@ -1,8 +1,6 @@
 //! Requests into what they ask for.
 
-use emend_core::{
-    CandidateId, Caller, Invalid, Namespace, ResourceKey, Revision, UserId, Violations,
-};
+use emend_core::{Caller, CandidateId, Invalid, Namespace, ResourceKey, Revision, UserId, Violations};
 use emend_proto::learning::v1 as pb;
 use emend_wire::{
     kinds,

@@ -133,10 +133,7 @@ fn previewed(previewed: Previewed) -> pb::PreviewedInput {
         ..pb::PreviewedInput::default()
     };
     let [previous, new] = runs.unwrap_or_else(|| [Ok(String::new()), Ok(String::new())]);
-    for (run, made) in [
-        (previous, &mut message.previous_run),
-        (new, &mut message.run),
-    ] {
+    for (run, made) in [(previous, &mut message.previous_run), (new, &mut message.run)] {
         match run {
             Ok(text) => *made = text,
             Err(why) => message.run_error = why,

@@ -7,7 +7,8 @@ use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 use emend_core::{
-    AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, Rated, RatingClass, ResourceKey, ResourceValue,
+    AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, Rated, RatingClass, ResourceKey,
+    ResourceValue,
 };
 use emend_store::StoreError;
 use jiff::Timestamp;
@@ -91,7 +92,9 @@ pub struct Progress {
 impl Progress {
     /// The improvement that awaits review.
     pub fn open(&self) -> Option<CandidateId> {
-        self.newest.filter(|newest| newest.is_open).map(|newest| newest.candidate)
+        self.newest
+            .filter(|newest| newest.is_open)
+            .map(|newest| newest.candidate)
     }
 
     /// The order after which ratings are for the next improvement.
@@ -205,7 +208,10 @@ pub trait OutputStore: Send + Sync {
     ) -> Result<Vec<Rated>>;
 
     /// What is kept of these candidates as improvements.
-    async fn improvements(&self, candidates: &[CandidateId]) -> Result<HashMap<CandidateId, ImprovementRecord>>;
+    async fn improvements(
+        &self,
+        candidates: &[CandidateId],
+    ) -> Result<HashMap<CandidateId, ImprovementRecord>>;
 
     /// The version that is current in a contest; 0: none is.
     async fn current_version(&self, contest: ContestId) -> Result<u32>;

@@ -85,7 +85,10 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
         (newest_of(window, AcceptOrder(20), &wanted), "ratings_live"),
         (following(window, &all, after, 32), "ratings_live"),
         (versions(&prompt, Some(9), None, 20), "contests_by_key"),
-        (current_prompts(&namespace, "production", 0, 100), "contests_of_prompts"),
+        (
+            current_prompts(&namespace, "production", 0, 100),
+            "contests_of_prompts",
+        ),
     ] {
         let plan = plan(&store, query).await;
         assert!(plan.contains(index), "{index}: {plan}");
@@ -105,7 +108,10 @@ async fn ratings_are_counted_by_version_and_read_in_their_order() {
     let newest = &stats[0];
     assert_eq!(newest.prompt_version, "99");
     assert_eq!((newest.first.as_second(), newest.last.as_second()), (99, 249));
-    assert_eq!((newest.counts.good, newest.counts.neutral, newest.counts.bad), (2, 0, 0));
+    assert_eq!(
+        (newest.counts.good, newest.counts.neutral, newest.counts.bad),
+        (2, 0, 0)
+    );
     let counts = store.count_ratings(window, AcceptOrder(247)).await.unwrap();
     assert_eq!((counts.good, counts.neutral, counts.bad), (1, 1, 1));
     let orders = |rated: &[Rated]| -> Vec<i64> { rated.iter().map(|of| of.accept_order.0).collect() };

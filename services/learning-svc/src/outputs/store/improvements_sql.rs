@@ -83,7 +83,8 @@ impl ImprovementRepository for Work {
     }
 
     async fn finish(&mut self, lease: Lease, finished: &Finished) -> Result<bool> {
-        let mut query = QueryBuilder::new("UPDATE improvements SET lease = NULL, leased_until = 0, candidate_id = ");
+        let mut query =
+            QueryBuilder::new("UPDATE improvements SET lease = NULL, leased_until = 0, candidate_id = ");
         query.push_bind(bytes(finished.candidate.0));
         query.push(", reason = ").push_bind(finished.reason.as_str());
         for (column, count) in [
@@ -146,7 +147,10 @@ impl OutputStore for Backend {
     }
 
     async fn newest_ratings(&self, window: ContestId, wanted: &[(RatingClass, u32)]) -> Result<Vec<Rated>> {
-        parse_ratings(self.rows(newest_of(window, AcceptOrder(i64::MIN), wanted)).await?)
+        parse_ratings(
+            self.rows(newest_of(window, AcceptOrder(i64::MIN), wanted))
+                .await?,
+        )
     }
 
     async fn ratings_after(
@@ -159,7 +163,10 @@ impl OutputStore for Backend {
         parse_ratings(self.rows(following(window, classes, after, limit)).await?)
     }
 
-    async fn improvements(&self, candidates: &[CandidateId]) -> Result<HashMap<CandidateId, ImprovementRecord>> {
+    async fn improvements(
+        &self,
+        candidates: &[CandidateId],
+    ) -> Result<HashMap<CandidateId, ImprovementRecord>> {
         let mut found = HashMap::with_capacity(candidates.len());
         for candidates in batches(candidates) {
             let mut query = QueryBuilder::new(
@@ -252,7 +259,9 @@ impl OutputStore for Backend {
     ) -> Result<Vec<(i64, ResourceKey)>> {
         let query = current_prompts(namespace, label, after, limit);
         let found = self.rows::<CurrentRow>(query).await?;
-        let found = found.iter().map(|row| Ok((row.contest, row.key.parse("contests")?)));
+        let found = found
+            .iter()
+            .map(|row| Ok((row.contest, row.key.parse("contests")?)));
         found.collect()
     }
 }
@@ -312,10 +321,16 @@ pub(super) fn counted(window: ContestId, after: AcceptOrder) -> QueryBuilder<Db>
     let mut query = QueryBuilder::new("");
     for (index, class) in RatingClass::ALL.into_iter().enumerate() {
         query.push(if index > 0 { " UNION ALL " } else { "" });
-        query.push(format_args!("SELECT {} AS class, count(*) AS count", class.number()));
+        query.push(format_args!(
+            "SELECT {} AS class, count(*) AS count",
+            class.number()
+        ));
         query.push(" FROM ratings AS r WHERE r.live = 1 AND r.contest = ");
         push_contest(&mut query, window);
-        query.push(format_args!(" AND r.class = {} AND r.accept_order > ", class.number()));
+        query.push(format_args!(
+            " AND r.class = {} AND r.accept_order > ",
+            class.number()
+        ));
         query.push_bind(after.0);
     }
     query
@@ -415,9 +430,7 @@ pub(super) fn versions(
     );
     push_target(&mut query, "o", target);
     if let Some(before) = before {
-        query
-            .push(" AND n.proposal_version < ")
-            .push_bind(small(before));
+        query.push(" AND n.proposal_version < ").push_bind(small(before));
     }
     if let Some(only) = only {
         query.push(" AND n.proposal_version = ").push_bind(small(only));

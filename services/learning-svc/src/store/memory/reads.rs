@@ -23,8 +23,8 @@ use crate::{
     },
     erasure::store::ErasedLog,
     evidence::store::EvidenceStore,
-    outputs::store::improvements::OutputStore,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
+    outputs::store::improvements::OutputStore,
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
     standings::store::{StandingStore, Supported},
     store::{
