@@ -1,5 +1,7 @@
 //! The output service.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod parse;
 pub(crate) mod render;
 
