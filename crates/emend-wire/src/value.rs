@@ -72,6 +72,8 @@ mod tests {
                     voter: VoterKey(an_id().0),
                     rated: RatedId(an_id().0),
                     class: RatingClass::Bad,
+                    prompt_version: String::new(),
+                    received_at: jiff::Timestamp::UNIX_EPOCH,
                     excluded: false,
                     live: true,
                     texts: RatedTexts {

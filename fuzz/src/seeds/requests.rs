@@ -497,6 +497,7 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
     ]
     .into_iter()
     .chain(evidence())
+    .chain(outputs())
     .collect()
 }
 
@@ -613,6 +614,78 @@ fn evidence() -> Vec<Vec<u8>> {
             &learning::ExportMaterialsRequest {
                 namespace: namespace(),
                 task_id: task(),
+            },
+        ),
+    ]
+}
+
+/// Requests about prompts.
+fn outputs() -> Vec<Vec<u8>> {
+    let target = || "SUMMARIZE_DAILY".to_owned();
+    vec![
+        of(
+            29,
+            &learning::RenderPromptRequest {
+                namespace: namespace(),
+                target: target(),
+                label: "staging".into(),
+                variables: [("day".to_owned(), "Monday".to_owned())].into(),
+                user_id: "ana".into(),
+                language: 2,
+                min_revision: 7,
+            },
+        ),
+        of(
+            30,
+            &learning::GetOutputStatsRequest {
+                namespace: namespace(),
+                target: target(),
+            },
+        ),
+        of(
+            31,
+            &learning::ListPromptVersionsRequest {
+                namespace: namespace(),
+                target: target(),
+                page_size: 10,
+                page_token: String::new(),
+            },
+        ),
+        of(
+            32,
+            &learning::PreviewImprovementRequest {
+                namespace: namespace(),
+                candidate_id: ID.into(),
+                inputs: 3,
+            },
+        ),
+        of(
+            33,
+            &learning::GenerateImprovementRequest {
+                namespace: namespace(),
+                target: target(),
+                label: String::new(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            34,
+            &learning::UsePromptVersionRequest {
+                namespace: namespace(),
+                target: target(),
+                label: "staging".into(),
+                version: 2,
+                reason: "better".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            35,
+            &learning::ExportExamplesRequest {
+                namespace: namespace(),
+                target: target(),
+                format: 2,
+                label: String::new(),
             },
         ),
     ]

@@ -19,6 +19,10 @@ use crate::{
         open::{OpenContests, Written},
     },
     fail_points,
+    outputs::{
+        generator::{Generator, embedded::Embedded},
+        metrics::Generations,
+    },
     store::{Store, UnitOfWork},
 };
 
@@ -54,6 +58,12 @@ pub struct App {
     pub policy_changed: Arc<Notify>,
     /// The cached ballots of contests with many votes.
     pub hot: Arc<BallotCache>,
+    /// Wakes the worker that generates improvements without a request.
+    pub rated: Arc<Notify>,
+    /// What generates texts: the embedded generator by default.
+    pub generator: Arc<dyn Generator>,
+    /// Counts what was generated; by default a counter that nobody reads.
+    pub generations: Generations,
     /// Counts values applied; by default a counter that nobody reads.
     pub promotions: Promotions,
 }
@@ -81,6 +91,9 @@ impl App {
             evidence_changed: Arc::default(),
             policy_changed: Arc::default(),
             hot: Arc::default(),
+            rated: Arc::default(),
+            generator: Arc::new(Embedded),
+            generations: Generations::default(),
             promotions: Promotions::default(),
         }
     }

@@ -4,7 +4,7 @@
 //! * [`ingest`]: events from feedback-svc, each with exactly-once effect.
 //! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
 //! * [`evidence`]: the graph of pages, claims and edges, as people corrected it.
-//! * [`outputs`]: ratings of what an AI made.
+//! * [`outputs`]: ratings of what an AI made, and the prompts that it is asked with.
 //! * [`standings`]: what has become of feedbacks.
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
@@ -68,6 +68,7 @@ use emend_proto::learning::v1::{
     candidate_service_server::CandidateServiceServer,
     evidence_service_server::EvidenceServiceServer,
     ingest_service_server::{IngestServiceServer, SERVICE_NAME as INGEST},
+    output_service_server::OutputServiceServer,
     policy_service_server::PolicyServiceServer,
     resource_service_server::ResourceServiceServer,
 };
@@ -85,6 +86,7 @@ use crate::{
     evidence::{grpc::EvidenceGraph, mounted::MountedTrustFile},
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
+    outputs::{generator::http::Model, grpc::Outputs},
     policies::grpc::Policies,
     resources::grpc::Resources,
     store::{Store, postgres::CHANNEL},
@@ -289,6 +291,14 @@ pub async fn start(
         entropy.clone(),
     );
     app.promotions = metrics.contests.promotions.clone();
+    app.generations = metrics.generations.clone();
+    if let Some(endpoint) = &config.generator {
+        app.generator = Arc::new(Model::new(
+            endpoint,
+            Arc::new(Arc::clone(&app.clock)),
+            entropy.clone(),
+        ));
+    }
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
@@ -299,6 +309,10 @@ pub async fn start(
     lifecycle.spawn(
         "follow the evidence",
         app.clone().follow_evidence_until_stopped(lifecycle.clone()),
+    );
+    lifecycle.spawn(
+        "improve prompts",
+        app.clone().improve_until_stopped(lifecycle.clone()),
     );
     let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
     lifecycle.spawn(
@@ -352,6 +366,10 @@ pub async fn start(
         )
         .add_service(
             EvidenceServiceServer::new(EvidenceGraph::new(app.clone())),
+            READINESS_CHECKS,
+        )
+        .add_service(
+            OutputServiceServer::new(Outputs::new(app.clone(), stream.clone())),
             READINESS_CHECKS,
         )
         .add_service(

@@ -13,6 +13,7 @@ use crate::{
     contests::metrics::ContestMetrics,
     evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
+    outputs::metrics::Generations,
     store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
 };
@@ -27,6 +28,8 @@ pub struct LearningMetrics {
     pub contests: ContestMetrics,
     /// The evidence graph, and trust files.
     pub evidence: EvidenceMetrics,
+    /// What was generated.
+    pub generations: Generations,
     /// The update stream.
     pub stream: StreamMetrics,
     /// The fleet.
@@ -40,6 +43,7 @@ impl LearningMetrics {
         Self {
             contests: ContestMetrics::register(metrics),
             evidence: EvidenceMetrics::register(metrics),
+            generations: Generations::register(metrics),
             stream: StreamMetrics::register(metrics),
             nodes: NodeMetrics::register(metrics),
         }

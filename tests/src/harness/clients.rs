@@ -13,8 +13,8 @@ use emend_proto::{
         PutResourceRequest, PutResourceResponse, RejectCandidateRequest, ResolveRequest, ResolveResponse,
         RevertRevisionRequest, Revision, candidate_service_client::CandidateServiceClient,
         evidence_service_client::EvidenceServiceClient, import_resources_request::Message,
-        ingest_service_client::IngestServiceClient, policy_service_client::PolicyServiceClient,
-        resource_service_client::ResourceServiceClient,
+        ingest_service_client::IngestServiceClient, output_service_client::OutputServiceClient,
+        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -171,6 +171,8 @@ pub struct Learning {
     pub ingest: IngestServiceClient<Channel>,
     /// For calls that are not spelled out here.
     pub evidence: EvidenceServiceClient<Channel>,
+    /// For calls that are not spelled out here.
+    pub outputs: OutputServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,
 }
@@ -186,6 +188,7 @@ impl Learning {
             subscriptions: SubscriptionServiceClient::new(channel.clone()),
             ingest: IngestServiceClient::new(channel.clone()),
             evidence: EvidenceServiceClient::new(channel.clone()),
+            outputs: OutputServiceClient::new(channel.clone()),
             channel,
         }
     }

@@ -4,8 +4,8 @@ use emend_core::{ClaimState, DomainRule, EdgeLabel, Kind, Learned};
 use emend_proto::{
     common::v1::{
         Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping,
-        Prohibition, ProhibitionValue, Rating, Reporter, ResourceKey, ResourceKind, ResourceValue,
-        SynonymRelation, TermCorrection, VerbCorrection, correction::Correction as Form,
+        Prohibition, ProhibitionValue, PromptValue, Rating, Reporter, ResourceKey, ResourceKind,
+        ResourceValue, SynonymRelation, TermCorrection, VerbCorrection, correction::Correction as Form,
         resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
@@ -151,6 +151,43 @@ pub fn rates(reporter: &str, target_id: &str, value: &str) -> SubmitFeedbackRequ
         ..Rating::default()
     };
     says(reporter, form(Form::Rating(rating)))
+}
+
+/// A rating that says what is wrong with the output.
+pub fn finds_fault(reporter: &str, target_id: &str, fault: &str) -> SubmitFeedbackRequest {
+    let mut request = rates(reporter, target_id, "BAD");
+    if let Some(Form::Rating(rating)) = request
+        .correction
+        .as_mut()
+        .and_then(|correction| correction.correction.as_mut())
+    {
+        rating.issues.push(fault.into());
+        rating.corrected_text = "forty tickets".into();
+        rating.prompt_version = "1".into();
+    }
+    request
+}
+
+/// The key of the prompt for daily summaries under a label.
+pub fn prompt_key(label: &str) -> ResourceKey {
+    ResourceKey {
+        namespace: NAMESPACE.into(),
+        kind: ResourceKind::Prompt.into(),
+        key: "SUMMARIZE_DAILY".into(),
+        qualifier: label.into(),
+        ..ResourceKey::default()
+    }
+}
+
+/// A prompt without variables.
+pub fn prompt_value(text: &str) -> ResourceValue {
+    ResourceValue {
+        value: Some(Value::Prompt(PromptValue {
+            text: text.into(),
+            ..PromptValue::default()
+        })),
+        ..ResourceValue::default()
+    }
 }
 
 fn form(form: Form) -> Correction {

@@ -1,5 +1,6 @@
 //! From live ratings to a set of examples.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{RatedTexts, RatingClass, rating::cut};
@@ -27,6 +28,10 @@ pub struct Rated {
     pub rated: RatedId,
     /// What it counts as.
     pub class: RatingClass,
+    /// The version of the prompt that made the output, as the rating says; may be empty.
+    pub prompt_version: String,
+    /// When its feedback was received.
+    pub received_at: Timestamp,
     /// It was retracted or redacted, and never counts again.
     pub excluded: bool,
     /// It is the newest of its voter's ratings of that output that are not excluded.
@@ -128,6 +133,8 @@ mod tests {
             voter: VoterKey(Uuid::nil()),
             rated: RatedId(Uuid::nil()),
             class,
+            prompt_version: String::new(),
+            received_at: Timestamp::UNIX_EPOCH,
             excluded: false,
             live: true,
             texts: RatedTexts {

@@ -1,7 +1,14 @@
 //! A better prompt from what people found wrong with its outputs.
 
-use super::{RatedTexts, RatingClass};
-use crate::{ids::FeedbackId, kinds::Prompt};
+use super::{Language, RatedTexts, RatingClass};
+use crate::{
+    ids::FeedbackId,
+    kinds::Prompt,
+    violation::{Violations, bounded_prose},
+};
+
+/// The most characters of a reason.
+const REASON_CHARS: usize = 2_000;
 
 /// What an improvement is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +17,8 @@ pub struct Material {
     pub target: String,
     /// The prompt that is current.
     pub prompt: Prompt,
+    /// The language of what is said about it, as the target's examples have it.
+    pub language: Language,
     /// The ratings since the newest proposal, the newest first.
     pub ratings: Vec<RatedOutput>,
 }
@@ -32,4 +41,20 @@ pub struct Improved {
     pub text: String,
     /// Why it is better: 1 to 2,000 characters.
     pub reason: String,
+}
+
+impl Improved {
+    /// The next version of a prompt, if this is one: its variables still have their places, and it says something else.
+    pub fn version_of(&self, prompt: &Prompt) -> Result<Prompt, Violations> {
+        let mut violations = Violations::new();
+        violations.check("reason", bounded_prose(&self.reason, 1, REASON_CHARS));
+        let version = violations.part("", prompt.with_text(&self.text));
+        if version
+            .as_ref()
+            .is_some_and(|version| version.says_the_same(prompt))
+        {
+            violations.add("text", "is the text of the current prompt");
+        }
+        violations.finish(version)
+    }
 }

@@ -2,6 +2,7 @@
 //! those are shown to the AI.
 
 mod few_shot;
+mod guidelines;
 mod improvement;
 mod own;
 mod profile;
@@ -12,6 +13,7 @@ mod suggestion;
 
 pub use self::{
     few_shot::{Rated, RatedId, set_of},
+    guidelines::improve,
     improvement::{Improved, Material, RatedOutput},
     own::{MAX_OWN_TARGETS, MAX_OWN_VALUES, OwnTarget, OwnValue, check_own_targets},
     profile::{Learning, LearningLevel, Profile, rank_learnings},

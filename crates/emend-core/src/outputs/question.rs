@@ -169,6 +169,7 @@ mod tests {
         Material {
             target: "SUMMARIZE_DAILY".into(),
             prompt: Prompt::new("Summarise {{day}}.", vec![variable], vec![]).unwrap(),
+            language: crate::outputs::Language::En,
             ratings: vec![RatedOutput {
                 feedback: FeedbackId(Uuid::nil()),
                 class: RatingClass::Bad,

@@ -196,7 +196,7 @@ pub(super) fn fenced(text: &mut String, label: &str, raw: &str) {
 }
 
 /// The text without characters that are not seen and change how it is shown or read; line ends are line feeds.
-fn visible(raw: &str) -> String {
+pub(super) fn visible(raw: &str) -> String {
     let mut shown = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
     while let Some(c) = chars.next() {

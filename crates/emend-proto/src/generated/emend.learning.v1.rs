@@ -5152,6 +5152,9 @@ pub struct PromptVersion {
     /// The labels under which it is current, sorted.
     #[prost(string, repeated, tag = "2")]
     pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How many of the ratings that it was generated from have been redacted since: what they said may still be in its text.
+    #[prost(int32, tag = "3")]
+    pub redacted_count: i32,
 }
 impl ::prost::Name for PromptVersion {
     const NAME: &'static str = "PromptVersion";
@@ -5169,7 +5172,7 @@ pub struct PreviewImprovementRequest {
     /// The search application. Required.
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// UUID of a version that awaits review. Required.
+    /// UUID of a version that awaits review; FAILED_PRECONDITION (reason NOT_OPEN) if it does not. Required.
     #[prost(string, tag = "2")]
     pub candidate_id: ::prost::alloc::string::String,
     /// On how many of the newest rated inputs, 1 to 20. Default (0): 5.
@@ -5230,8 +5233,8 @@ pub struct PreviewedInput {
     /// What was wrong with the output.
     #[prost(string, repeated, tag = "6")]
     pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The prompt that is current, as it would be sent with this input. A variable named input is filled with it, other
-    /// variables without a default with their own place; a prompt without it is followed by the input.
+    /// The prompt that it was made for, as it would be sent with this input and no examples. A variable named input is filled with
+    /// it, other variables without a default with their own place; a prompt without it is followed by the input.
     #[prost(string, tag = "7")]
     pub previous_prompt: ::prost::alloc::string::String,
     /// The proposed one, likewise.
@@ -5408,7 +5411,8 @@ pub enum ExampleFormat {
     /// {"messages": \[{"role": "system"|"user"|"assistant", "content"}\], "target", "prompt_version", "split"}: good outputs, and
     /// the corrected text of bad ones.
     Chat = 1,
-    /// {"prompt", "chosen", "rejected", "target", "prompt_version", "split"}: bad outputs that were corrected.
+    /// {"prompt", "chosen", "rejected", "target", "prompt_version", "split"}: bad outputs that were corrected; the prompt as it
+    /// would be sent with the input.
     Preference = 2,
 }
 impl ExampleFormat {

@@ -87,6 +87,8 @@ CREATE TABLE contests (
 ) STRICT;
 -- Lists of candidates and of revisions by key alone.
 CREATE INDEX contests_by_key ON contests (key_hash);
+-- Targets for which improvements may be generated without a request: kind 9 is PROMPT.
+CREATE INDEX contests_of_prompts ON contests (namespace, contest) WHERE kind = 9 AND current_version > 0;
 -- What a user has alone, for its erasure.
 CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
 -- What a changed policy has left to evaluate; asked for all the time, and hardly ever anything.
@@ -196,12 +198,18 @@ CREATE TABLE ratings (
     rated        BLOB NOT NULL,
     -- 1 good, 2 neutral, 3 bad.
     class        INTEGER NOT NULL,
+    -- Of the prompt that made the output; may be empty.
+    prompt_version TEXT NOT NULL,
+    -- By feedback-svc's database.
+    received_at  INTEGER NOT NULL,
     -- 1: it was retracted or redacted, and never counts again.
     excluded     INTEGER NOT NULL,
     live         INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 -- What is shown, and what takes its place.
 CREATE INDEX ratings_live ON ratings (contest, class, accept_order, feedback_id) WHERE live = 1;
+-- How many ratings each version of a prompt has, and since when.
+CREATE INDEX ratings_by_version ON ratings (contest, prompt_version, class, received_at) WHERE live = 1;
 -- Which rating of an output by a voter is live, and which was before it.
 CREATE INDEX ratings_by_voter ON ratings (contest, voter, rated, accept_order, feedback_id) WHERE excluded = 0;
 
@@ -214,6 +222,41 @@ CREATE TABLE rating_texts (
     judgement   TEXT NOT NULL,
     -- A JSON array of strings.
     issues      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Better prompts that were generated, and those that are being generated: of a target, one at a time. Not pruned.
+CREATE TABLE improvements (
+    improvement    INTEGER PRIMARY KEY,
+    -- The bytes of the proposal that it is.
+    improvement_id BLOB NOT NULL UNIQUE,
+    -- The contest that counts the versions of its target, and the contest that it is proposed in.
+    target         INTEGER NOT NULL,
+    contest        INTEGER NOT NULL,
+    -- The version that it was made for.
+    base_version   INTEGER NOT NULL,
+    -- While it is generated: a random token of whoever does so, and until when others leave it alone, by the database's clock.
+    lease          BLOB,
+    leased_until   INTEGER NOT NULL,
+    -- NULL: it is being generated.
+    candidate_id   BLOB UNIQUE,
+    -- What generated it, and why it is better in the generator's words.
+    generator      TEXT NOT NULL,
+    reason         TEXT NOT NULL,
+    -- The ratings that it was made of.
+    good_count     INTEGER NOT NULL,
+    neutral_count  INTEGER NOT NULL,
+    bad_count      INTEGER NOT NULL,
+    -- Their highest accept order: newer ratings are for the next one.
+    newest_order   INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX improvements_running ON improvements (target) WHERE candidate_id IS NULL;
+CREATE INDEX improvements_by_target ON improvements (target, improvement);
+
+-- The ratings that improvements were made of: what a redacted one said may still be in the text of a prompt.
+CREATE TABLE improvement_ratings (
+    improvement INTEGER NOT NULL,
+    feedback_id BLOB NOT NULL,
+    PRIMARY KEY (improvement, feedback_id)
 ) STRICT, WITHOUT ROWID;
 
 -- Changes of candidates' statuses, in order.

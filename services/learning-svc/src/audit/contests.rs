@@ -4,6 +4,7 @@
 //! contest are in memory.
 
 mod decided;
+mod proposals;
 mod rulings;
 mod tally;
 mod window;
@@ -91,6 +92,12 @@ impl Contest {
         let rule = self.key.as_ref().map(|key| &key.kind.rules().rule);
         matches!(rule, Some(Rule::Ruling(_)))
     }
+
+    /// Whether it is decided by review.
+    fn is_by_review(&self) -> bool {
+        let rule = self.key.as_ref().map(|key| &key.kind.rules().rule);
+        matches!(rule, Some(Rule::Review(_)))
+    }
 }
 
 /// By their keys within the database.
@@ -120,6 +127,7 @@ pub(super) async fn check(
                 check_applied(contest, findings);
             }
             check_pinned(contest, findings);
+            proposals::check(contest, findings);
         }
         watch.went_on(u64::try_from(contests.len()).unwrap_or(0));
         match range.through {
@@ -141,6 +149,7 @@ pub(super) async fn check(
         }
     }
     window::check_ratings(reading, findings).await?;
+    proposals::check_all(reading, findings).await?;
     for stray in reading.stray_transitions().await? {
         findings.add(
             CANDIDATE_HISTORY,
@@ -245,12 +254,16 @@ fn check_candidate(
 ) {
     let Some(key) = &contest.key else { return };
     let of_contest = row.namespace == key.namespace.as_str() && row.kind == key.kind.number();
-    // A ruling's id is made of its feedback or its accept order, which its ballot is compared with.
-    let is_by_value = matches!(key.kind.rules().rule, Rule::Votes { .. });
-    let is_its_own = if is_by_value {
-        candidate.value.candidate_id(key.contest_id()) == candidate.id && candidate.ruling.is_none()
-    } else {
-        candidate.ruling.is_some()
+    let (is_ruling, is_proposal) = (candidate.ruling.is_some(), candidate.proposal.is_some());
+    let is_its_own = match key.kind.rules().rule {
+        Rule::Votes { .. } => {
+            candidate.value.candidate_id(key.contest_id()) == candidate.id && !is_ruling && !is_proposal
+        }
+        // A ruling's id is made of its feedback or its accept order, which its ballot is compared with; a proposal's of bytes that
+        // are not kept.
+        Rule::Ruling(_) => is_ruling && !is_proposal,
+        Rule::Review(_) => is_proposal && !is_ruling,
+        Rule::Window(_) => false,
     };
     if !is_its_own || !of_contest {
         findings.add(
@@ -600,6 +613,8 @@ fn check_pinned(contest: &Contest, findings: &mut Findings) {
     let Some(row) = &contest.row else { return };
     let mut candidates = contest.candidates.values().map(|known| &known.candidate);
     let by_a_person = match candidates.find(|candidate| candidate.status == Status::Applied) {
+        // Nothing else decides there.
+        _ if contest.is_by_review() => false,
         Some(applied) => applied.ruling.is_none() && applied.applied_threshold.is_none(),
         // Rulings pin nothing.
         None if contest.is_by_rulings() => false,

@@ -1,6 +1,6 @@
 //! The candidate service: the review queue.
 
-mod render;
+pub(crate) mod render;
 
 use emend_base::{Error, error::to_item_status};
 use emend_core::{Caller, CandidateId, Key, Kind, OperationId, Status as CandidateStatus, Violations};
@@ -25,6 +25,7 @@ use crate::{
         store::{CandidateFilter, CandidatePosition},
     },
     grpc::parse,
+    outputs::grpc::render as outputs,
     roles::{Messages, admit, open},
     store::codes,
 };
@@ -173,7 +174,11 @@ impl CandidateService for Candidates {
         let candidate = parse::candidate_id(&mut violations, &request.candidate_id);
         let (namespace, candidate) = violations.finish(namespace.zip(candidate)).map_err(Error::from)?;
         let details = self.app.candidate_details(&namespace, candidate).await?;
-        Ok(Response::new(render::candidate_details(details)))
+        let improvement = self.app.improvement(&details.record).await?;
+        Ok(Response::new(pb::GetCandidateResponse {
+            improvement: improvement.map(outputs::improvement),
+            ..render::candidate_details(details)
+        }))
     }
 
     async fn approve_candidate(

@@ -16,6 +16,7 @@ use crate::{
     evidence::grpc as evidence,
     grpc::parse,
     ingest::grpc as ingest,
+    outputs::grpc as outputs,
     policies::grpc as policies,
     resources::grpc::{self as resources, read as reads},
     standings::grpc as standings,
@@ -30,7 +31,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 29 {
+    match which % 36 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -76,7 +77,8 @@ pub fn request(bytes: &[u8]) {
             }
         }),
         20 => read(message, update_namespace_policy),
-        evidence => evidence::fuzzing::request(evidence % 29 - 21, message),
+        evidence @ 21..=28 => evidence::fuzzing::request(evidence - 21, message),
+        outputs => outputs::fuzzing::request(outputs - 29, message),
     }
 }
 

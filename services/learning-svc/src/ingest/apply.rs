@@ -182,6 +182,15 @@ impl App {
         if wrote {
             self.follower.wake();
         }
+        let is_rating = |event: &IngestEvent| match &event.what {
+            FeedbackChange::Recorded(recorded) => {
+                recorded.effects.iter().any(|effect| effect.rating.is_some())
+            }
+            _ => false,
+        };
+        if events.iter().any(is_rating) {
+            self.rated.notify_one();
+        }
         Ok(results)
     }
 

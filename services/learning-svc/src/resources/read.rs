@@ -218,7 +218,7 @@ fn prohibited(state: &ReplicaState, query: &ResolveQuery) -> Vec<String> {
 }
 
 /// The error that a stored value can't be read.
-pub(super) fn corrupt(entry: &Entry, reason: &str) -> Error {
+pub(crate) fn corrupt(entry: &Entry, reason: &str) -> Error {
     let id = format!("{}/{}/{}", entry.group.namespace, entry.group.kind, entry.key);
     StoreError::from(CorruptRow::new("resources", "value", id, reason)).into()
 }

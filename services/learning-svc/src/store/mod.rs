@@ -33,7 +33,10 @@ use crate::{
     ingest::store::InboxRepository,
     log::store::{Head, LogRepository, LogStore},
     nodes::store::{NodeRepository, NodeStore},
-    outputs::store::RatingRepository,
+    outputs::store::{
+        RatingRepository,
+        improvements::{ImprovementRepository, OutputStore},
+    },
     policies::store::{PolicyRepository, PolicyStore},
     resources::store::ResourceRepository,
     standings::store::StandingStore,
@@ -65,6 +68,9 @@ pub trait UnitOfWork: Send {
     /// Ratings; none in a store that knows no ratings.
     fn ratings(&mut self) -> Option<&mut dyn RatingRepository>;
 
+    /// Generated prompts; none in a store that knows no ratings.
+    fn improvements(&mut self) -> Option<&mut dyn ImprovementRepository>;
+
     /// The evidence graph; none in a store that knows no evidence.
     fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository>;
 
@@ -82,6 +88,9 @@ pub trait Store:
 {
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
+
+    /// Prompts and what is said of their outputs; none in a store that knows no ratings.
+    fn outputs(&self) -> Option<&dyn OutputStore>;
 
     /// The evidence graph; none in a store that knows no evidence.
     fn evidence(&self) -> Option<&dyn EvidenceStore>;

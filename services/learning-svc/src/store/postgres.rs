@@ -47,6 +47,9 @@ mod evidence_sql;
 #[path = "../evidence/store/exports_sql.rs"]
 mod exports_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../outputs/store/improvements_sql.rs"]
+mod improvements_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../ingest/store/sql.rs"]
 mod inbox_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

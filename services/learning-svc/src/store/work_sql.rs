@@ -16,7 +16,10 @@ use crate::{
     ingest::store::InboxRepository,
     log::store::LogRepository,
     nodes::store::NodeRepository,
-    outputs::store::RatingRepository,
+    outputs::store::{
+        RatingRepository,
+        improvements::{ImprovementRepository, OutputStore},
+    },
     policies::store::PolicyRepository,
     resources::store::ResourceRepository,
     store::{Store, UnitOfWork},
@@ -130,6 +133,10 @@ impl UnitOfWork for Work {
         Some(self)
     }
 
+    fn improvements(&mut self) -> Option<&mut dyn ImprovementRepository> {
+        Some(self)
+    }
+
     fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository> {
         Some(self)
     }
@@ -147,6 +154,10 @@ impl UnitOfWork for Work {
 impl Store for Backend {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    fn outputs(&self) -> Option<&dyn OutputStore> {
+        Some(self)
     }
 
     fn evidence(&self) -> Option<&dyn EvidenceStore> {

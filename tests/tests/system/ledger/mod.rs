@@ -8,13 +8,16 @@ mod tampering;
 use emend_proto::{
     common::v1::Scope,
     feedback::v1::{SubmitFeedbackRequest, Wait},
-    learning::v1::{ImportAs, ImportHeader, ImportMode, ImportRow, Policy, UpdatePolicyRequest},
+    learning::v1::{
+        GenerateImprovementRequest, ImportAs, ImportHeader, ImportMode, ImportRow, Policy,
+        UpdatePolicyRequest, UsePromptVersionRequest,
+    },
 };
 use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
     says::{
-        alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value, phrase_key,
-        rates, supports, verb_value,
+        alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value,
+        finds_fault, phrase_key, prompt_key, prompt_value, rates, supports, verb_value,
     },
     tamper::Frozen,
     verb,
@@ -110,6 +113,24 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     }
     let taken_back = feedback.learn(rates("bob", "4", "GOOD")).await;
     feedback.retract(&taken_back).await;
+    // A prompt that ratings made better, of which the first version is still used under another label.
+    feedback.learn(finds_fault("ann", "5", "vague")).await;
+    learning.put(prompt_key(""), prompt_value("Summarise.")).await;
+    let generate = GenerateImprovementRequest {
+        namespace: NAMESPACE.into(),
+        target: "SUMMARIZE_DAILY".into(),
+        ..GenerateImprovementRequest::default()
+    };
+    let improved = answered(learning.outputs.clone().generate_improvement(generate).await);
+    learning.approve(&improved.candidate.unwrap()).await.unwrap();
+    let first = UsePromptVersionRequest {
+        namespace: NAMESPACE.into(),
+        target: "SUMMARIZE_DAILY".into(),
+        label: "staging".into(),
+        version: 1,
+        ..UsePromptVersionRequest::default()
+    };
+    answered(learning.outputs.clone().use_prompt_version(first).await);
     let request = UpdatePolicyRequest {
         policy: Some(Policy {
             namespace: NAMESPACE.into(),

@@ -321,6 +321,40 @@ const CASES: &[Case] = &[
     ),
     ("RATING_LIVE", Learning, "UPDATE ratings SET live = 1 - live"),
     (
+        "PROPOSAL_VERSION",
+        Learning,
+        "UPDATE contests SET current_version = 1 WHERE current_version = 2",
+    ),
+    (
+        "PROPOSAL_VERSION",
+        Learning,
+        "UPDATE contests SET last_version = 1 WHERE last_version = 2",
+    ),
+    (
+        "PROPOSAL_VERSION",
+        Learning,
+        "UPDATE candidates SET proposal_version = 1 WHERE proposal_version = 2",
+    ),
+    (
+        "PROPOSAL_VERSION",
+        Learning,
+        "UPDATE candidates SET value = (SELECT o.value FROM candidates AS o WHERE o.proposal_version = 2)
+         WHERE proposal_version = 1 AND status = 3",
+    ),
+    (
+        "PROPOSAL_VERDICT",
+        Learning,
+        "UPDATE candidates SET proposal_verdict = 4 WHERE proposal_version = 2",
+    ),
+    (
+        "PROPOSAL_VERDICT",
+        Learning,
+        "UPDATE candidates SET proposal_decided_at = 0 WHERE proposal_version > 0",
+    ),
+    ("IMPROVEMENT", Learning, "DELETE FROM improvements"),
+    ("IMPROVEMENT", Learning, "DELETE FROM improvement_ratings"),
+    ("IMPROVEMENT", Learning, "UPDATE improvements SET base_version = 7"),
+    (
         "RESOURCE_WINDOW",
         Learning,
         "UPDATE ratings SET class = 4 - class",

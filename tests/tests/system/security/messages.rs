@@ -63,6 +63,13 @@ from_namespace!(
     learning::ExportMaterialsRequest,
     learning::ExportCorrectionsRequest,
     learning::RankCitationsRequest,
+    learning::RenderPromptRequest,
+    learning::GetOutputStatsRequest,
+    learning::ListPromptVersionsRequest,
+    learning::PreviewImprovementRequest,
+    learning::GenerateImprovementRequest,
+    learning::UsePromptVersionRequest,
+    learning::ExportExamplesRequest,
 );
 
 impl FromNamespace for learning::GetNamespacePolicyRequest {
@@ -193,6 +200,13 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "ExportMaterials" => naming!(learning::ExportMaterialsRequest),
         "ExportCorrections" => naming!(learning::ExportCorrectionsRequest),
         "RankCitations" => naming!(learning::RankCitationsRequest),
+        "RenderPrompt" => naming!(learning::RenderPromptRequest),
+        "GetOutputStats" => naming!(learning::GetOutputStatsRequest),
+        "ListPromptVersions" => naming!(learning::ListPromptVersionsRequest),
+        "PreviewImprovement" => naming!(learning::PreviewImprovementRequest),
+        "GenerateImprovement" => naming!(learning::GenerateImprovementRequest),
+        "UsePromptVersion" => naming!(learning::UsePromptVersionRequest),
+        "ExportExamples" => naming!(learning::ExportExamplesRequest),
         "ApplyTrustFile" => learning::ApplyTrustFileRequest {
             content: format!("namespaces: [{namespace}]\nversion: 1\n"),
             format: learning::TrustFileFormat::Yaml.into(),

@@ -8,7 +8,10 @@ use emend_client::Subscriber;
 use emend_core::Revision;
 use emend_proto::{
     feedback::v1::GetFeedbackRequest,
-    learning::v1::{ApplyTrustFileRequest, IngestRequest, NodeInfo, SubscribeRequest, TrustFileFormat},
+    learning::v1::{
+        ApplyTrustFileRequest, GenerateImprovementRequest, IngestRequest, NodeInfo, SubscribeRequest,
+        TrustFileFormat,
+    },
 };
 use emend_serve::metrics::ServerMetrics;
 use emend_store::metrics::DatabaseMetrics;
@@ -20,6 +23,7 @@ use emend_tests::harness::{
     phrase,
     process::free_port,
     says,
+    says::{finds_fault, prompt_key, prompt_value},
     wait::holds,
     within,
 };
@@ -173,6 +177,23 @@ async fn each_documented_metric_is_exported_and_changes() {
         ("emend_dead_letters", 0),
     ] {
         until_counted(address, series, expected).await;
+    }
+
+    learning.put(prompt_key(""), prompt_value("Summarise.")).await;
+    for output in ["1", "2", "3"] {
+        feedback.learn(finds_fault("jane", output, "vague")).await;
+    }
+    let generate = GenerateImprovementRequest {
+        namespace: NAMESPACE.into(),
+        target: "SUMMARIZE_DAILY".into(),
+        ..GenerateImprovementRequest::default()
+    };
+    answered(learning.outputs.clone().generate_improvement(generate).await);
+    for series in [
+        "emend_generations_total{outcome=\"proposed\"}",
+        "emend_generation_seconds_count",
+    ] {
+        until_counted(address, series, 1).await;
     }
 
     // Codes wherever they appear: in headers alone, in trailers after headers, and nowhere because the caller left.

@@ -7,6 +7,7 @@ mod citations;
 mod evidence;
 mod feedback;
 mod items;
+mod outputs;
 mod policies;
 mod resources;
 mod review;
@@ -111,6 +112,7 @@ fn table() -> Vec<Case> {
         citations::cases(),
         evidence::cases(),
         feedback::cases(),
+        outputs::cases(),
         policies::cases(),
         resources::cases(),
         review::cases(),

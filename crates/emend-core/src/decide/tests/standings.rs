@@ -174,6 +174,8 @@ fn a_rating_is_shown_or_it_is_said_why_not() {
         voter: VoterKey(Uuid::from_u128(1)),
         rated: RatedId(Uuid::from_u128(1)),
         class,
+        prompt_version: String::new(),
+        received_at: jiff::Timestamp::UNIX_EPOCH,
         excluded: false,
         live,
         texts: RatedTexts::default(),

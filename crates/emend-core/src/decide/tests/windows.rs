@@ -32,6 +32,8 @@ fn rated(number: u128, order: i64, voter: u8, output: u8, class: RatingClass) ->
         voter: VoterKey(Uuid::from_u128(voter.into())),
         rated: RatedId(Uuid::from_u128(output.into())),
         class,
+        prompt_version: String::new(),
+        received_at: jiff::Timestamp::UNIX_EPOCH,
         excluded: false,
         live: false,
         texts: RatedTexts {

@@ -56,6 +56,16 @@ pub(crate) struct WrongRating {
     pub(crate) what: i32,
 }
 
+/// A proposal, or what is kept of a generated one, that does not agree with something.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub(crate) struct WrongProposal {
+    /// The id of the candidate, improvement or feedback.
+    pub(crate) id: Vec<u8>,
+    /// With what: the last number given (1), other labels (2), its candidate (3), its ratings (4); or it is missing, of a
+    /// candidate (5) or of ratings (6).
+    pub(crate) what: i32,
+}
+
 /// The shape of a revision's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub(crate) struct Span {
@@ -127,6 +137,9 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
 
     /// Ratings that do not agree with others, their texts or their contest; at most 1,000.
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>>;
+
+    /// Proposals and improvements that do not agree with each other; at most 1,000.
+    async fn wrong_proposals(&mut self) -> Result<Vec<WrongProposal>>;
 
     /// The keys of candidates that have transitions but do not exist; at most 1,000.
     async fn stray_transitions(&mut self) -> Result<Vec<i64>>;

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Policy, Rated, RatingClass, WindowPolicy};
+use emend_core::{
+    ContestId, FeedbackId, Kind, Origin, Policy, Rated, RatingClass, WindowPolicy, kinds::PRODUCTION,
+};
 use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
@@ -13,11 +15,12 @@ use super::{BEGIN_AUDIT, Db, log_sql, ratings_sql, work_sql::bytes};
 use crate::{
     audit::store::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
-        BallotRow, EntryRow, Extent, Range, SentRulingRow, Span, WrongRating,
+        BallotRow, EntryRow, Extent, Range, SentRulingRow, Span, WrongProposal, WrongRating,
     },
     log::store::Head,
     outputs::store::{OfClass, rows::RatingRow},
     policies::store::{PolicyKey, rows::PolicyRow},
+    store::codes,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -60,6 +63,33 @@ const WRONG_RATINGS: &str = "
     UNION ALL SELECT r.feedback_id, 3 FROM ratings AS r
     WHERE NOT EXISTS (SELECT 1 FROM contests AS c WHERE c.contest = r.contest)
     LIMIT 1000";
+
+/// Proposals with a number above the last one given by the contest that counts it (1), and versions of a prompt that say
+/// something else under another label (2).
+const WRONG_NUMBERS: &str = "
+    SELECT k.candidate_id AS id, 1 AS what FROM candidates AS k JOIN contests AS c ON c.contest = k.contest
+    LEFT JOIN contests AS n ON n.key_hash = c.key_hash AND n.key = c.key AND n.namespace = c.namespace AND n.kind = c.kind
+      AND n.user_id = c.user_id AND n.qualifier = CASE WHEN c.kind = $1 THEN $2 ELSE c.qualifier END
+    WHERE k.proposal_version > 0 AND (n.last_version IS NULL OR k.proposal_version > n.last_version)
+    UNION ALL SELECT k.candidate_id, 2 FROM candidates AS k JOIN contests AS c ON c.contest = k.contest
+    JOIN contests AS n ON n.key_hash = c.key_hash AND n.key = c.key AND n.namespace = c.namespace AND n.kind = c.kind
+      AND n.contest < c.contest
+    JOIN candidates AS o ON o.contest = n.contest AND o.proposal_version = k.proposal_version
+    WHERE k.kind = $1 AND o.value <> k.value";
+
+/// Improvements that are not the candidate that they name (3), were made of another number of ratings than they say (4), or
+/// are missing: of a candidate (5), or of ratings (6).
+const WRONG_IMPROVEMENTS: &str = "
+    SELECT i.improvement_id, 3 FROM improvements AS i WHERE i.candidate_id IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM candidates AS k WHERE k.candidate_id = i.candidate_id AND k.contest = i.contest
+          AND k.proposal_base = i.base_version AND k.origin = $3)
+    UNION ALL SELECT i.improvement_id, 4 FROM improvements AS i
+    WHERE i.good_count + i.neutral_count + i.bad_count <>
+        (SELECT count(*) FROM improvement_ratings AS r WHERE r.improvement = i.improvement)
+    UNION ALL SELECT k.candidate_id, 5 FROM candidates AS k WHERE k.kind = $1 AND k.origin = $3
+      AND NOT EXISTS (SELECT 1 FROM improvements AS i WHERE i.candidate_id = k.candidate_id)
+    UNION ALL SELECT r.feedback_id, 6 FROM improvement_ratings AS r
+    WHERE NOT EXISTS (SELECT 1 FROM improvements AS i WHERE i.improvement = r.improvement)";
 
 impl Reading {
     /// Begins to read the state as of this moment.
@@ -167,7 +197,7 @@ impl AuditRead for Reading {
         let rows: Vec<PolicyRow> = sqlx::query_as(
             "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
              max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, \
-             window_max_text_chars, window_language, frozen, updated_at FROM policies",
+             window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, updated_at FROM policies",
         )
         .fetch_all(&mut *self.transaction)
         .await?;
@@ -314,6 +344,16 @@ impl AuditRead for Reading {
 
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>> {
         Ok(sqlx::query_as(WRONG_RATINGS)
+            .fetch_all(&mut *self.transaction)
+            .await?)
+    }
+
+    async fn wrong_proposals(&mut self) -> Result<Vec<WrongProposal>> {
+        let kept = format!("{WRONG_NUMBERS} UNION ALL {WRONG_IMPROVEMENTS} LIMIT 1000");
+        Ok(sqlx::query_as(AssertSqlSafe(kept))
+            .bind(Kind::Prompt.number())
+            .bind(PRODUCTION)
+            .bind(codes::origin(Origin::Generator))
             .fetch_all(&mut *self.transaction)
             .await?)
     }

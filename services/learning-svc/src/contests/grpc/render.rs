@@ -40,7 +40,7 @@ fn origin(origin: Origin) -> i32 {
     origin as i32
 }
 
-pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
+pub(crate) fn candidate(record: &CandidateRecord) -> pb::Candidate {
     let CandidateRecord {
         candidate,
         key,

@@ -31,7 +31,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub(super) const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.candidate_id, k.value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
      k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.ruling_order, \
-     k.ruling_roles, k.ruling_approved, k.ruling_taken_back, k.created_at, k.updated_at, k.transitions, k.version, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
+     k.ruling_roles, k.ruling_approved, k.ruling_taken_back, k.proposal_version, k.proposal_base, k.proposal_verdict, k.proposal_decided_at, \
+     k.created_at, k.updated_at, k.transitions, k.version, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
 
 fn candidate_records() -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);

@@ -125,6 +125,8 @@ impl Group {
             voter: recorded.voter(&event.namespace).key,
             rated: rating.rated_id(),
             class: rating.class,
+            prompt_version: rating.prompt_version.clone(),
+            received_at: recorded.received_at,
             excluded: excluded.is_some(),
             live: false,
             texts: rating.texts.clone(),

@@ -34,6 +34,7 @@ fn model(server: &Server, waiting: &Arc<Fake>) -> Model {
 fn material() -> Material {
     Material {
         target: "SUMMARIZE_DAILY".into(),
+        language: emend_core::Language::En,
         prompt: Prompt::new("Summarise the day.", vec![], vec![]).unwrap(),
         ratings: vec![RatedOutput {
             feedback: FeedbackId(Uuid::nil()),

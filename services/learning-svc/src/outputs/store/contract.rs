@@ -34,6 +34,8 @@ fn rated(number: u32) -> Rated {
         voter: VoterKey(Uuid::from_u128(u128::from(number % 100))),
         rated: RatedId(Uuid::from_u128(u128::from(number / 100 % 10))),
         class: RatingClass::ALL[number as usize % 3],
+        prompt_version: (number % 7).to_string(),
+        received_at: Timestamp::from_second(i64::from(number)).unwrap(),
         excluded: false,
         live: true,
         texts: RatedTexts {

@@ -4,6 +4,8 @@
 //! A target may have any number of ratings. Whatever is asked for is found by an index of its own, and no more rows are read
 //! than are returned.
 
+pub(crate) mod improvement_rows;
+pub mod improvements;
 pub(crate) mod rows;
 
 use std::collections::HashMap;

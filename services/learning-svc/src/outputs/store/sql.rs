@@ -37,8 +37,8 @@ impl RatingRepository for Work {
         let mut known = HashMap::new();
         for feedback in batches(feedback) {
             let mut query = QueryBuilder::new(
-                "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.excluded, r.live, \
-                 NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
+                "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, r.received_at, \
+                 r.excluded, r.live, NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
                  c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
                  FROM ratings AS r JOIN contests AS c ON c.contest = r.contest WHERE r.feedback_id IN ",
             );
@@ -149,8 +149,8 @@ fn begin(query: &mut QueryBuilder<Db>, index: usize, max_text_chars: u32) {
     query
         .push(if index > 0 { " UNION ALL " } else { "" })
         .push(
-            "SELECT * FROM (SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.excluded, \
-             r.live",
+            "SELECT * FROM (SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, \
+             r.received_at, r.excluded, r.live",
         );
     for text in ["input", "output", "corrected"] {
         query.push(format_args!(", substr(t.{text}, 1, "));
@@ -175,7 +175,8 @@ async fn insert(work: &mut Work, new: &[NewRating]) -> Result<()> {
             rows.push((work.keys.contest(rating.contest)?, &rating.rated));
         }
         let mut query = QueryBuilder::new(
-            "INSERT INTO ratings (feedback_id, contest, accept_order, voter, rated, class, excluded, live) ",
+            "INSERT INTO ratings (feedback_id, contest, accept_order, voter, rated, class, prompt_version, \
+             received_at, excluded, live) ",
         );
         query.push_values(rows, |mut row, (contest, rated)| {
             row.push_bind(bytes(rated.feedback.0))
@@ -184,6 +185,8 @@ async fn insert(work: &mut Work, new: &[NewRating]) -> Result<()> {
                 .push_bind(bytes(rated.voter.0))
                 .push_bind(bytes(rated.rated.0))
                 .push_bind(rated.class.number())
+                .push_bind(rated.prompt_version.as_str())
+                .push_bind(rated.received_at.as_microsecond())
                 .push_bind(i32::from(rated.excluded))
                 .push_bind(i32::from(rated.live));
         });

@@ -100,7 +100,8 @@ pub(super) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> Quer
 /// The ratings that these feedbacks are.
 pub(super) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
-        "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.excluded, r.live, \
+        "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, r.received_at, \
+         r.excluded, r.live, \
          NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
          c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, \
          CASE WHEN m.feedback_id IS NULL THEN 0 ELSE 1 END AS marked, \

@@ -24,6 +24,7 @@ use crate::{
     erasure::store::ErasedLog,
     evidence::store::EvidenceStore,
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
+    outputs::store::improvements::OutputStore,
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
     standings::store::{StandingStore, Supported},
     store::{
@@ -218,6 +219,10 @@ impl StandingStore for MemoryStore {
 impl Store for MemoryStore {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    fn outputs(&self) -> Option<&dyn OutputStore> {
+        None
     }
 
     fn evidence(&self) -> Option<&dyn EvidenceStore> {

@@ -27,7 +27,7 @@ use crate::{
     ingest::store::{InboxRepository, InboxWrite, Marks, Seen},
     log::store::{LockedHead, LogRepository, LogWrites, WrittenChange},
     nodes::store::{NodeRepository, NodeWrite},
-    outputs::store::RatingRepository,
+    outputs::store::{RatingRepository, improvements::ImprovementRepository},
     policies::store::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
     resources::store::{ResourceRepository, ResourceWrites},
     store::UnitOfWork,
@@ -149,6 +149,10 @@ impl UnitOfWork for Work {
     }
 
     fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
+        None
+    }
+
+    fn improvements(&mut self) -> Option<&mut dyn ImprovementRepository> {
         None
     }
 

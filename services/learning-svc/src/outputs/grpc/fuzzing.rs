@@ -1,0 +1,57 @@
+//! Fuzzes requests to the output service.
+
+use emend_core::{Caller, kinds::PRODUCTION};
+use emend_proto::learning::v1 as pb;
+use emend_wire::page;
+
+use super::parse;
+use crate::fuzzing::requests::{read, same};
+
+/// Parses a request to one of the methods, 0 to 6.
+pub(crate) fn request(which: u8, message: &[u8]) {
+    let caller = Caller::parse("fuzz").expect("it is a caller's name");
+    match which {
+        0 => read(message, |request: pb::RenderPromptRequest| {
+            if let Ok((of, _)) = parse::render(request.clone()) {
+                let again = pb::RenderPromptRequest {
+                    target: of.key.key.to_string(),
+                    label: of.key.qualifier.clone(),
+                    ..request
+                };
+                same(parse::render(again).map(|(of, _)| of.key), &of.key);
+            }
+        }),
+        1 => read(message, |request: pb::GetOutputStatsRequest| {
+            if let Ok(key) = parse::target(&request.namespace, &request.target) {
+                assert_eq!(key.qualifier, PRODUCTION);
+                same(parse::target(key.namespace.as_str(), key.key.as_str()), &key);
+            }
+        }),
+        2 => read(message, list_versions),
+        3 => read(message, |request: pb::PreviewImprovementRequest| {
+            if let Ok((.., inputs)) = parse::preview(&request) {
+                assert!((1..=20).contains(&inputs));
+            }
+        }),
+        4 => read(message, |request: pb::GenerateImprovementRequest| {
+            let _ = parse::generate(&caller, &request);
+        }),
+        5 => read(message, |request: pb::UsePromptVersionRequest| {
+            if let Ok(wanted) = parse::use_version(&caller, &request) {
+                assert!(wanted.version > 0);
+            }
+        }),
+        _ => read(message, |request: pb::ExportExamplesRequest| {
+            let _ = parse::export(&request);
+        }),
+    }
+}
+
+fn list_versions(request: pb::ListPromptVersionsRequest) {
+    let query = parse::versions_query(&request);
+    if let Ok((_, Some(before), limit)) = parse::versions(&request, query) {
+        assert!((1..=100).contains(&limit));
+        let token = page::number_token(query, i64::from(before));
+        assert_eq!(page::number_position(query, &token), Ok(Some(i64::from(before))));
+    }
+}

@@ -1,0 +1,154 @@
+//! The output service.
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+pub(crate) mod parse;
+pub(crate) mod render;
+
+use emend_base::Error;
+use emend_proto::learning::v1::{self as pb, output_service_server::OutputService};
+use emend_serve::{auth::Call, caller::caller_of, server::deadline::deadline_of};
+use emend_wire::page;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use tonic::{Request, Response, Status};
+
+use crate::{
+    app::App,
+    contests::grpc::render::candidate,
+    evidence::exports::ExportSlots,
+    outputs::{
+        preview::RunSlots,
+        rendered::{self, current},
+    },
+    roles::open,
+    stream::Stream,
+};
+
+/// Serves the use cases of an `App`, and renders from what nodes hold.
+#[derive(Clone)]
+pub(crate) struct Outputs {
+    app: App,
+    stream: Stream,
+    runs: RunSlots,
+    exports: ExportSlots,
+}
+
+impl Outputs {
+    /// Serves the use cases of `app`, and renders from `stream`.
+    pub(crate) fn new(app: App, stream: Stream) -> Self {
+        Self {
+            app,
+            stream,
+            runs: RunSlots::default(),
+            exports: ExportSlots::default(),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl OutputService for Outputs {
+    type ExportExamplesStream = BoxStream<'static, Result<pb::ExportExamplesResponse, Status>>;
+
+    async fn render_prompt(
+        &self,
+        request: Request<pb::RenderPromptRequest>,
+    ) -> Result<Response<pb::RenderPromptResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let Call { message, .. } = open(request)?;
+        let (of, min_revision) = parse::render(message).map_err(Error::from)?;
+        let state = self.stream.wait_for(min_revision.0, deadline).await?;
+        let rendered = rendered::render(&state, &of)?;
+        let rendered = rendered
+            .ok_or_else(|| Error::not_found("prompt", format!("{}/{}", of.key.key, of.key.qualifier)))?;
+        Ok(Response::new(render::rendered(rendered)))
+    }
+
+    async fn get_output_stats(
+        &self,
+        request: Request<pb::GetOutputStatsRequest>,
+    ) -> Result<Response<pb::GetOutputStatsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let key = parse::target(&message.namespace, &message.target).map_err(Error::from)?;
+        let stats = self.app.output_stats(&key).await?;
+        Ok(Response::new(render::stats(stats)))
+    }
+
+    async fn list_prompt_versions(
+        &self,
+        request: Request<pb::ListPromptVersionsRequest>,
+    ) -> Result<Response<pb::ListPromptVersionsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let query = parse::versions_query(&message);
+        let (key, before, limit) = parse::versions(&message, query).map_err(Error::from)?;
+        let (versions, more) = self.app.prompt_versions(&key, before, limit).await?;
+        let (versions, was_cut) = page::cut(versions.iter().map(render::version).collect());
+        let last = versions.last().filter(|_| more || was_cut);
+        let next = last.and_then(|version| version.candidate.as_ref()?.proposal);
+        let next = next.map(|proposal| page::number_token(query, i64::from(proposal.version)));
+        Ok(Response::new(pb::ListPromptVersionsResponse {
+            versions,
+            next_page_token: next.unwrap_or_default(),
+        }))
+    }
+
+    async fn preview_improvement(
+        &self,
+        request: Request<pb::PreviewImprovementRequest>,
+    ) -> Result<Response<pb::PreviewImprovementResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let (namespace, candidate, inputs) = parse::preview(&message).map_err(Error::from)?;
+        let preview = self
+            .app
+            .preview(&namespace, candidate, inputs, &self.runs)
+            .await?;
+        Ok(Response::new(render::preview(preview)))
+    }
+
+    async fn generate_improvement(
+        &self,
+        request: Request<pb::GenerateImprovementRequest>,
+    ) -> Result<Response<pb::GenerateImprovementResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { message, .. } = open(request)?;
+        let (key, actor) = parse::generate(&caller, &message).map_err(Error::from)?;
+        let record = self.app.generate_improvement(&key, &actor).await?;
+        let improvement = self.app.improvement(&record).await?;
+        Ok(Response::new(pb::GenerateImprovementResponse {
+            candidate: Some(candidate(&record)),
+            improvement: improvement.map(render::improvement),
+        }))
+    }
+
+    async fn use_prompt_version(
+        &self,
+        request: Request<pb::UsePromptVersionRequest>,
+    ) -> Result<Response<pb::UsePromptVersionResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { message, .. } = open(request)?;
+        let wanted = parse::use_version(&caller, &message).map_err(Error::from)?;
+        let (version, redacted, revision) = self.app.use_version(&wanted).await?;
+        Ok(Response::new(pb::UsePromptVersionResponse {
+            version: Some(render::version(&(version, redacted))),
+            revision: revision.0,
+        }))
+    }
+
+    async fn export_examples(
+        &self,
+        request: Request<pb::ExportExamplesRequest>,
+    ) -> Result<Response<Self::ExportExamplesStream>, Status> {
+        let Call { message, .. } = open(request)?;
+        let (key, format) = parse::export(&message).map_err(Error::from)?;
+        let slot = self.exports.take()?;
+        let prompt = current(&*self.stream.state()?, &key)?.map(|(prompt, _)| prompt);
+        let pages = self.app.export_examples(&key, format, prompt, slot);
+        let messages = pages.map(|page| match page {
+            Ok(lines) => lines
+                .into_iter()
+                .map(|line| Ok(pb::ExportExamplesResponse { line }))
+                .collect(),
+            Err(error) => vec![Err(Status::from(error))],
+        });
+        Ok(Response::new(messages.flat_map(stream::iter).boxed()))
+    }
+}

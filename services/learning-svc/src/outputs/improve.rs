@@ -1,0 +1,378 @@
+//! Generating a better prompt, in three steps: what it is made of is read and noted in one transaction, then it is generated
+//! outside of any, and proposed in another.
+//!
+//! Of a target one is generated at a time over all replicas, and while one awaits review no other: the contest that counts the
+//! versions of the target is locked for both transactions, and between them a lease says that somebody is at work. Whoever
+//! dies leaves only that lease; once it has expired, the next caller begins anew. Ratings go on being taken in meanwhile:
+//! their contest is not locked.
+
+use std::time::Duration;
+
+use emend_base::{Error, error::PreconditionViolation};
+use emend_core::{
+    AcceptOrder, Event, Kind, Learned, Prompt, RatingClass, ResourceKey, ResourceValue, Violations,
+    kinds::PRODUCTION,
+    outputs::{Improved, Material, RatedOutput},
+};
+use emend_store::retry_conflicts;
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    actor::Actor,
+    app::App,
+    contests::{
+        open::{Attribution, OpenContests},
+        store::CandidateRecord,
+    },
+    failure::{Failure, refused, value_too_large},
+    log::numbering::RevisionChoice,
+    outputs::{
+        generator::GeneratorError,
+        metrics::Generation,
+        store::improvements::{Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
+    },
+    policies::store::PolicyKey,
+    resources::write::subject,
+    store::UnitOfWork,
+};
+
+/// How long others leave an improvement alone that somebody began.
+const LEASE: Duration = Duration::from_mins(2);
+/// How long the generator may take: less than the lease, so that it is not taken over while it is proposed.
+const PATIENCE: Duration = Duration::from_secs(100);
+/// Of each class, how many of the newest ratings an improvement is made of.
+const MATERIAL: [(RatingClass, u32); 3] = [
+    (RatingClass::Bad, 20),
+    (RatingClass::Good, 5),
+    (RatingClass::Neutral, 5),
+];
+
+/// The prompt of a target under a label.
+pub(crate) fn prompt_key(namespace: &str, target: &str, label: &str) -> Result<ResourceKey, Violations> {
+    ResourceKey::parse(namespace, Some(Kind::Prompt), target, label, "").map_err(|violations| {
+        // The request has names of its own for the parts of the key.
+        let mut renamed = Violations::new();
+        for violation in violations.into_vec() {
+            let field = match violation.field.as_str() {
+                "key" => "target".to_owned(),
+                "qualifier" => "label".to_owned(),
+                _ => violation.field,
+            };
+            renamed.add(field, violation.description);
+        }
+        renamed
+    })
+}
+
+/// The key whose contest counts the versions of a prompt's target.
+pub(crate) fn counting(prompt: &ResourceKey) -> ResourceKey {
+    prompt.numbered_with().unwrap_or_else(|| prompt.clone())
+}
+
+/// The key of the ratings of a prompt's target.
+pub(crate) fn window_of(prompt: &ResourceKey) -> ResourceKey {
+    ResourceKey {
+        namespace: prompt.namespace.clone(),
+        kind: Kind::FewShotSet,
+        key: prompt.key.clone(),
+        qualifier: String::new(),
+        user: None,
+    }
+}
+
+/// Why no improvement can be generated now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hindrance {
+    /// No version is current.
+    NoPrompt,
+    /// One awaits review (its candidate), or is being generated.
+    Open(Option<emend_core::CandidateId>),
+    /// Bad ratings are missing.
+    TooFew(u64),
+}
+
+impl Hindrance {
+    /// What hinders it, if anything does.
+    pub(crate) fn of(has_prompt: bool, progress: &Progress, missing: u64) -> Option<Self> {
+        if !has_prompt {
+            Some(Self::NoPrompt)
+        } else if progress.open().is_some() || progress.is_running {
+            Some(Self::Open(progress.open()))
+        } else if missing > 0 {
+            Some(Self::TooFew(missing))
+        } else {
+            None
+        }
+    }
+
+    pub(crate) const fn reason(&self) -> &'static str {
+        match self {
+            Self::NoPrompt => "NO_PROMPT",
+            Self::Open(_) => "IMPROVEMENT_OPEN",
+            Self::TooFew(_) => "TOO_FEW_RATINGS",
+        }
+    }
+
+    fn error(&self, key: &ResourceKey) -> Error {
+        let message = match self {
+            Self::NoPrompt => format!(
+                "{} has no prompt that is current under the label {}",
+                key.key, key.qualifier
+            ),
+            Self::Open(Some(candidate)) => {
+                format!(
+                    "an improvement of {} awaits review: candidate {candidate}",
+                    key.key
+                )
+            }
+            Self::Open(None) => format!("an improvement of {} is being generated", key.key),
+            Self::TooFew(1) => format!("an improvement of {} needs 1 more bad rating", key.key),
+            Self::TooFew(missing) => {
+                format!("an improvement of {} needs {missing} more bad ratings", key.key)
+            }
+        };
+        let about = match self {
+            Self::Open(Some(candidate)) => candidate.to_string(),
+            _ => subject(key),
+        };
+        Error::FailedPrecondition {
+            reason: self.reason(),
+            message: message.clone(),
+            violations: vec![PreconditionViolation {
+                kind: self.reason().into(),
+                subject: about,
+                description: message,
+            }],
+        }
+    }
+}
+
+/// An improvement under way.
+struct Started {
+    lease: Lease,
+    /// The version that it is made for.
+    base: u32,
+    material: Material,
+    counts: Counts,
+    newest_order: AcceptOrder,
+}
+
+impl App {
+    /// Generates an improvement of the prompt with this key, which then awaits review.
+    pub async fn generate_improvement(
+        &self,
+        key: &ResourceKey,
+        actor: &Actor,
+    ) -> Result<CandidateRecord, Error> {
+        let started = retry_conflicts::<_, Failure, _>(&self.entropy, || self.begin_improvement(key)).await?;
+        let proposed = match self.generated(&started).await {
+            Ok((improved, version)) => retry_conflicts::<_, Failure, _>(&self.entropy, || {
+                self.propose_improvement(key, actor, &started, &improved, &version)
+            })
+            .await
+            .map_err(Error::from)
+            .inspect_err(|error| {
+                self.generations.ended(match error {
+                    Error::Aborted { .. } => Generation::Overtaken,
+                    _ => Generation::Failed,
+                });
+            }),
+            Err(error) => Err(error),
+        };
+        match proposed {
+            Ok(candidate) => {
+                self.generations.ended(Generation::Proposed);
+                Ok(candidate)
+            }
+            Err(error) => {
+                if let Err(left) = self.give_up(started.lease).await {
+                    tracing::warn!(error = %left, "can't give up an improvement; its lease expires by itself");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads what the improvement is made of, and notes that it is being generated.
+    async fn begin_improvement(&self, key: &ResourceKey) -> Result<Started, Failure> {
+        let (target, window) = (counting(key), window_of(key).contest_id());
+        let mut tx = self.store.begin().await?;
+        let unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let language = tx
+            .policies()
+            .stored(&PolicyKey::of(&window_of(key)))
+            .await?
+            .policy
+            .window
+            .language;
+        let min_bad = u64::from(unit.policy(key).review.min_bad);
+        let progress = improvements(&mut *tx)?.progress(target.contest_id()).await?;
+        let counted = improvements(&mut *tx)?
+            .count_ratings(window, progress.since())
+            .await?;
+        let prompt = current(&unit, key);
+        let missing = min_bad.saturating_sub(counted.bad);
+        if let Some(hindrance) = Hindrance::of(prompt.is_some(), &progress, missing) {
+            return Err(hindrance.error(key).into());
+        }
+        let (prompt, base) = prompt.ok_or_else(|| Hindrance::NoPrompt.error(key))?;
+        let rated = improvements(&mut *tx)?
+            .newest_ratings(window, progress.since(), &MATERIAL)
+            .await?;
+        let lease = Lease {
+            improvement: self.entropy.uuid_v7(self.clock.now()),
+            token: self.entropy.uuid_v4(),
+        };
+        let begun = Begun {
+            lease,
+            target: target.contest_id(),
+            contest: key.contest_id(),
+            base,
+            generator: self.generator.name().to_owned(),
+        };
+        improvements(&mut *tx)?.begin(&begun, LEASE).await?;
+        tx.commit().await?;
+        let mut counts = Counts::default();
+        for rating in &rated {
+            counts.add(rating.class, 1);
+        }
+        let newest_order = rated.iter().map(|rating| rating.accept_order).max();
+        let ratings = rated.into_iter().map(|rated| RatedOutput {
+            feedback: rated.feedback,
+            class: rated.class,
+            texts: rated.texts,
+        });
+        Ok(Started {
+            lease,
+            base,
+            counts,
+            newest_order: newest_order.unwrap_or_default(),
+            material: Material {
+                target: key.key.to_string(),
+                prompt,
+                language,
+                ratings: ratings.collect(),
+            },
+        })
+    }
+
+    /// Generates it, and checks what comes back.
+    async fn generated(&self, started: &Started) -> Result<(Improved, Prompt), Error> {
+        let began = Instant::now();
+        let improved = timeout(PATIENCE, self.generator.improve(&started.material)).await;
+        self.generations.took(began.elapsed());
+        let improved = improved.unwrap_or_else(|_| {
+            Err(GeneratorError::Unavailable(format!(
+                "it did not answer within {} seconds",
+                PATIENCE.as_secs()
+            )))
+        });
+        let checked = improved.and_then(|improved| {
+            let version = improved
+                .version_of(&started.material.prompt)
+                .map_err(|violations| GeneratorError::BadAnswer(violations.to_string()))?;
+            Ok((improved, version))
+        });
+        checked.map_err(|error| {
+            let (outcome, reason) = match &error {
+                GeneratorError::Unavailable(_) => (Generation::Unavailable, "GENERATOR_UNAVAILABLE"),
+                GeneratorError::BadAnswer(_) => (Generation::BadAnswer, "GENERATOR_BAD_ANSWER"),
+            };
+            self.generations.ended(outcome);
+            Error::Unavailable {
+                reason,
+                message: error.to_string(),
+                retry_after: None,
+            }
+        })
+    }
+
+    /// Proposes it, if what it was made for is still current and nobody else took it over.
+    async fn propose_improvement(
+        &self,
+        key: &ResourceKey,
+        actor: &Actor,
+        started: &Started,
+        improved: &Improved,
+        version: &Prompt,
+    ) -> Result<CandidateRecord, Failure> {
+        let contest = key.contest_id();
+        let mut tx = self.store.begin().await?;
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        if current(&unit, key).is_none_or(|(_, base)| base != started.base) {
+            return Err(overtaken("another version of the prompt became current meanwhile").into());
+        }
+        let value = ResourceValue::new(key.key.as_str(), Learned::Prompt(version.clone()));
+        unit.check_size(key, &value).map_err(value_too_large)?;
+        let event = Event::Proposed {
+            proposal: started.lease.improvement.as_bytes().to_vec(),
+            value,
+        };
+        let attribution = Attribution {
+            actor: actor.clone(),
+            reason: String::new(),
+            operation: None,
+            trigger: None,
+            task: None,
+        };
+        let made = unit
+            .decide(contest, &event, &attribution, RevisionChoice::Own)
+            .map_err(|refusal| refused(&refusal, &subject(key)))?;
+        let candidate = made
+            .subject
+            .ok_or_else(|| Error::internal("a proposal has no candidate"))?;
+        let finished = Finished {
+            candidate,
+            reason: improved.reason.clone(),
+            counts: started.counts,
+            newest_order: started.newest_order,
+            feedback: started
+                .material
+                .ratings
+                .iter()
+                .map(|rating| rating.feedback)
+                .collect(),
+        };
+        if !improvements(&mut *tx)?.finish(started.lease, &finished).await? {
+            return Err(overtaken("it took so long that another improvement was begun").into());
+        }
+        self.commit(tx, &mut unit).await?;
+        unit.record(contest, candidate).ok_or_else(|| {
+            Error::internal(format!("candidate {candidate} was proposed, but does not exist")).into()
+        })
+    }
+
+    async fn give_up(&self, lease: Lease) -> Result<(), Failure> {
+        retry_conflicts(&self.entropy, || async {
+            let mut tx = self.store.begin().await?;
+            improvements(&mut *tx)?.give_up(lease).await?;
+            Ok(tx.commit().await?)
+        })
+        .await
+    }
+}
+
+/// The version that is current, and its number.
+fn current(unit: &OpenContests, key: &ResourceKey) -> Option<(Prompt, u32)> {
+    let state = unit.state(key.contest_id())?;
+    match &state.resource.as_ref()?.value.learned {
+        Learned::Prompt(prompt) => Some((prompt.clone(), state.versions.current)),
+        _ => None,
+    }
+}
+
+pub(super) fn improvements(tx: &mut dyn UnitOfWork) -> Result<&mut dyn ImprovementRepository, Error> {
+    tx.improvements().ok_or(Error::Unimplemented("outputs"))
+}
+
+fn overtaken(message: &str) -> Error {
+    Error::Aborted {
+        reason: "BASE_CHANGED",
+        message: message.to_owned(),
+    }
+}
+
+/// The label that a request means.
+pub(crate) fn label_or_default(label: &str) -> &str {
+    if label.is_empty() { PRODUCTION } else { label }
+}

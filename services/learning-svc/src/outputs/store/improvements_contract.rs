@@ -1,0 +1,133 @@
+//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets. Compiled for
+//! each database.
+
+use emend_core::{
+    AcceptOrder, FeedbackId, Kind, Namespace, Rated, RatedId, RatedTexts, RatingClass, ResourceKey,
+    contest::VoterKey,
+};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{
+    super::{Backend, open_for_test, work_sql::plan},
+    by_version, counted, current_prompts, following, newest, newest_of, versions,
+};
+use crate::{
+    outputs::store::{NewRating, RatingWrites, improvements::OutputStore as _},
+    store::Store as _,
+};
+
+/// Targets, and ratings of each.
+const TARGETS: u32 = 40;
+const RATINGS: u32 = 250;
+
+fn key(kind: Kind, target: u32) -> ResourceKey {
+    let label = if kind == Kind::Prompt { "production" } else { "" };
+    ResourceKey::parse("research", Some(kind), &format!("T{target}"), label, "").unwrap()
+}
+
+fn rated(target: u32, number: u32) -> Rated {
+    let unique = u128::from(target * RATINGS + number) + 1;
+    Rated {
+        feedback: FeedbackId(Uuid::from_u128(unique)),
+        accept_order: AcceptOrder(i64::from(number) + 1),
+        voter: VoterKey(Uuid::from_u128(unique)),
+        rated: RatedId(Uuid::from_u128(unique)),
+        class: RatingClass::ALL[number as usize % 3],
+        prompt_version: (number % 150).to_string(),
+        received_at: Timestamp::from_second(i64::from(number)).unwrap(),
+        excluded: false,
+        live: true,
+        texts: RatedTexts {
+            input: "in".into(),
+            ..RatedTexts::default()
+        },
+    }
+}
+
+async fn stored() -> Option<(Backend, impl Sized)> {
+    let (store, guard) = open_for_test().await?;
+    let mut tx = store.begin().await.unwrap();
+    for target in 0..TARGETS {
+        let keys = [key(Kind::FewShotSet, target), key(Kind::Prompt, target)];
+        let keys: Vec<&ResourceKey> = keys.iter().collect();
+        tx.contests().create(&keys, Timestamp::UNIX_EPOCH).await.unwrap();
+        tx.contests().lock(&keys).await.unwrap();
+        let new = (0..RATINGS).map(|number| NewRating {
+            contest: key(Kind::FewShotSet, target).contest_id(),
+            rated: rated(target, number),
+        });
+        let writes = RatingWrites {
+            new: new.collect(),
+            changed: Vec::new(),
+        };
+        tx.ratings().unwrap().save(&writes).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    Some((store, guard))
+}
+
+#[tokio::test]
+async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
+    let Some((store, _guard)) = stored().await else {
+        return;
+    };
+    let window = key(Kind::FewShotSet, 7).contest_id();
+    let prompt = key(Kind::Prompt, 7);
+    let wanted = RatingClass::ALL.map(|class| (class, 5));
+    let all = RatingClass::ALL;
+    let after = Some((AcceptOrder(3), FeedbackId(Uuid::nil())));
+    let namespace = Namespace::parse("research").unwrap();
+    for (query, index) in [
+        (newest(prompt.contest_id()), "improvements"),
+        (counted(window, AcceptOrder(20)), "ratings_live"),
+        (by_version(window, 100), "ratings_by_version"),
+        (newest_of(window, AcceptOrder(20), &wanted), "ratings_live"),
+        (following(window, &all, after, 32), "ratings_live"),
+        (versions(&prompt, Some(9), None, 20), "contests_by_key"),
+        (
+            current_prompts(&namespace, "production", 0, 100),
+            "contests_of_prompts",
+        ),
+    ] {
+        let plan = plan(&store, query).await;
+        assert!(plan.contains(index), "{index}: {plan}");
+        let scans = |step: &str| step.contains("Seq Scan on ratings") || step.contains("SCAN r");
+        assert!(!plan.lines().any(scans), "{plan}");
+    }
+}
+
+#[tokio::test]
+async fn ratings_are_counted_by_version_and_read_in_their_order() {
+    let Some((store, _guard)) = stored().await else {
+        return;
+    };
+    let window = key(Kind::FewShotSet, 3).contest_id();
+    let stats = store.version_stats(window, 100).await.unwrap();
+    assert_eq!(stats.len(), 100);
+    let newest = &stats[0];
+    assert_eq!(newest.prompt_version, "99");
+    assert_eq!((newest.first.as_second(), newest.last.as_second()), (99, 249));
+    assert_eq!(
+        (newest.counts.good, newest.counts.neutral, newest.counts.bad),
+        (2, 0, 0)
+    );
+    let counts = store.count_ratings(window, AcceptOrder(247)).await.unwrap();
+    assert_eq!((counts.good, counts.neutral, counts.bad), (1, 1, 1));
+    let orders = |rated: &[Rated]| -> Vec<i64> { rated.iter().map(|of| of.accept_order.0).collect() };
+    let wanted = [(RatingClass::Good, 2), (RatingClass::Bad, 1)];
+    let newest = store.newest_ratings(window, &wanted).await.unwrap();
+    assert_eq!(orders(&newest), [250, 249, 247]);
+    assert_eq!(newest[0].texts.input, "in");
+    let classes = [RatingClass::Good, RatingClass::Bad];
+    let mut after = None;
+    let mut read = Vec::new();
+    loop {
+        let page = store.ratings_after(window, &classes, after, 7).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.place());
+        read.extend(orders(&page));
+    }
+    let expected: Vec<i64> = (1..=250).filter(|order| (order - 1) % 3 != 1).collect();
+    assert_eq!(read, expected);
+}

@@ -1,0 +1,465 @@
+//! Improvements, versions and statistics in SQL. Written once, compiled for each database.
+
+use std::{collections::HashMap, time::Duration};
+
+use async_trait::async_trait;
+use emend_core::{
+    AcceptOrder, CandidateId, ContestId, FeedbackId, Kind, Namespace, Rated, RatingClass, ResourceKey,
+    ResourceValue,
+};
+use emend_store::{CorruptRow, StoreError};
+use sqlx::QueryBuilder;
+
+use super::{
+    Backend, Db,
+    candidates_sql::CANDIDATE_COLUMNS,
+    contests_sql::key_hash,
+    work_sql::{Work, bytes, push_limit, push_list},
+};
+use crate::{
+    contests::store::{CandidateRecord, rows::CandidateRecordRow},
+    outputs::store::{
+        improvement_rows::{ClassCountRow, ImprovementRow, ProgressRow, VersionStatsRow},
+        improvements::{
+            Begun, Counts, Finished, ImprovementRecord, ImprovementRepository, Lease, OutputStore, Progress,
+            VersionRecord, VersionStats,
+        },
+        rows::RatingRow,
+    },
+    store::{
+        batches::batches,
+        integers::small,
+        rows::{At, KeyRow, StoredId},
+    },
+};
+
+#[cfg(test)]
+#[path = "improvements_contract.rs"]
+mod contract;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl ImprovementRepository for Work {
+    async fn progress(&mut self, target: ContestId) -> Result<Progress> {
+        ProgressRow::progress(&self.rows(newest(target)).await?)
+    }
+
+    async fn count_ratings(&mut self, window: ContestId, after: AcceptOrder) -> Result<Counts> {
+        ClassCountRow::counts(&self.rows(counted(window, after)).await?)
+    }
+
+    async fn newest_ratings(
+        &mut self,
+        window: ContestId,
+        after: AcceptOrder,
+        wanted: &[(RatingClass, u32)],
+    ) -> Result<Vec<Rated>> {
+        parse_ratings(self.rows(newest_of(window, after, wanted)).await?)
+    }
+
+    async fn begin(&mut self, begun: &Begun, lease: Duration) -> Result<()> {
+        let target = self.keys.contest(begun.target)?;
+        let contest = self.keys.contest(begun.contest)?;
+        sqlx::query("DELETE FROM improvements WHERE target = $1 AND candidate_id IS NULL")
+            .bind(target)
+            .execute(&mut *self.transaction)
+            .await?;
+        sqlx::query(
+            "INSERT INTO improvements (improvement_id, target, contest, base_version, lease, leased_until, generator, \
+             reason, good_count, neutral_count, bad_count, newest_order) \
+             VALUES ($1, $2, $3, $4, $5, (SELECT now FROM database_clock) + $6, $7, '', 0, 0, 0, 0)",
+        )
+        .bind(bytes(begun.lease.improvement))
+        .bind(target)
+        .bind(contest)
+        .bind(small(begun.base))
+        .bind(bytes(begun.lease.token))
+        .bind(i64::try_from(lease.as_micros()).unwrap_or(i64::MAX))
+        .bind(begun.generator.as_str())
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+
+    async fn finish(&mut self, lease: Lease, finished: &Finished) -> Result<bool> {
+        let mut query =
+            QueryBuilder::new("UPDATE improvements SET lease = NULL, leased_until = 0, candidate_id = ");
+        query.push_bind(bytes(finished.candidate.0));
+        query.push(", reason = ").push_bind(finished.reason.as_str());
+        for (column, count) in [
+            ("good_count", finished.counts.good),
+            ("neutral_count", finished.counts.neutral),
+            ("bad_count", finished.counts.bad),
+        ] {
+            query.push(format_args!(", {column} = "));
+            query.push_bind(i32::try_from(count).unwrap_or(i32::MAX));
+        }
+        query.push(", newest_order = ").push_bind(finished.newest_order.0);
+        query.push(" WHERE ");
+        push_lease(&mut query, lease);
+        query.push(" RETURNING improvement");
+        let Some((improvement,)) = self.rows::<(i64,)>(query).await?.pop() else {
+            return Ok(false);
+        };
+        for feedback in batches(&finished.feedback) {
+            let mut query = QueryBuilder::new("INSERT INTO improvement_ratings (improvement, feedback_id) ");
+            query.push_values(feedback, |mut row, feedback| {
+                row.push_bind(improvement).push_bind(bytes(feedback.0));
+            });
+            self.run(query).await?;
+        }
+        Ok(true)
+    }
+
+    async fn give_up(&mut self, lease: Lease) -> Result<()> {
+        let mut query = QueryBuilder::new("DELETE FROM improvements WHERE ");
+        push_lease(&mut query, lease);
+        self.run(query).await?;
+        Ok(())
+    }
+
+    async fn version(&mut self, target: &ResourceKey, version: u32) -> Result<Option<CandidateRecord>> {
+        let query = versions(target, Some(version.saturating_add(1)), Some(version), 1);
+        let row = self.rows::<CandidateRecordRow>(query).await?.pop();
+        row.map(CandidateRecordRow::parse).transpose()
+    }
+}
+
+#[async_trait]
+impl OutputStore for Backend {
+    async fn progress(&self, target: ContestId) -> Result<Progress> {
+        ProgressRow::progress(&self.rows(newest(target)).await?)
+    }
+
+    async fn count_ratings(&self, window: ContestId, after: AcceptOrder) -> Result<Counts> {
+        ClassCountRow::counts(&self.rows(counted(window, after)).await?)
+    }
+
+    async fn version_stats(&self, window: ContestId, limit: u32) -> Result<Vec<VersionStats>> {
+        // All live ratings of a target are counted.
+        let mut reader = self.browser().await?;
+        let rows: Vec<VersionStatsRow> = by_version(window, limit)
+            .build_query_as()
+            .fetch_all(&mut *reader)
+            .await?;
+        rows.into_iter().map(VersionStatsRow::parse).collect()
+    }
+
+    async fn newest_ratings(&self, window: ContestId, wanted: &[(RatingClass, u32)]) -> Result<Vec<Rated>> {
+        parse_ratings(
+            self.rows(newest_of(window, AcceptOrder(i64::MIN), wanted))
+                .await?,
+        )
+    }
+
+    async fn ratings_after(
+        &self,
+        window: ContestId,
+        classes: &[RatingClass],
+        after: Option<(AcceptOrder, FeedbackId)>,
+        limit: u32,
+    ) -> Result<Vec<Rated>> {
+        parse_ratings(self.rows(following(window, classes, after, limit)).await?)
+    }
+
+    async fn improvements(
+        &self,
+        candidates: &[CandidateId],
+    ) -> Result<HashMap<CandidateId, ImprovementRecord>> {
+        let mut found = HashMap::with_capacity(candidates.len());
+        for candidates in batches(candidates) {
+            let mut query = QueryBuilder::new(
+                "SELECT i.candidate_id, i.generator, i.reason, i.good_count, i.neutral_count, i.bad_count, \
+                 (SELECT count(*) FROM improvement_ratings AS r JOIN redaction_marks AS m \
+                 ON m.feedback_id = r.feedback_id WHERE r.improvement = i.improvement) AS redacted \
+                 FROM improvements AS i WHERE i.candidate_id IN ",
+            );
+            push_list(&mut query, candidates.iter().map(|id| id.0));
+            for row in self.rows::<ImprovementRow>(query).await? {
+                let (candidate, record) = row.parse()?;
+                found.insert(candidate, record);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn current_version(&self, contest: ContestId) -> Result<u32> {
+        let mut query = QueryBuilder::new("SELECT current_version FROM contests WHERE contest_id = ");
+        query.push_bind(bytes(contest.0));
+        let found = self.rows::<(i32,)>(query).await?.pop();
+        let at = At {
+            table: "contests",
+            id: &contest,
+        };
+        found.map_or(Ok(0), |(version,)| at.number("current_version", version))
+    }
+
+    async fn version_value(&self, contest: ContestId, version: u32) -> Result<Option<ResourceValue>> {
+        let mut query = QueryBuilder::new("SELECT candidate_id, value FROM candidates WHERE contest = ");
+        push_contest(&mut query, contest);
+        query
+            .push(" AND proposal_version > 0 AND proposal_version = ")
+            .push_bind(small(version));
+        let row = self.rows::<(Vec<u8>, Vec<u8>)>(query).await?.pop();
+        row.map(|(id, value)| {
+            let at = At {
+                table: "candidates",
+                id: &StoredId(&id),
+            };
+            at.value("value", &value)
+        })
+        .transpose()
+    }
+
+    async fn versions(
+        &self,
+        target: &ResourceKey,
+        before: Option<u32>,
+        limit: u32,
+    ) -> Result<Vec<VersionRecord>> {
+        let rows: Vec<CandidateRecordRow> = self.rows(versions(target, before, None, limit)).await?;
+        let mut query = QueryBuilder::new(
+            "SELECT c.qualifier, c.current_version FROM contests AS c WHERE c.current_version > 0 AND ",
+        );
+        push_target(&mut query, "c", target);
+        query.push(" ORDER BY c.qualifier");
+        let current: Vec<(String, i32)> = self.rows(query).await?;
+        let found = rows.into_iter().map(|row| {
+            let version = row.candidate.proposal_version;
+            let labels = current.iter().filter(|(_, of)| *of == version);
+            Ok(VersionRecord {
+                labels: labels.map(|(label, _)| label.clone()).collect(),
+                record: row.parse()?,
+            })
+        });
+        found.collect()
+    }
+
+    async fn automatic_namespaces(&self) -> Result<Vec<Namespace>> {
+        let query = QueryBuilder::new(format!(
+            "SELECT p.namespace FROM policies AS p WHERE p.kind = {} AND p.review_automatic = 1 AND p.version = \
+             (SELECT max(n.version) FROM policies AS n WHERE n.namespace = p.namespace AND n.kind = p.kind) \
+             ORDER BY p.namespace",
+            Kind::Prompt.number()
+        ));
+        let found = self.rows::<(String,)>(query).await?.into_iter().map(|(name,)| {
+            Namespace::parse(&name)
+                .map_err(|invalid| CorruptRow::new("policies", "namespace", name, invalid).into())
+        });
+        found.collect()
+    }
+
+    async fn current_prompts(
+        &self,
+        namespace: &Namespace,
+        label: &str,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<(i64, ResourceKey)>> {
+        let query = current_prompts(namespace, label, after, limit);
+        let found = self.rows::<CurrentRow>(query).await?;
+        let found = found
+            .iter()
+            .map(|row| Ok((row.contest, row.key.parse("contests")?)));
+        found.collect()
+    }
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct CurrentRow {
+    contest: i64,
+    #[sqlx(flatten)]
+    key: KeyRow,
+}
+
+fn parse_ratings(rows: Vec<RatingRow>) -> Result<Vec<Rated>> {
+    rows.into_iter().map(RatingRow::parse).collect()
+}
+
+fn push_lease(query: &mut QueryBuilder<Db>, lease: Lease) {
+    query
+        .push("candidate_id IS NULL AND improvement_id = ")
+        .push_bind(bytes(lease.improvement));
+    query.push(" AND lease = ").push_bind(bytes(lease.token));
+}
+
+/// The key of a contest within the database.
+fn push_contest(query: &mut QueryBuilder<Db>, contest: ContestId) {
+    query
+        .push("(SELECT contest FROM contests WHERE contest_id = ")
+        .push_bind(bytes(contest.0));
+    query.push(")");
+}
+
+/// That a contest is one of a prompt's, under whichever label.
+fn push_target(query: &mut QueryBuilder<Db>, of: &str, target: &ResourceKey) {
+    query.push(format_args!("{of}.key_hash = "));
+    query.push_bind(key_hash(target.key.as_str()));
+    query.push(format_args!(" AND {of}.key = "));
+    query.push_bind(target.key.as_str().to_owned());
+    query.push(format_args!(" AND {of}.namespace = "));
+    query.push_bind(target.namespace.as_str().to_owned());
+    query.push(format_args!(" AND {of}.kind = "));
+    query.push_bind(target.kind.number());
+}
+
+/// The newest improvement that is a candidate, and the one before which it is that is being generated.
+pub(super) fn newest(target: ContestId) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT i.improvement_id, i.candidate_id, i.newest_order, k.proposal_verdict, k.created_at, \
+         CASE WHEN i.leased_until > (SELECT now FROM database_clock) THEN 1 ELSE 0 END AS leased \
+         FROM improvements AS i LEFT JOIN candidates AS k ON k.candidate_id = i.candidate_id WHERE i.target = ",
+    );
+    push_contest(&mut query, target);
+    query.push(" ORDER BY i.improvement DESC LIMIT 2");
+    query
+}
+
+/// How many live ratings of each class there are after an accept order: a range of an index for each.
+pub(super) fn counted(window: ContestId, after: AcceptOrder) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, class) in RatingClass::ALL.into_iter().enumerate() {
+        query.push(if index > 0 { " UNION ALL " } else { "" });
+        query.push(format_args!(
+            "SELECT {} AS class, count(*) AS count",
+            class.number()
+        ));
+        query.push(" FROM ratings AS r WHERE r.live = 1 AND r.contest = ");
+        push_contest(&mut query, window);
+        query.push(format_args!(
+            " AND r.class = {} AND r.accept_order > ",
+            class.number()
+        ));
+        query.push_bind(after.0);
+    }
+    query
+}
+
+/// The ratings of each version of a prompt, counted in an index alone.
+pub(super) fn by_version(window: ContestId, limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT r.prompt_version");
+    for class in RatingClass::ALL {
+        query.push(format_args!(
+            ", CAST(SUM(CASE WHEN r.class = {} THEN 1 ELSE 0 END) AS BIGINT) AS {}",
+            class.number(),
+            class.name().to_lowercase()
+        ));
+    }
+    query.push(
+        ", min(r.received_at) AS first_at, max(r.received_at) AS last_at FROM ratings AS r WHERE r.live = 1 \
+         AND r.contest = ",
+    );
+    push_contest(&mut query, window);
+    query.push(" GROUP BY r.prompt_version ORDER BY last_at DESC, r.prompt_version LIMIT ");
+    push_limit(&mut query, limit);
+    query
+}
+
+const RATED: &str = "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, \
+     r.received_at, r.excluded, r.live, t.input, t.output, t.corrected, t.judgement, t.issues FROM ratings AS r \
+     LEFT JOIN rating_texts AS t ON t.feedback_id = r.feedback_id WHERE r.live = 1 AND r.contest = ";
+
+/// The newest live ratings of each class: one bounded read for each, by an index that holds them in this order.
+pub(super) fn newest_of(
+    window: ContestId,
+    after: AcceptOrder,
+    wanted: &[(RatingClass, u32)],
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT * FROM (");
+    for (index, (class, limit)) in wanted.iter().enumerate() {
+        query
+            .push(if index > 0 { " UNION ALL " } else { "" })
+            .push("SELECT * FROM (")
+            .push(RATED);
+        push_contest(&mut query, window);
+        query.push(" AND r.class = ").push_bind(class.number());
+        query.push(" AND r.accept_order > ").push_bind(after.0);
+        query.push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ");
+        push_limit(&mut query, *limit);
+        query.push(format_args!(") AS of_{index}"));
+    }
+    query.push(") AS newest ORDER BY accept_order DESC, feedback_id DESC");
+    query
+}
+
+/// The live ratings after one of them, likewise.
+pub(super) fn following(
+    window: ContestId,
+    classes: &[RatingClass],
+    after: Option<(AcceptOrder, FeedbackId)>,
+    limit: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT * FROM (");
+    for (index, class) in classes.iter().enumerate() {
+        query
+            .push(if index > 0 { " UNION ALL " } else { "" })
+            .push("SELECT * FROM (")
+            .push(RATED);
+        push_contest(&mut query, window);
+        query.push(" AND r.class = ").push_bind(class.number());
+        if let Some((order, feedback)) = after {
+            query.push(" AND (r.accept_order, r.feedback_id) > (");
+            query
+                .push_bind(order.0)
+                .push(", ")
+                .push_bind(bytes(feedback.0))
+                .push(")");
+        }
+        query.push(" ORDER BY r.accept_order, r.feedback_id LIMIT ");
+        push_limit(&mut query, limit);
+        query.push(format_args!(") AS of_{index}"));
+    }
+    query.push(") AS following ORDER BY accept_order, feedback_id LIMIT ");
+    push_limit(&mut query, limit);
+    query
+}
+
+/// The versions of a prompt below a number, or that number alone. A version that is used under several labels is a candidate
+/// in the contest of each; the first is where it was proposed.
+pub(super) fn versions(
+    target: &ResourceKey,
+    before: Option<u32>,
+    only: Option<u32>,
+    limit: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+    query.push(
+        " FROM (SELECT min(n.candidate) AS candidate, n.proposal_version FROM contests AS o \
+         CROSS JOIN candidates AS n WHERE n.contest = o.contest AND n.proposal_version > 0 AND ",
+    );
+    push_target(&mut query, "o", target);
+    if let Some(before) = before {
+        query.push(" AND n.proposal_version < ").push_bind(small(before));
+    }
+    if let Some(only) = only {
+        query.push(" AND n.proposal_version = ").push_bind(small(only));
+    }
+    query.push(" GROUP BY n.proposal_version ORDER BY n.proposal_version DESC LIMIT ");
+    push_limit(&mut query, limit);
+    query.push(
+        ") AS found CROSS JOIN candidates AS k CROSS JOIN contests AS c WHERE k.candidate = found.candidate \
+         AND c.contest = k.contest ORDER BY k.proposal_version DESC",
+    );
+    query
+}
+
+/// The prompts that are current under a label.
+pub(super) fn current_prompts(
+    namespace: &Namespace,
+    label: &str,
+    after: i64,
+    limit: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(format!(
+        "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id FROM contests \
+         WHERE kind = {} AND current_version > 0 AND namespace = ",
+        Kind::Prompt.number()
+    ));
+    query.push_bind(namespace.as_str().to_owned());
+    query.push(" AND qualifier = ").push_bind(label.to_owned());
+    query.push(" AND contest > ").push_bind(after);
+    query.push(" ORDER BY contest LIMIT ");
+    push_limit(&mut query, limit);
+    query
+}

@@ -1,0 +1,160 @@
+//! The versions of a prompt: what each is, which are current, and making one current again.
+
+use emend_base::Error;
+use emend_core::{Event, Learned, ResourceKey, ResourceValue, Revision, contest::Verdict};
+use emend_store::retry_conflicts;
+
+use crate::{
+    actor::Actor,
+    app::App,
+    contests::{
+        open::{Attribution, OpenContests},
+        store::CandidateRecord,
+    },
+    failure::{Failure, refused},
+    log::numbering::RevisionChoice,
+    outputs::{
+        improve::improvements,
+        store::improvements::{ImprovementRecord, OutputStore, VersionRecord},
+    },
+};
+
+/// A generated prompt with what it is shown beside.
+#[derive(Debug, Clone)]
+pub struct Improvement {
+    /// What is kept of it.
+    pub record: ImprovementRecord,
+    /// The label under which it would be current.
+    pub label: String,
+    /// The text of the version that it was made for.
+    pub previous_text: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Which version to make current, and why.
+#[derive(Debug, Clone)]
+pub struct UseVersion {
+    /// The prompt, under its label.
+    pub key: ResourceKey,
+    /// The version.
+    pub version: u32,
+    /// The reason given.
+    pub reason: Option<String>,
+    /// Who wants it.
+    pub actor: Actor,
+}
+
+impl App {
+    /// Prompts and what is said of their outputs.
+    pub(crate) fn outputs(&self) -> Result<&dyn OutputStore, Error> {
+        self.store.outputs().ok_or(Error::Unimplemented("outputs"))
+    }
+
+    /// What is kept of a candidate as a generated prompt; none of others.
+    pub async fn improvement(&self, of: &CandidateRecord) -> Result<Option<Improvement>, Error> {
+        let (Some(kept), Learned::Prompt(prompt), Some(outputs)) = (
+            of.candidate.proposal,
+            &of.candidate.value.learned,
+            self.store.outputs(),
+        ) else {
+            return Ok(None);
+        };
+        let found = outputs
+            .improvements(&[of.candidate.id])
+            .await?
+            .remove(&of.candidate.id);
+        let Some(record) = found else { return Ok(None) };
+        let previous = outputs.version_value(of.key.contest_id(), kept.base).await?;
+        Ok(Some(Improvement {
+            record,
+            label: of.key.qualifier.clone(),
+            previous_text: previous.as_ref().map(text_of).unwrap_or_default(),
+            text: prompt.text().to_owned(),
+        }))
+    }
+
+    /// A page of the versions of a target, the greatest number first; how many of the ratings that each was made of have been
+    /// redacted; and whether there are more.
+    pub async fn prompt_versions(
+        &self,
+        target: &ResourceKey,
+        before: Option<u32>,
+        limit: u32,
+    ) -> Result<(Vec<(VersionRecord, u64)>, bool), Error> {
+        let outputs = self.outputs()?;
+        let mut versions = outputs.versions(target, before, limit + 1).await?;
+        let more = versions.len() > limit as usize;
+        versions.truncate(limit as usize);
+        let ids: Vec<_> = versions
+            .iter()
+            .map(|version| version.record.candidate.id)
+            .collect();
+        let improvements = outputs.improvements(&ids).await?;
+        let redacted = |version: VersionRecord| {
+            let of = improvements.get(&version.record.candidate.id);
+            let redacted = of.map_or(0, |of| of.redacted);
+            (version, redacted)
+        };
+        Ok((versions.into_iter().map(redacted).collect(), more))
+    }
+
+    /// Makes a version current that was approved before. Returns the version as it is now, and the revision written.
+    pub async fn use_version(&self, wanted: &UseVersion) -> Result<(VersionRecord, u64, Revision), Error> {
+        let revision =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_use_version(wanted)).await?;
+        self.publish(revision).await;
+        let before = Some(wanted.version.saturating_add(1));
+        let (mut versions, _) = self.prompt_versions(&wanted.key, before, 1).await?;
+        let (version, redacted) = versions.pop().ok_or_else(|| unknown(wanted))?;
+        Ok((version, redacted, revision))
+    }
+
+    async fn try_use_version(&self, wanted: &UseVersion) -> Result<Revision, Failure> {
+        let UseVersion {
+            key,
+            version,
+            reason,
+            actor,
+        } = wanted;
+        let contest = key.contest_id();
+        let mut tx = self.store.begin().await?;
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let found = improvements(&mut *tx)?.version(key, *version).await?;
+        let candidate = found.ok_or_else(|| unknown(wanted))?.candidate;
+        let is_approved = candidate
+            .proposal
+            .is_some_and(|kept| kept.verdict == Verdict::Approved);
+        if !is_approved {
+            return Err(refused(&emend_core::Refusal::NotApproved, &candidate.id.to_string()).into());
+        }
+        let event = Event::MakeCurrent {
+            version: *version,
+            value: candidate.value,
+            reason: reason.clone(),
+        };
+        let attribution = Attribution {
+            actor: actor.clone(),
+            reason: reason.clone().unwrap_or_default(),
+            operation: None,
+            trigger: None,
+            task: None,
+        };
+        let made = unit
+            .decide(contest, &event, &attribution, RevisionChoice::Own)
+            .map_err(|refusal| refused(&refusal, &candidate.id.to_string()))?;
+        let written = self.commit(tx, &mut unit).await?;
+        Ok(written.revisions.of(made.revision))
+    }
+}
+
+fn unknown(wanted: &UseVersion) -> Error {
+    Error::not_found("prompt version", format!("{}/{}", wanted.key.key, wanted.version))
+}
+
+fn text_of(value: &ResourceValue) -> String {
+    match &value.learned {
+        Learned::Prompt(prompt) => prompt.text().to_owned(),
+        _ => String::new(),
+    }
+}
