@@ -21,5 +21,5 @@ pub use self::{
         RatingTarget, RatingValue, TARGETS,
     },
     render::{Language, render, render_for},
-    suggestion::{Activity, Suggested, SuggestionMaterial, SuggestionType},
+    suggestion::{Activity, SURE, Suggested, SuggestionMaterial, SuggestionType, suggest},
 };
