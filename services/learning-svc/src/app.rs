@@ -19,6 +19,8 @@ use crate::{
         open::{OpenContests, Written},
     },
     fail_points,
+    outputs::generator::{Generator, embedded::Embedded},
+    profiles::metrics::ProfileMetrics,
     store::{Store, UnitOfWork},
 };
 
@@ -56,6 +58,10 @@ pub struct App {
     pub hot: Arc<BallotCache>,
     /// Counts values applied; by default a counter that nobody reads.
     pub promotions: Promotions,
+    /// Counts activities and suggestions, likewise.
+    pub profile_metrics: ProfileMetrics,
+    /// Generates prompts and suggestions.
+    pub generator: Arc<dyn Generator>,
 }
 
 impl std::fmt::Debug for App {
@@ -82,6 +88,8 @@ impl App {
             policy_changed: Arc::default(),
             hot: Arc::default(),
             promotions: Promotions::default(),
+            profile_metrics: ProfileMetrics::default(),
+            generator: Arc::new(Embedded),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::{
     contests::metrics::ContestMetrics,
     evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
+    profiles::metrics::ProfileMetrics,
     store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
 };
@@ -31,6 +32,8 @@ pub struct LearningMetrics {
     pub stream: StreamMetrics,
     /// The fleet.
     pub nodes: NodeMetrics,
+    /// Activities and suggestions.
+    pub profiles: ProfileMetrics,
 }
 
 impl LearningMetrics {
@@ -42,6 +45,7 @@ impl LearningMetrics {
             evidence: EvidenceMetrics::register(metrics),
             stream: StreamMetrics::register(metrics),
             nodes: NodeMetrics::register(metrics),
+            profiles: ProfileMetrics::register(metrics),
         }
     }
 

@@ -35,6 +35,7 @@ use crate::{
     nodes::store::{NodeRepository, NodeStore},
     outputs::store::RatingRepository,
     policies::store::{PolicyRepository, PolicyStore},
+    profiles::store::{ProfileRepository, ProfileStore},
     resources::store::ResourceRepository,
     standings::store::StandingStore,
 };
@@ -71,6 +72,9 @@ pub trait UnitOfWork: Send {
     /// Erased users; none in a store that knows no erasure.
     fn erasures(&mut self) -> Option<&mut dyn Erasures>;
 
+    /// Profiles of users; none in a store that knows no profiles.
+    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository>;
+
     /// Makes everything durable and visible.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
@@ -85,6 +89,9 @@ pub trait Store:
 
     /// The evidence graph; none in a store that knows no evidence.
     fn evidence(&self) -> Option<&dyn EvidenceStore>;
+
+    /// Profiles of users; none in a store that knows no profiles.
+    fn profiles(&self) -> Option<&dyn ProfileStore>;
 
     /// Everything the store holds, read whole in one consistent state.
     #[cfg(any(test, feature = "simulation"))]

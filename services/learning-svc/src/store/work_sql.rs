@@ -18,6 +18,7 @@ use crate::{
     nodes::store::NodeRepository,
     outputs::store::RatingRepository,
     policies::store::PolicyRepository,
+    profiles::store::{ProfileRepository, ProfileStore},
     resources::store::ResourceRepository,
     store::{Store, UnitOfWork},
 };
@@ -138,6 +139,10 @@ impl UnitOfWork for Work {
         Some(self)
     }
 
+    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
+        Some(self)
+    }
+
     async fn commit(self: Box<Self>) -> Result<()> {
         Ok(self.transaction.commit().await?)
     }
@@ -150,6 +155,10 @@ impl Store for Backend {
     }
 
     fn evidence(&self) -> Option<&dyn EvidenceStore> {
+        Some(self)
+    }
+
+    fn profiles(&self) -> Option<&dyn ProfileStore> {
         Some(self)
     }
 

@@ -1,6 +1,7 @@
 //! The port through which texts are generated: better prompts, suggestions for profiles. Nothing is generated within a
 //! transaction, and what comes back is checked before it is stored.
 
+pub mod embedded;
 pub mod http;
 
 use async_trait::async_trait;
