@@ -28,7 +28,7 @@ use self::tally::Recount;
 use super::{
     BALLOT_CANDIDATE, CANDIDATE_HISTORY, CANDIDATE_ID, CHANGE_BEFORE, CHANGE_CHECKSUM, CONTEST_MISSING,
     CONTEST_ROW, Figures, Group, LOG_DIGEST, Policies, RESOURCE_APPLIED, RESOURCE_CHECKSUM,
-    RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY,
+    RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY, SUGGESTION,
 };
 use crate::audit::store::{
     AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow,
@@ -91,6 +91,12 @@ impl Contest {
         let rule = self.key.as_ref().map(|key| &key.kind.rules().rule);
         matches!(rule, Some(Rule::Ruling(_)))
     }
+
+    /// Whether it is decided by review.
+    fn is_by_review(&self) -> bool {
+        let rule = self.key.as_ref().map(|key| &key.kind.rules().rule);
+        matches!(rule, Some(Rule::Review(_)))
+    }
 }
 
 /// By their keys within the database.
@@ -146,6 +152,13 @@ pub(super) async fn check(
             CANDIDATE_HISTORY,
             format_args!("candidate number {stray}"),
             "it does not exist, but has transitions",
+        );
+    }
+    for wrong in reading.wrong_suggestions().await? {
+        findings.add(
+            SUGGESTION,
+            format_args!("candidate number {wrong}"),
+            "it does not agree with what is kept of it as a suggestion",
         );
     }
     check_counts(reading, findings).await
@@ -245,12 +258,16 @@ fn check_candidate(
 ) {
     let Some(key) = &contest.key else { return };
     let of_contest = row.namespace == key.namespace.as_str() && row.kind == key.kind.number();
-    // A ruling's id is made of its feedback or its accept order, which its ballot is compared with.
-    let is_by_value = matches!(key.kind.rules().rule, Rule::Votes { .. });
-    let is_its_own = if is_by_value {
-        candidate.value.candidate_id(key.contest_id()) == candidate.id && candidate.ruling.is_none()
-    } else {
-        candidate.ruling.is_some()
+    let (is_ruling, is_proposal) = (candidate.ruling.is_some(), candidate.proposal.is_some());
+    let is_its_own = match key.kind.rules().rule {
+        Rule::Votes { .. } => {
+            candidate.value.candidate_id(key.contest_id()) == candidate.id && !is_ruling && !is_proposal
+        }
+        // A ruling's id is made of its feedback or its accept order, which its ballot is compared with; a proposal's of bytes that
+        // are not kept.
+        Rule::Ruling(_) => is_ruling && !is_proposal,
+        Rule::Review(_) => is_proposal && !is_ruling,
+        Rule::Window(_) => false,
     };
     if !is_its_own || !of_contest {
         findings.add(
@@ -600,6 +617,8 @@ fn check_pinned(contest: &Contest, findings: &mut Findings) {
     let Some(row) = &contest.row else { return };
     let mut candidates = contest.candidates.values().map(|known| &known.candidate);
     let by_a_person = match candidates.find(|candidate| candidate.status == Status::Applied) {
+        // Nothing else decides there.
+        _ if contest.is_by_review() => false,
         Some(applied) => applied.ruling.is_none() && applied.applied_threshold.is_none(),
         // Rulings pin nothing.
         None if contest.is_by_rulings() => false,

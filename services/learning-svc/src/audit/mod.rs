@@ -57,6 +57,7 @@ emend_store::checks! {
     RATING_LIVE: "Of the ratings of one output by one voter the newest that is not excluded is live, and no other.";
     RATING_TEXTS: "A rating has texts unless it is excluded, and then it has none.";
     RATING_EXCLUDED: "A rating whose feedback is marked as retracted or redacted is excluded.";
+    SUGGESTION: "What is kept of a suggestion belongs to a candidate for the profile's field that it is about, and each candidate of a profile that was generated has it.";
     EVIDENCE_RULING: "What people say of a claim or edge in the evidence graph is what is in force in its contest, and since when and by which feedback; the graph has everything that is ruled about.";
     EVIDENCE_DERIVED: "The relation and weights of an edge follow from what the backend, its model and people say, and whether a claim is rejected from its ruling and its dangerous patterns.";
     EVIDENCE_EDGE: "What rows of the evidence graph name exists, and an edge's page and host are those of its source.";

@@ -128,6 +128,9 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
     /// Ratings that do not agree with others, their texts or their contest; at most 1,000.
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>>;
 
+    /// The keys of candidates that do not agree with what is kept of suggestions; at most 1,000.
+    async fn wrong_suggestions(&mut self) -> Result<Vec<i64>>;
+
     /// The keys of candidates that have transitions but do not exist; at most 1,000.
     async fn stray_transitions(&mut self) -> Result<Vec<i64>>;
 

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Policy, Rated, RatingClass, WindowPolicy};
+use emend_core::{
+    ContestId, FeedbackId, Kind, Origin, Policy, Rated, RatingClass, WindowPolicy, outputs::SuggestionType,
+};
 use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
@@ -18,6 +20,7 @@ use crate::{
     log::store::Head,
     outputs::store::{OfClass, rows::RatingRow},
     policies::store::{PolicyKey, rows::PolicyRow},
+    store::codes,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -59,6 +62,17 @@ const WRONG_RATINGS: &str = "
     WHERE NOT EXISTS (SELECT 1 FROM ratings AS r WHERE r.feedback_id = t.feedback_id)
     UNION ALL SELECT r.feedback_id, 3 FROM ratings AS r
     WHERE NOT EXISTS (SELECT 1 FROM contests AS c WHERE c.contest = r.contest)
+    LIMIT 1000";
+
+/// The keys of candidates that are suggestions and should not be, or should be and are not, or are of another type than their
+/// field has.
+const WRONG_SUGGESTIONS: &str = "
+    SELECT s.candidate FROM suggestions AS s WHERE NOT EXISTS (
+        SELECT 1 FROM candidates AS k JOIN contests AS c ON c.contest = k.contest
+        WHERE k.candidate = s.candidate AND c.kind = $1 AND k.origin = $2
+          AND c.key = CASE s.type {FIELD} ELSE '' END)
+    UNION ALL SELECT k.candidate FROM candidates AS k WHERE k.kind = $1 AND k.origin = $2
+      AND NOT EXISTS (SELECT 1 FROM suggestions AS s WHERE s.candidate = k.candidate)
     LIMIT 1000";
 
 impl Reading {
@@ -167,7 +181,7 @@ impl AuditRead for Reading {
         let rows: Vec<PolicyRow> = sqlx::query_as(
             "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
              max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, \
-             window_max_text_chars, window_language, frozen, updated_at FROM policies",
+             window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, updated_at FROM policies",
         )
         .fetch_all(&mut *self.transaction)
         .await?;
@@ -316,6 +330,17 @@ impl AuditRead for Reading {
         Ok(sqlx::query_as(WRONG_RATINGS)
             .fetch_all(&mut *self.transaction)
             .await?)
+    }
+
+    async fn wrong_suggestions(&mut self) -> Result<Vec<i64>> {
+        let field = SuggestionType::ALL.map(|of| format!("WHEN {} THEN '{}'", of.number(), of.field()));
+        let sql = WRONG_SUGGESTIONS.replace("{FIELD}", &field.join(" "));
+        let wrong = sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(Kind::Profile.number())
+            .bind(codes::origin(Origin::Generator))
+            .fetch_all(&mut *self.transaction)
+            .await?;
+        Ok(wrong)
     }
 
     async fn stray_transitions(&mut self) -> Result<Vec<i64>> {
