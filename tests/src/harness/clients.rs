@@ -14,7 +14,7 @@ use emend_proto::{
         RevertRevisionRequest, Revision, candidate_service_client::CandidateServiceClient,
         evidence_service_client::EvidenceServiceClient, import_resources_request::Message,
         ingest_service_client::IngestServiceClient, policy_service_client::PolicyServiceClient,
-        resource_service_client::ResourceServiceClient,
+        profile_service_client::ProfileServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -171,6 +171,8 @@ pub struct Learning {
     pub ingest: IngestServiceClient<Channel>,
     /// For calls that are not spelled out here.
     pub evidence: EvidenceServiceClient<Channel>,
+    /// For calls that are not spelled out here.
+    pub profiles: ProfileServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,
 }
@@ -186,6 +188,7 @@ impl Learning {
             subscriptions: SubscriptionServiceClient::new(channel.clone()),
             ingest: IngestServiceClient::new(channel.clone()),
             evidence: EvidenceServiceClient::new(channel.clone()),
+            profiles: ProfileServiceClient::new(channel.clone()),
             channel,
         }
     }

@@ -63,6 +63,12 @@ from_namespace!(
     learning::ExportMaterialsRequest,
     learning::ExportCorrectionsRequest,
     learning::RankCitationsRequest,
+    learning::GetProfileRequest,
+    learning::RecordActivityRequest,
+    learning::GenerateSuggestionsRequest,
+    learning::ListSuggestionsRequest,
+    learning::AcceptSuggestionRequest,
+    learning::RejectSuggestionRequest,
 );
 
 impl FromNamespace for learning::GetNamespacePolicyRequest {
@@ -193,6 +199,20 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "ExportMaterials" => naming!(learning::ExportMaterialsRequest),
         "ExportCorrections" => naming!(learning::ExportCorrectionsRequest),
         "RankCitations" => naming!(learning::RankCitationsRequest),
+        "GetProfile" => naming!(learning::GetProfileRequest),
+        "RecordActivity" => naming!(learning::RecordActivityRequest),
+        "GenerateSuggestions" => naming!(learning::GenerateSuggestionsRequest),
+        "ListSuggestions" => naming!(learning::ListSuggestionsRequest),
+        "AcceptSuggestion" => naming!(learning::AcceptSuggestionRequest),
+        "RejectSuggestion" => naming!(learning::RejectSuggestionRequest),
+        "UpdateProfile" => learning::UpdateProfileRequest {
+            profile: Some(learning::Profile {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "ApplyTrustFile" => learning::ApplyTrustFileRequest {
             content: format!("namespaces: [{namespace}]\nversion: 1\n"),
             format: learning::TrustFileFormat::Yaml.into(),

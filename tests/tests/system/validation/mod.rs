@@ -8,6 +8,7 @@ mod evidence;
 mod feedback;
 mod items;
 mod policies;
+mod profiles;
 mod resources;
 mod review;
 mod streams;
@@ -112,6 +113,7 @@ fn table() -> Vec<Case> {
         evidence::cases(),
         feedback::cases(),
         policies::cases(),
+        profiles::cases(),
         resources::cases(),
         review::cases(),
         streams::cases(),

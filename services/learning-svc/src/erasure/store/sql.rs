@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
+use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey, kinds::Users};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::{FromRow, QueryBuilder};
@@ -127,6 +127,10 @@ impl Backend {
         } = *expired;
         let mut key = expired.key.parse("contests")?;
         let user = std::mem::replace(&mut key.user, UserId::parse(&expired.pseudonym).ok());
+        if matches!(key.kind.rules().rule.users(), Users::Only) && !key.qualifier.is_empty() {
+            // Where there is nothing but users' own, the key tells of the user as the value does.
+            key.qualifier = format!("erased {contest}");
+        }
         let pseudonymous = contest_of(transaction, &key).await?;
         sqlx::query(
             "UPDATE revisions SET on_behalf_of = $3, reason = '' WHERE on_behalf_of = $4
