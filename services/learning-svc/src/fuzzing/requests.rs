@@ -17,6 +17,7 @@ use crate::{
     grpc::parse,
     ingest::grpc as ingest,
     policies::grpc as policies,
+    profiles::grpc as profiles,
     resources::grpc::{self as resources, read as reads},
     standings::grpc as standings,
     stream::grpc as subscriptions,
@@ -30,7 +31,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 29 {
+    match which % 34 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -76,7 +77,8 @@ pub fn request(bytes: &[u8]) {
             }
         }),
         20 => read(message, update_namespace_policy),
-        evidence => evidence::fuzzing::request(evidence % 29 - 21, message),
+        evidence @ 21..29 => evidence::fuzzing::request(evidence - 21, message),
+        profile => profiles::fuzzing::request(profile - 29, message),
     }
 }
 
@@ -110,6 +112,7 @@ pub fn page_token(position: &[u8]) {
     let query = candidates::query(&queue);
     queue.page_token = page::token(query, position);
     assert_eq!(candidates::list(&queue, query).is_ok(), position.len() == 24);
+    profiles::fuzzing::page_token(position);
     reads::fuzzing::page_token(position);
     subscriptions::fuzzing::page_token(position);
 }

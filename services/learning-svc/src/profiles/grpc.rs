@@ -1,5 +1,7 @@
 //! The profile service. Every call is about one user; that the caller may act for users is checked before any other thing.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod parse;
 
 use emend_base::Error;
