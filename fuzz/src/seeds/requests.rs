@@ -498,7 +498,80 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
     .into_iter()
     .chain(evidence())
     .chain(outputs())
+    .chain(profiles())
     .collect()
+}
+
+/// Valid requests to the profile service.
+fn profiles() -> Vec<Vec<u8>> {
+    let user = || "jane".to_owned();
+    vec![
+        of(
+            29,
+            &learning::UpdateProfileRequest {
+                profile: Some(learning::Profile {
+                    namespace: namespace(),
+                    user_id: user(),
+                    experience_years: Some(7),
+                    specialties: vec!["Search".into()],
+                    known_technologies: vec!["Ｒｕｓｔ".into(), "rust".into()],
+                    learning_goals: vec!["盤面".into()],
+                    etag: "12".into(),
+                    revision: 0,
+                }),
+                update_mask: Some(prost_types::FieldMask {
+                    paths: vec!["known_technologies".into(), "experience_years".into()],
+                }),
+                reason: "as of today".into(),
+            },
+        ),
+        of(
+            30,
+            &learning::RecordActivityRequest {
+                namespace: namespace(),
+                user_id: user(),
+                activities: vec![learning::Activity {
+                    source_type: "GITHUB".into(),
+                    source_id: "commit-7".into(),
+                    occurred_at: Some(at(1_700_000_000)),
+                    summary: "asked a@b.cd".into(),
+                    technologies: vec!["Rust".into()],
+                    topics: vec!["search".into()],
+                    goals: vec!["Kafka".into()],
+                    experience_years: Some(7),
+                }],
+            },
+        ),
+        of(
+            31,
+            &learning::GenerateSuggestionsRequest {
+                namespace: namespace(),
+                user_id: user(),
+                since: Some(at(1_700_000_000)),
+                include_experience: true,
+            },
+        ),
+        of(
+            32,
+            &learning::ListSuggestionsRequest {
+                namespace: namespace(),
+                user_id: user(),
+                statuses: vec![2, 3],
+                page_size: 20,
+                page_token: String::new(),
+            },
+        ),
+        of(
+            33,
+            &learning::RejectSuggestionRequest {
+                namespace: namespace(),
+                user_id: user(),
+                candidate_id: ID.into(),
+                reason: "not me".into(),
+                etag: "3".into(),
+            },
+        ),
+    ]
 }
 
 /// Valid requests to the evidence service.

@@ -23,6 +23,7 @@ use crate::{
         generator::{Generator, embedded::Embedded},
         metrics::Generations,
     },
+    profiles::metrics::ProfileMetrics,
     store::{Store, UnitOfWork},
 };
 
@@ -66,6 +67,10 @@ pub struct App {
     pub generations: Generations,
     /// Counts values applied; by default a counter that nobody reads.
     pub promotions: Promotions,
+    /// Counts activities and suggestions, likewise.
+    pub profile_metrics: ProfileMetrics,
+    /// Generates prompts and suggestions.
+    pub generator: Arc<dyn Generator>,
 }
 
 impl std::fmt::Debug for App {
@@ -95,6 +100,8 @@ impl App {
             generator: Arc::new(Embedded),
             generations: Generations::default(),
             promotions: Promotions::default(),
+            profile_metrics: ProfileMetrics::default(),
+            generator: Arc::new(Embedded),
         }
     }
 

@@ -5,6 +5,7 @@
 //! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
 //! * [`evidence`]: the graph of pages, claims and edges, as people corrected it.
 //! * [`outputs`]: ratings of what an AI made, and the prompts that it is asked with.
+//! * [`profiles`]: what users know and want to learn.
 //! * [`standings`]: what has become of feedbacks.
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
@@ -41,6 +42,7 @@ pub mod metrics;
 pub mod nodes;
 pub mod outputs;
 pub mod policies;
+pub mod profiles;
 pub mod resources;
 pub mod roles;
 #[cfg(any(test, feature = "simulation"))]
@@ -70,6 +72,7 @@ use emend_proto::learning::v1::{
     ingest_service_server::{IngestServiceServer, SERVICE_NAME as INGEST},
     output_service_server::OutputServiceServer,
     policy_service_server::PolicyServiceServer,
+    profile_service_server::ProfileServiceServer,
     resource_service_server::ResourceServiceServer,
 };
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
@@ -88,6 +91,7 @@ use crate::{
     metrics::LearningMetrics,
     outputs::{generator::http::Model, grpc::Outputs},
     policies::grpc::Policies,
+    profiles::grpc::Profiles,
     resources::grpc::Resources,
     store::{Store, postgres::CHANNEL},
     stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
@@ -299,6 +303,7 @@ pub async fn start(
             entropy.clone(),
         ));
     }
+    app.profile_metrics = metrics.profiles.clone();
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
@@ -374,6 +379,10 @@ pub async fn start(
         )
         .add_service(
             PolicyServiceServer::new(Policies::new(app.clone())),
+            READINESS_CHECKS,
+        )
+        .add_service(
+            ProfileServiceServer::new(Profiles::new(app.clone())),
             READINESS_CHECKS,
         )
         .bounds(config.bounds)

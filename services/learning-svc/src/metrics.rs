@@ -14,6 +14,7 @@ use crate::{
     evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
     outputs::metrics::Generations,
+    profiles::metrics::ProfileMetrics,
     store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
 };
@@ -34,6 +35,8 @@ pub struct LearningMetrics {
     pub stream: StreamMetrics,
     /// The fleet.
     pub nodes: NodeMetrics,
+    /// Activities and suggestions.
+    pub profiles: ProfileMetrics,
 }
 
 impl LearningMetrics {
@@ -46,6 +49,7 @@ impl LearningMetrics {
             generations: Generations::register(metrics),
             stream: StreamMetrics::register(metrics),
             nodes: NodeMetrics::register(metrics),
+            profiles: ProfileMetrics::register(metrics),
         }
     }
 

@@ -14,7 +14,8 @@ use emend_proto::{
         RevertRevisionRequest, Revision, candidate_service_client::CandidateServiceClient,
         evidence_service_client::EvidenceServiceClient, import_resources_request::Message,
         ingest_service_client::IngestServiceClient, output_service_client::OutputServiceClient,
-        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
+        policy_service_client::PolicyServiceClient, profile_service_client::ProfileServiceClient,
+        resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -173,6 +174,7 @@ pub struct Learning {
     pub evidence: EvidenceServiceClient<Channel>,
     /// For calls that are not spelled out here.
     pub outputs: OutputServiceClient<Channel>,
+    pub profiles: ProfileServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,
 }
@@ -189,6 +191,7 @@ impl Learning {
             ingest: IngestServiceClient::new(channel.clone()),
             evidence: EvidenceServiceClient::new(channel.clone()),
             outputs: OutputServiceClient::new(channel.clone()),
+            profiles: ProfileServiceClient::new(channel.clone()),
             channel,
         }
     }

@@ -27,7 +27,7 @@ use sqlx::{ConnectOptions as _, Row as _, postgres::PgConnectOptions};
 use tonic::Code;
 
 const PHRASE: &str = "set up a csa";
-const JANE: &str = "jane-7f3a-of-the-desk";
+pub(super) const JANE: &str = "jane-7f3a-of-the-desk";
 /// Everything personal that Jane sends, each unlike anything else that is stored.
 const PERSONAL: [&str; 8] = [
     JANE,
@@ -57,7 +57,7 @@ fn jane_says(correction: emend_proto::common::v1::Correction) -> SubmitFeedbackR
 }
 
 /// Where one of these texts is stored.
-async fn found(database: &Database, texts: &[&str]) -> Vec<String> {
+pub(super) async fn found(database: &Database, texts: &[&str]) -> Vec<String> {
     match database {
         Database::Sqlite(directory) => {
             let mut found = Vec::new();
@@ -108,7 +108,7 @@ async fn found(database: &Database, texts: &[&str]) -> Vec<String> {
     }
 }
 
-async fn nothing_is_found(database: &Database, texts: &[&str]) {
+pub(super) async fn nothing_is_found(database: &Database, texts: &[&str]) {
     eventually("nothing of it is stored", || async {
         let found = found(database, texts).await;
         holds(found.is_empty(), || format!("{found:#?}"))
@@ -116,7 +116,7 @@ async fn nothing_is_found(database: &Database, texts: &[&str]) {
     .await;
 }
 
-async fn erase_jane(system: &System) -> i64 {
+pub(super) async fn erase_jane(system: &System) -> i64 {
     let request = || RedactReporterRequest {
         namespace: NAMESPACE.into(),
         reporter_id: JANE.into(),
@@ -156,7 +156,7 @@ fn of_jane(key: ResourceKey) -> ResourceKey {
 }
 
 /// Two deletions, so that with one tombstone kept all earlier ones expire.
-async fn expire_earlier_tombstones(system: &System) {
+pub(super) async fn expire_earlier_tombstones(system: &System) {
     let learning = system.learning();
     for name in ["filler 1", "filler 2"] {
         learning.put(alias_key(name), entity_value("nobody")).await;

@@ -31,6 +31,7 @@ mod nodes;
 mod outage;
 mod policy;
 mod probe;
+mod profiles;
 mod prompts;
 mod random_walk;
 mod real_clients;

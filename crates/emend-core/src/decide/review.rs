@@ -104,6 +104,7 @@ pub(super) fn happen(
             people::note(evaluation, applied, reason.as_deref());
             evaluation.move_to(applied, Status::Withdrawn, Some(Reason::Deleted));
             evaluation.state.versions.current = 0;
+            close_all(evaluation, applied);
         }
         Event::Revert { restore, reason, .. } => revert(evaluation, rules, restore.as_ref(), reason)?,
         Event::Erase => {

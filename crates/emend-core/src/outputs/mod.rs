@@ -23,5 +23,5 @@ pub use self::{
         RatingTarget, RatingValue, TARGETS,
     },
     render::{Language, render, render_for},
-    suggestion::{Activity, Suggested, SuggestionMaterial, SuggestionType},
+    suggestion::{Activity, SURE, Suggested, SuggestionMaterial, SuggestionType, suggest},
 };

@@ -7347,7 +7347,7 @@ pub struct UpdateProfileRequest {
     #[prost(message, optional, tag = "1")]
     pub profile: ::core::option::Option<Profile>,
     /// Which fields to change: experience_years, specialties, known_technologies, learning_goals. A field that is named and absent
-    /// becomes empty. Default: those that are present.
+    /// becomes empty. Default: those that are present. At most 1,000 entries may change at once.
     #[prost(message, optional, tag = "2")]
     pub update_mask: ::core::option::Option<::prost_types::FieldMask>,
     /// Why. At most 2,000 characters.
@@ -7818,7 +7818,8 @@ pub mod profile_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Stores what a user did, from which suggestions can be made. An activity with a known source_type and source_id is kept as it
-        /// is.
+        /// is. The newest 10,000 of a user are kept, until the user is erased. Personal data in a summary is masked; technologies,
+        /// topics and goals that have any are left out.
         pub async fn record_activity(
             &mut self,
             request: impl tonic::IntoRequest<super::RecordActivityRequest>,
@@ -7845,7 +7846,9 @@ pub mod profile_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Suggests entries from what a user did. Not suggested: what the profile has, what waits, and what was rejected.
+        /// Suggests entries from what a user did. Not suggested: what the profile has or had, what waits, and what was rejected; once
+        /// years of experience were rejected, none are suggested again. UNAVAILABLE if the generator can't be asked
+        /// (GENERATOR_UNAVAILABLE) or answers nothing that can be read (GENERATOR_BAD_ANSWER).
         pub async fn generate_suggestions(
             &mut self,
             request: impl tonic::IntoRequest<super::GenerateSuggestionsRequest>,
@@ -7905,7 +7908,8 @@ pub mod profile_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Adds what is suggested to the profile. FAILED_PRECONDITION if it was accepted or rejected before.
+        /// Adds what is suggested to the profile. FAILED_PRECONDITION if it was accepted or rejected before; ABORTED if the user has
+        /// changed the entry since it was suggested.
         pub async fn accept_suggestion(
             &mut self,
             request: impl tonic::IntoRequest<super::AcceptSuggestionRequest>,
@@ -7998,7 +8002,8 @@ pub mod profile_service_server {
             tonic::Status,
         >;
         /// Stores what a user did, from which suggestions can be made. An activity with a known source_type and source_id is kept as it
-        /// is.
+        /// is. The newest 10,000 of a user are kept, until the user is erased. Personal data in a summary is masked; technologies,
+        /// topics and goals that have any are left out.
         async fn record_activity(
             &self,
             request: tonic::Request<super::RecordActivityRequest>,
@@ -8006,7 +8011,9 @@ pub mod profile_service_server {
             tonic::Response<super::RecordActivityResponse>,
             tonic::Status,
         >;
-        /// Suggests entries from what a user did. Not suggested: what the profile has, what waits, and what was rejected.
+        /// Suggests entries from what a user did. Not suggested: what the profile has or had, what waits, and what was rejected; once
+        /// years of experience were rejected, none are suggested again. UNAVAILABLE if the generator can't be asked
+        /// (GENERATOR_UNAVAILABLE) or answers nothing that can be read (GENERATOR_BAD_ANSWER).
         async fn generate_suggestions(
             &self,
             request: tonic::Request<super::GenerateSuggestionsRequest>,
@@ -8022,7 +8029,8 @@ pub mod profile_service_server {
             tonic::Response<super::ListSuggestionsResponse>,
             tonic::Status,
         >;
-        /// Adds what is suggested to the profile. FAILED_PRECONDITION if it was accepted or rejected before.
+        /// Adds what is suggested to the profile. FAILED_PRECONDITION if it was accepted or rejected before; ABORTED if the user has
+        /// changed the entry since it was suggested.
         async fn accept_suggestion(
             &self,
             request: tonic::Request<super::AcceptSuggestionRequest>,

@@ -259,6 +259,41 @@ CREATE TABLE improvement_ratings (
     PRIMARY KEY (improvement, feedback_id)
 ) STRICT, WITHOUT ROWID;
 
+-- What users did, as their applications told it, masked; from it entries of profiles are suggested. Personal, and in this table
+-- alone: erased with the user. Of each user the newest 10,000 are kept, however old they are.
+CREATE TABLE activities (
+    namespace        TEXT NOT NULL,
+    user_id          TEXT NOT NULL,
+    source_type      TEXT NOT NULL,
+    source_id        TEXT NOT NULL,
+    -- As the application says.
+    occurred_at      INTEGER NOT NULL,
+    summary          TEXT NOT NULL,
+    -- JSON arrays of strings.
+    technologies     TEXT NOT NULL,
+    topics           TEXT NOT NULL,
+    goals            TEXT NOT NULL,
+    -- -1: it shows none.
+    experience_years INTEGER NOT NULL,
+    -- When it was stored.
+    recorded_at      INTEGER NOT NULL,
+    PRIMARY KEY (namespace, user_id, source_type, source_id)
+) STRICT, WITHOUT ROWID;
+-- A user's newest, and the oldest beyond them.
+CREATE INDEX activities_newest ON activities (namespace, user_id, occurred_at, source_type, source_id);
+
+-- What is kept of candidates that suggest an entry of a profile.
+CREATE TABLE suggestions (
+    candidate   INTEGER PRIMARY KEY,
+    -- emend.learning.v1.SuggestionType.
+    type        INTEGER NOT NULL,
+    reason      TEXT NOT NULL,
+    source_type TEXT NOT NULL,
+    source_id   TEXT NOT NULL,
+    -- In thousandths.
+    confidence  INTEGER NOT NULL
+) STRICT;
+
 -- Changes of candidates' statuses, in order.
 CREATE TABLE transitions (
     candidate      INTEGER NOT NULL,

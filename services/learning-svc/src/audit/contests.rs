@@ -29,7 +29,7 @@ use self::tally::Recount;
 use super::{
     BALLOT_CANDIDATE, CANDIDATE_HISTORY, CANDIDATE_ID, CHANGE_BEFORE, CHANGE_CHECKSUM, CONTEST_MISSING,
     CONTEST_ROW, Figures, Group, LOG_DIGEST, Policies, RESOURCE_APPLIED, RESOURCE_CHECKSUM,
-    RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY,
+    RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY, SUGGESTION,
 };
 use crate::audit::store::{
     AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow,
@@ -155,6 +155,13 @@ pub(super) async fn check(
             CANDIDATE_HISTORY,
             format_args!("candidate number {stray}"),
             "it does not exist, but has transitions",
+        );
+    }
+    for wrong in reading.wrong_suggestions().await? {
+        findings.add(
+            SUGGESTION,
+            format_args!("candidate number {wrong}"),
+            "it does not agree with what is kept of it as a suggestion",
         );
     }
     check_counts(reading, findings).await

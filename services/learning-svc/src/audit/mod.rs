@@ -60,6 +60,7 @@ emend_store::checks! {
     PROPOSAL_VERSION: "Where people review proposals, the version that is current is that of the applied candidate; no contest has a number twice or one above the last given, and a number says the same under every label.";
     PROPOSAL_VERDICT: "What was decided about a proposal goes with its status, and has a time exactly if a person approved or rejected it.";
     IMPROVEMENT: "What is kept of a generated prompt belongs to a candidate made for the version that it names, and to as many ratings as it says; each generated prompt has it.";
+    SUGGESTION: "What is kept of a suggestion belongs to a candidate for the profile's field that it is about, and each candidate of a profile that was generated has it.";
     EVIDENCE_RULING: "What people say of a claim or edge in the evidence graph is what is in force in its contest, and since when and by which feedback; the graph has everything that is ruled about.";
     EVIDENCE_DERIVED: "The relation and weights of an edge follow from what the backend, its model and people say, and whether a claim is rejected from its ruling and its dangerous patterns.";
     EVIDENCE_EDGE: "What rows of the evidence graph name exists, and an edge's page and host are those of its source.";

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 
 use emend_base::Error;
-use emend_core::{CandidateId, FeedbackId, Namespace};
+use emend_core::{CandidateId, FeedbackId, Kind, Namespace};
+use emend_serve::auth::Access;
 use jiff::Timestamp;
 
 use crate::{
     app::App,
     contests::store::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
     policies::store::PolicyKey,
+    profiles::store::SuggestionDetails,
 };
 
 /// Maximum votes, rivals and feedbacks shown.
@@ -45,6 +47,8 @@ pub struct CandidateDetails {
     pub feedback: Vec<FeedbackRecord>,
     /// Its transitions, oldest first.
     pub history: Vec<TransitionWrite>,
+    /// What is kept of it as a suggested entry of a profile.
+    pub suggestion: Option<SuggestionDetails>,
 }
 
 impl App {
@@ -70,14 +74,24 @@ impl App {
             .ok_or_else(|| Error::not_found("candidate", id.to_string()))
     }
 
-    /// A candidate with votes, rivals, feedback and history.
+    /// A candidate with votes, rivals, feedback and history, if `access` permits: an entry of a user's profile needs the right
+    /// to act for users.
     pub async fn candidate_details(
         &self,
         namespace: &Namespace,
         id: CandidateId,
+        access: &Access,
     ) -> Result<CandidateDetails, Error> {
         let record = self.candidate(namespace, id).await?;
+        let mut suggestion = None;
+        if record.key.kind == Kind::Profile {
+            access.speaks_for_users(namespace.as_str())?;
+            if let Some(profiles) = self.store.profiles() {
+                suggestion = profiles.suggestion(id).await?;
+            }
+        }
         Ok(CandidateDetails {
+            suggestion,
             votes: self.live_votes(&record).await?,
             rivals: self.store.rivals(&record, SHOWN).await?,
             feedback: self.store.feedback(id, SHOWN).await?,

@@ -168,12 +168,15 @@ impl CandidateService for Candidates {
         &self,
         request: Request<pb::GetCandidateRequest>,
     ) -> Result<Response<pb::GetCandidateResponse>, Status> {
-        let Call { message: request, .. } = open(request)?;
+        let Call {
+            access,
+            message: request,
+        } = open(request)?;
         let mut violations = Violations::new();
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let candidate = parse::candidate_id(&mut violations, &request.candidate_id);
         let (namespace, candidate) = violations.finish(namespace.zip(candidate)).map_err(Error::from)?;
-        let details = self.app.candidate_details(&namespace, candidate).await?;
+        let details = self.app.candidate_details(&namespace, candidate, &access).await?;
         let improvement = self.app.improvement(&details.record).await?;
         Ok(Response::new(pb::GetCandidateResponse {
             improvement: improvement.map(outputs::improvement),
@@ -277,20 +280,27 @@ pub(crate) fn list(
 ) -> Result<(CandidateFilter, Option<CandidatePosition>, u32), Violations> {
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, &request.namespace);
-    for (field, length) in [
-        ("kinds", request.kinds.len()),
-        ("statuses", request.statuses.len()),
-    ] {
-        if length > FILTER {
-            violations.add(field, format!("must have at most {FILTER} entries, has {length}"));
-        }
+    if request.kinds.len() > FILTER {
+        violations.add("kinds", too_many(request.kinds.len()));
     }
     let kinds = &request.kinds[..request.kinds.len().min(FILTER)];
-    let kinds = wire::kinds("kinds", kinds, &mut violations);
-    let statuses = statuses(
-        &request.statuses[..request.statuses.len().min(FILTER)],
-        &mut violations,
-    );
+    let mut kinds = wire::kinds("kinds", kinds, &mut violations);
+    let user = violations.check("user_id", parse::user(&request.user_id));
+    if user == Some(None) {
+        if !kinds.is_empty() && kinds.iter().all(|kind| *kind == Kind::Profile) {
+            violations.add(
+                "user_id",
+                "is required: entries of profiles are listed user by user",
+            );
+        }
+        let asked = if kinds.is_empty() {
+            Kind::ALL.to_vec()
+        } else {
+            kinds
+        };
+        kinds = asked.into_iter().filter(|kind| *kind != Kind::Profile).collect();
+    }
+    let statuses = statuses(&request.statuses, &mut violations);
     let key = match request.key.as_str() {
         "" => Some(Vec::new()),
         key => {
@@ -310,14 +320,23 @@ pub(crate) fn list(
             kinds,
             statuses,
             keys: key?,
+            user: user?,
         };
         Some((filter, after?, limit?))
     })();
     violations.finish(parsed)
 }
 
+fn too_many(length: usize) -> String {
+    format!("must have at most {FILTER} entries, has {length}")
+}
+
 /// The statuses of a filter; an empty list means any. UNSPECIFIED is refused like an unknown number.
-fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<CandidateStatus> {
+pub(crate) fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<CandidateStatus> {
+    if numbers.len() > FILTER {
+        violations.add("statuses", too_many(numbers.len()));
+    }
+    let numbers = &numbers[..numbers.len().min(FILTER)];
     let mut statuses = Vec::with_capacity(numbers.len());
     for (index, &number) in numbers.iter().enumerate() {
         match codes::parse_status(number) {

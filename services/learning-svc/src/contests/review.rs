@@ -12,6 +12,7 @@ use crate::{
         open::{Attribution, OpenContests},
         store::CandidateRecord,
     },
+    erasure::lock_user,
     etag,
     failure::{Failure, refused, value_too_large},
     log::numbering::RevisionChoice,
@@ -79,6 +80,10 @@ impl App {
             .await?
             .filter(|key| key.namespace == review.namespace)
             .ok_or_else(unknown)?;
+        if let Some(user) = &key.user {
+            access.speaks_for_users(key.namespace.as_str())?;
+            lock_user(&mut *tx, &key.namespace, user).await?;
+        }
         let contest = key.contest_id();
         let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
         let version = unit
@@ -86,9 +91,6 @@ impl App {
             .and_then(|found| found.kept.get(&id))
             .map(|kept| kept.version)
             .ok_or_else(unknown)?;
-        if key.user.is_some() {
-            access.speaks_for_users(key.namespace.as_str())?;
-        }
         etag::check(review.etag.as_deref(), &etag::of_version(version))?;
 
         let (event, reason) = match &review.verdict {

@@ -12,6 +12,7 @@ use crate::{
     actor::Actor,
     app::App,
     contests::open::{Attribution, OpenContests},
+    erasure::lock_user,
     failure::{Failure, refused},
     ingest::apply::{no_effect, told_before},
     log::numbering::RevisionChoice,
@@ -55,8 +56,7 @@ impl App {
         let user = UserId::from(&erased.reporter);
         let voter = Voter::Reporter(erased.reporter.clone()).key(&erased.namespace);
         let mut tx = self.store.begin().await?;
-        // Events of this user alone lock the same id, so none slips in between.
-        tx.inbox().lock_feedback(&[FeedbackId(voter.0)]).await?;
+        lock_user(&mut *tx, &erased.namespace, &user).await?;
         let seen = tx.inbox().seen(&[erased.event], &[]).await?;
         if seen.outcomes.contains_key(&erased.event) {
             return Ok(Page {
@@ -71,6 +71,9 @@ impl App {
         let is_last = keys.len() < PAGE as usize;
         if is_last {
             erasures.note(voter, erased.accept_order).await?;
+        }
+        if let Some(profiles) = tx.profiles() {
+            profiles.forget(&erased.namespace, &user).await?;
         }
         let contests: Vec<_> = keys.iter().map(ResourceKey::contest_id).collect();
         let now = self.clock.now();

@@ -8,3 +8,23 @@
 pub mod erase;
 pub mod store;
 pub mod worker;
+
+use emend_core::{FeedbackId, Namespace, ReporterId, UserId, contest::Voter};
+use emend_store::StoreError;
+
+use crate::store::UnitOfWork;
+
+/// Makes all others wait, until the unit of work ends, that erase the user or change what the user alone has. A pseudonym is
+/// nobody to wait for.
+pub(crate) async fn lock_user(
+    tx: &mut dyn UnitOfWork,
+    namespace: &Namespace,
+    user: &UserId,
+) -> Result<(), StoreError> {
+    let Ok(reporter) = ReporterId::parse(user.as_str()) else {
+        return Ok(());
+    };
+    // Events of this user alone lock the same id.
+    let voter = Voter::Reporter(reporter).key(namespace);
+    tx.inbox().lock_feedback(&[FeedbackId(voter.0)]).await
+}

@@ -162,6 +162,7 @@ impl App {
             vec![Status::Applied]
         };
         let candidates = CandidateFilter {
+            user: None,
             namespace: filter.namespace.clone(),
             kinds: vec![Kind::DomainRule],
             statuses,

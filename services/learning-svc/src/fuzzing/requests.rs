@@ -18,6 +18,7 @@ use crate::{
     ingest::grpc as ingest,
     outputs::grpc as outputs,
     policies::grpc as policies,
+    profiles::grpc as profiles,
     resources::grpc::{self as resources, read as reads},
     standings::grpc as standings,
     stream::grpc as subscriptions,
@@ -31,7 +32,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 36 {
+    match which % 41 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -78,7 +79,8 @@ pub fn request(bytes: &[u8]) {
         }),
         20 => read(message, update_namespace_policy),
         evidence @ 21..=28 => evidence::fuzzing::request(evidence - 21, message),
-        outputs => outputs::fuzzing::request(outputs - 29, message),
+        outputs @ 29..=35 => outputs::fuzzing::request(outputs - 29, message),
+        profile => profiles::fuzzing::request(profile - 36, message),
     }
 }
 
@@ -112,6 +114,7 @@ pub fn page_token(position: &[u8]) {
     let query = candidates::query(&queue);
     queue.page_token = page::token(query, position);
     assert_eq!(candidates::list(&queue, query).is_ok(), position.len() == 24);
+    profiles::fuzzing::page_token(position);
     reads::fuzzing::page_token(position);
     subscriptions::fuzzing::page_token(position);
 }

@@ -8,6 +8,7 @@ use crate::{
     actor::Actor,
     app::App,
     contests::open::{Attribution, OpenContests},
+    erasure::lock_user,
     etag,
     failure::{Failure, refused, value_too_large},
     log::numbering::RevisionChoice,
@@ -65,6 +66,9 @@ impl App {
     async fn try_put(&self, put: &Put) -> Result<PutResource, Failure> {
         let contest = put.key.contest_id();
         let mut tx = self.store.begin().await?;
+        if let Some(user) = &put.key.user {
+            lock_user(&mut *tx, &put.key.namespace, user).await?;
+        }
         let mut unit =
             OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [put.key.clone()], 0).await?;
         etag::check(put.etag.as_deref(), &current_etag(&unit, &put.key))?;
@@ -104,6 +108,9 @@ impl App {
     async fn try_delete(&self, delete: &Delete) -> Result<Revision, Failure> {
         let contest = delete.key.contest_id();
         let mut tx = self.store.begin().await?;
+        if let Some(user) = &delete.key.user {
+            lock_user(&mut *tx, &delete.key.namespace, user).await?;
+        }
         let mut unit =
             OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [delete.key.clone()], 0).await?;
         if unit.state(contest).is_some_and(|state| state.resource.is_some()) {

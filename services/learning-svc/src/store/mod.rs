@@ -38,6 +38,7 @@ use crate::{
         improvements::{ImprovementRepository, OutputStore},
     },
     policies::store::{PolicyRepository, PolicyStore},
+    profiles::store::{ProfileRepository, ProfileStore},
     resources::store::ResourceRepository,
     standings::store::StandingStore,
 };
@@ -77,6 +78,9 @@ pub trait UnitOfWork: Send {
     /// Erased users; none in a store that knows no erasure.
     fn erasures(&mut self) -> Option<&mut dyn Erasures>;
 
+    /// Profiles of users; none in a store that knows no profiles.
+    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository>;
+
     /// Makes everything durable and visible.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
@@ -94,6 +98,9 @@ pub trait Store:
 
     /// The evidence graph; none in a store that knows no evidence.
     fn evidence(&self) -> Option<&dyn EvidenceStore>;
+
+    /// Profiles of users; none in a store that knows no profiles.
+    fn profiles(&self) -> Option<&dyn ProfileStore>;
 
     /// Everything the store holds, read whole in one consistent state.
     #[cfg(any(test, feature = "simulation"))]

@@ -65,6 +65,9 @@ mod nodes_sql;
 #[path = "../policies/store/sql.rs"]
 mod policies_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../profiles/store/sql.rs"]
+mod profiles_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../outputs/store/sql.rs"]
 mod ratings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

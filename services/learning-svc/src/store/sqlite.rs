@@ -64,6 +64,9 @@ mod nodes_sql;
 #[path = "../policies/store/sql.rs"]
 mod policies_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../profiles/store/sql.rs"]
+mod profiles_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../outputs/store/sql.rs"]
 mod ratings_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -301,6 +304,7 @@ mod tests {
     async fn candidates_are_found_by_an_index_of_what_is_asked_for() {
         let (store, _directory) = open_for_test().await.unwrap();
         let all = CandidateFilter {
+            user: None,
             namespace: Namespace::parse("fund-admin").unwrap(),
             kinds: Vec::new(),
             statuses: Vec::new(),

@@ -21,6 +21,7 @@ use crate::{
         improvements::{ImprovementRepository, OutputStore},
     },
     policies::store::PolicyRepository,
+    profiles::store::{ProfileRepository, ProfileStore},
     resources::store::ResourceRepository,
     store::{Store, UnitOfWork},
 };
@@ -145,6 +146,10 @@ impl UnitOfWork for Work {
         Some(self)
     }
 
+    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
+        Some(self)
+    }
+
     async fn commit(self: Box<Self>) -> Result<()> {
         Ok(self.transaction.commit().await?)
     }
@@ -161,6 +166,10 @@ impl Store for Backend {
     }
 
     fn evidence(&self) -> Option<&dyn EvidenceStore> {
+        Some(self)
+    }
+
+    fn profiles(&self) -> Option<&dyn ProfileStore> {
         Some(self)
     }
 

@@ -3,6 +3,8 @@
 use emend_core::{Policy, Status, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
 
+use emend_serve::auth::Access;
+
 use crate::{
     policies::update::PolicyUpdate,
     tests::{
@@ -172,7 +174,11 @@ async fn erasing_a_feedback_leaves_all_its_votes(world: &World) {
     for phrase in PHRASES {
         assert_eq!(verb(&app, phrase).await.as_deref(), Some("open"));
         let shown = app
-            .candidate_details(&namespace(), candidate(&app, phrase, "open").await.candidate.id)
+            .candidate_details(
+                &namespace(),
+                candidate(&app, phrase, "open").await.candidate.id,
+                &Access::open(),
+            )
             .await
             .unwrap();
         assert_eq!(shown.feedback.len(), 3);

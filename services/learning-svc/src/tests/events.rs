@@ -2,6 +2,7 @@
 
 use emend_core::{Origin, Status, correction::Form};
 use emend_proto::common::v1::OutcomeState;
+use emend_serve::auth::Access;
 
 use crate::tests::{
     on_both_databases,
@@ -141,7 +142,7 @@ async fn redaction_erases_the_reporter_and_keeps_the_counts(world: &World) {
     apply(&app, &events).await;
     one(&app, &world.redaction(&events[0])).await;
     let details = app
-        .candidate_details(&namespace(), candidate_id("p", "v"))
+        .candidate_details(&namespace(), candidate_id("p", "v"), &Access::open())
         .await
         .unwrap();
     let mut reporters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
@@ -164,7 +165,7 @@ async fn a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out(wo
     one(&app, &world.redaction(&feedback)).await;
     one(&app, &feedback).await;
     let details = app
-        .candidate_details(&namespace(), candidate_id("p", "v"))
+        .candidate_details(&namespace(), candidate_id("p", "v"), &Access::open())
         .await
         .unwrap();
     assert_eq!(details.votes[0].reporter, "");
@@ -232,7 +233,7 @@ async fn a_candidate_is_shown_with_votes_rivals_feedback_and_history(world: &Wor
         .await
         .unwrap();
     let details = app
-        .candidate_details(&namespace(), candidate_id("p", "v"))
+        .candidate_details(&namespace(), candidate_id("p", "v"), &Access::open())
         .await
         .unwrap();
     let voters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();

@@ -13,6 +13,7 @@ mod hot;
 mod imports;
 mod people;
 mod policies;
+mod profiles;
 mod prompts;
 mod rulings;
 mod standings;

@@ -302,6 +302,7 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
         }
     }
     let filter = CandidateFilter {
+        user: None,
         namespace: namespace(),
         kinds: vec![emend_core::Kind::InvocationPhrase],
         statuses: vec![Status::Pending, Status::Applied],

@@ -148,6 +148,7 @@ async fn record(app: &App, of: &IngestEvent) -> CandidateRecord {
 /// The rulings on a pattern.
 async fn rulings(app: &App, pattern: &str) -> Vec<CandidateRecord> {
     let filter = CandidateFilter {
+        user: None,
         namespace: namespace(),
         kinds: vec![Kind::DomainRule],
         statuses: Vec::new(),

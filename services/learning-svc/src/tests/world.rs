@@ -257,6 +257,7 @@ pub(crate) async fn candidate(app: &App, phrase: &str, verb: &str) -> CandidateR
 /// All candidates.
 pub(crate) async fn candidates(app: &App) -> Vec<CandidateRecord> {
     let filter = CandidateFilter {
+        user: None,
         namespace: namespace(),
         kinds: Vec::new(),
         statuses: Vec::new(),

@@ -23,6 +23,8 @@ use emend_tests::harness::{
     verb,
 };
 
+use super::profiles::{accept, suggested};
+
 /// A bit of everything: learned by votes and by people, superseded, deleted, imported, user-scoped, retracted, pending,
 /// and one event that could not be delivered.
 async fn a_bit_of_everything(mut system: System) -> Frozen {
@@ -131,6 +133,9 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
         ..UsePromptVersionRequest::default()
     };
     answered(learning.outputs.clone().use_prompt_version(first).await);
+    // A profile: one suggestion accepted, one that waits.
+    let mut made = suggested(&learning, "ann", &["Kafka", "NATS"]).await;
+    accept(&learning, "ann", &made.remove(0)).await.unwrap();
     let request = UpdatePolicyRequest {
         policy: Some(Policy {
             namespace: NAMESPACE.into(),

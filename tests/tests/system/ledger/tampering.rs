@@ -369,6 +369,25 @@ const CASES: &[Case] = &[
         Learning,
         "UPDATE ratings SET excluded = 1 - excluded",
     ),
+    ("SUGGESTION", Learning, "DELETE FROM suggestions"),
+    ("SUGGESTION", Learning, "UPDATE suggestions SET type = 4"),
+    (
+        "SUGGESTION",
+        Learning,
+        "INSERT INTO suggestions (candidate, type, reason, source_type, source_id, confidence)
+         SELECT candidate, 3, 'r', 'GITHUB', 's', 1 FROM candidates WHERE kind = 1",
+    ),
+    (
+        "SUGGESTION",
+        Learning,
+        "INSERT INTO suggestions (candidate, type, reason, source_type, source_id, confidence)
+         VALUES (-1, 3, 'r', 'GITHUB', 's', 1)",
+    ),
+    (
+        "CANDIDATE_ID",
+        Learning,
+        "UPDATE candidates SET proposal_version = 0 WHERE kind = 10",
+    ),
     (
         "LOG_WINDOW",
         Learning,

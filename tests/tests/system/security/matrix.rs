@@ -9,7 +9,7 @@ use emend_tests::harness::rpc::{channel, item_refusal};
 use tonic::{Code, Status, client::Grpc, codegen::http::uri::PathAndQuery, transport::Channel};
 
 use super::{
-    Caller, EVERYWHERE, FOREIGN, Guarded, IN_OWN, OWN, authorize,
+    Caller, EVERYWHERE, EVERYWHERE_FOR_USERS, FOREIGN, Guarded, OWN, OWN_FOR_USERS, authorize,
     messages::{item, message, method},
     on_both_databases, token_of,
 };
@@ -100,10 +100,14 @@ fn channels(guarded: &Guarded) -> impl Fn(&str) -> Channel + use<> {
     }
 }
 
-/// A caller with each role in its own namespace, and one that may do everything everywhere.
+/// A caller with each role in its own namespace, which may act for users there, and one that may do everything everywhere.
 fn one_of_each_role() -> Vec<Caller<'static>> {
-    let of_each = Role::ALL.iter().map(|role| (role.name(), role.name(), IN_OWN));
-    of_each.chain([("everywhere", "admin", EVERYWHERE)]).collect()
+    let of_each = Role::ALL
+        .iter()
+        .map(|role| (role.name(), role.name(), OWN_FOR_USERS));
+    of_each
+        .chain([("everywhere", "admin", EVERYWHERE_FOR_USERS)])
+        .collect()
 }
 
 /// Everything by which a stranger could tell two refusals apart.

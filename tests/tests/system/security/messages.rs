@@ -70,6 +70,12 @@ from_namespace!(
     learning::GenerateImprovementRequest,
     learning::UsePromptVersionRequest,
     learning::ExportExamplesRequest,
+    learning::GetProfileRequest,
+    learning::RecordActivityRequest,
+    learning::GenerateSuggestionsRequest,
+    learning::ListSuggestionsRequest,
+    learning::AcceptSuggestionRequest,
+    learning::RejectSuggestionRequest,
 );
 
 impl FromNamespace for learning::GetNamespacePolicyRequest {
@@ -207,6 +213,20 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "GenerateImprovement" => naming!(learning::GenerateImprovementRequest),
         "UsePromptVersion" => naming!(learning::UsePromptVersionRequest),
         "ExportExamples" => naming!(learning::ExportExamplesRequest),
+        "GetProfile" => naming!(learning::GetProfileRequest),
+        "RecordActivity" => naming!(learning::RecordActivityRequest),
+        "GenerateSuggestions" => naming!(learning::GenerateSuggestionsRequest),
+        "ListSuggestions" => naming!(learning::ListSuggestionsRequest),
+        "AcceptSuggestion" => naming!(learning::AcceptSuggestionRequest),
+        "RejectSuggestion" => naming!(learning::RejectSuggestionRequest),
+        "UpdateProfile" => learning::UpdateProfileRequest {
+            profile: Some(learning::Profile {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "ApplyTrustFile" => learning::ApplyTrustFileRequest {
             content: format!("namespaces: [{namespace}]\nversion: 1\n"),
             format: learning::TrustFileFormat::Yaml.into(),

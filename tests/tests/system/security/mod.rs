@@ -20,6 +20,7 @@ const OWN: &str = "own";
 const IN_OWN: &str = "[\"own\"]";
 const OWN_FOR_USERS: &str = "[\"own\"], act_for_users = true";
 const EVERYWHERE: &str = "\"*\"";
+const EVERYWHERE_FOR_USERS: &str = "\"*\", act_for_users = true";
 const FOREIGN: &str = "foreign";
 
 /// A caller: its name, roles and namespaces (and the rest of its grant), as written in the file. Its token is its name

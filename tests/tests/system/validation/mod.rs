@@ -9,6 +9,7 @@ mod feedback;
 mod items;
 mod outputs;
 mod policies;
+mod profiles;
 mod resources;
 mod review;
 mod streams;
@@ -114,6 +115,7 @@ fn table() -> Vec<Case> {
         feedback::cases(),
         outputs::cases(),
         policies::cases(),
+        profiles::cases(),
         resources::cases(),
         review::cases(),
         streams::cases(),

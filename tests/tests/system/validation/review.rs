@@ -1,5 +1,6 @@
 //! Bad requests to the review queue.
 
+use emend_proto::common::v1::ResourceKind;
 use emend_proto::learning::v1::{
     ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest,
     GetCandidateRequest, ListCandidatesRequest, RejectCandidateRequest,
@@ -31,10 +32,11 @@ fn list() -> Rpc {
                 key: long(513),
                 page_size: 501,
                 page_token: "not a token".into(),
-                user_id: String::new(),
+                user_id: long(129),
             },
             &[
                 "namespace",
+                "user_id",
                 "kinds[0]",
                 "kinds[2]",
                 "statuses[0]",
@@ -54,6 +56,15 @@ fn list() -> Rpc {
                 ..ListCandidatesRequest::default()
             },
             &["key", "page_size", "page_token"],
+        )
+        .case(
+            "entries of profiles of nobody",
+            &ListCandidatesRequest {
+                namespace: NAMESPACE.into(),
+                kinds: vec![ResourceKind::Profile.into()],
+                ..ListCandidatesRequest::default()
+            },
+            &["user_id"],
         )
         .case(
             "too many of everything",

@@ -141,6 +141,9 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
     /// Proposals and improvements that do not agree with each other; at most 1,000.
     async fn wrong_proposals(&mut self) -> Result<Vec<WrongProposal>>;
 
+    /// The keys of candidates that do not agree with what is kept of suggestions; at most 1,000.
+    async fn wrong_suggestions(&mut self) -> Result<Vec<i64>>;
+
     /// The keys of candidates that have transitions but do not exist; at most 1,000.
     async fn stray_transitions(&mut self) -> Result<Vec<i64>>;
 

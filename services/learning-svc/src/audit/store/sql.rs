@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, FeedbackId, Kind, Origin, Policy, Rated, RatingClass, WindowPolicy, kinds::PRODUCTION,
+    outputs::SuggestionType,
 };
 use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
@@ -90,6 +91,17 @@ const WRONG_IMPROVEMENTS: &str = "
       AND NOT EXISTS (SELECT 1 FROM improvements AS i WHERE i.candidate_id = k.candidate_id)
     UNION ALL SELECT r.feedback_id, 6 FROM improvement_ratings AS r
     WHERE NOT EXISTS (SELECT 1 FROM improvements AS i WHERE i.improvement = r.improvement)";
+
+/// The keys of candidates that are suggestions and should not be, or should be and are not, or are of another type than their
+/// field has.
+const WRONG_SUGGESTIONS: &str = "
+    SELECT s.candidate FROM suggestions AS s WHERE NOT EXISTS (
+        SELECT 1 FROM candidates AS k JOIN contests AS c ON c.contest = k.contest
+        WHERE k.candidate = s.candidate AND c.kind = $1 AND k.origin = $2
+          AND c.key = CASE s.type {FIELD} ELSE '' END)
+    UNION ALL SELECT k.candidate FROM candidates AS k WHERE k.kind = $1 AND k.origin = $2
+      AND NOT EXISTS (SELECT 1 FROM suggestions AS s WHERE s.candidate = k.candidate)
+    LIMIT 1000";
 
 impl Reading {
     /// Begins to read the state as of this moment.
@@ -356,6 +368,17 @@ impl AuditRead for Reading {
             .bind(codes::origin(Origin::Generator))
             .fetch_all(&mut *self.transaction)
             .await?)
+    }
+
+    async fn wrong_suggestions(&mut self) -> Result<Vec<i64>> {
+        let field = SuggestionType::ALL.map(|of| format!("WHEN {} THEN '{}'", of.number(), of.field()));
+        let sql = WRONG_SUGGESTIONS.replace("{FIELD}", &field.join(" "));
+        let wrong = sqlx::query_scalar(AssertSqlSafe(sql))
+            .bind(Kind::Profile.number())
+            .bind(codes::origin(Origin::Generator))
+            .fetch_all(&mut *self.transaction)
+            .await?;
+        Ok(wrong)
     }
 
     async fn stray_transitions(&mut self) -> Result<Vec<i64>> {

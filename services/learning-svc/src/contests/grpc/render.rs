@@ -3,6 +3,7 @@
 use emend_core::{
     Origin, Status,
     contest::{Proposed, Verdict},
+    outputs::SURE,
 };
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
@@ -15,6 +16,7 @@ use crate::{
     },
     etag,
     grpc::render::{actor, small},
+    profiles::store::SuggestionDetails,
 };
 
 fn status(status: Status) -> i32 {
@@ -107,10 +109,21 @@ pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateRe
         feedback,
         history: details.history.into_iter().map(transition).collect(),
         improvement: None,
-        suggestion: None,
+        suggestion: details.suggestion.as_ref().map(suggestion),
     };
     while response.encoded_len() >= 2 * page::MAX_PAGE_BYTES && response.feedback.pop().is_some() {}
     response
+}
+
+/// What is kept of a suggested entry of a profile.
+pub(crate) fn suggestion(details: &SuggestionDetails) -> pb::Suggestion {
+    pb::Suggestion {
+        r#type: details.suggestion.number(),
+        reason: details.reason.clone(),
+        source_type: details.source_type.clone(),
+        source_id: details.source_id.clone(),
+        confidence: f64::from(details.confidence) / f64::from(SURE),
+    }
 }
 
 fn vote(vote: LiveVote) -> pb::Vote {
@@ -209,6 +222,7 @@ mod tests {
             rivals: vec![record(); 100],
             feedback: vec![feedback; 100],
             history: Vec::new(),
+            suggestion: None,
         });
         assert!(response.encoded_len() < 4 * 1024 * 1024);
         assert!(response.rivals.len() > 50 && response.feedback.len() > 50);

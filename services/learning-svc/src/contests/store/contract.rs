@@ -318,6 +318,7 @@ async fn candidates_are_counted_by_kind_and_status() {
         result.unwrap();
     }
     let all = CandidateFilter {
+        user: None,
         namespace: namespace(),
         kinds: Vec::new(),
         statuses: Vec::new(),

@@ -31,8 +31,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub(super) const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.candidate_id, k.value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
      k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.ruling_order, \
-     k.ruling_roles, k.ruling_approved, k.ruling_taken_back, k.proposal_version, k.proposal_base, k.proposal_verdict, k.proposal_decided_at, \
-     k.created_at, k.updated_at, k.transitions, k.version, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
+     k.ruling_roles, k.ruling_approved, k.ruling_taken_back, k.proposal_version, k.proposal_base, k.proposal_verdict, \
+     k.proposal_decided_at, k.created_at, k.updated_at, k.transitions, k.version, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
 
 fn candidate_records() -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
@@ -186,8 +186,8 @@ impl ContestStore for Backend {
 
 /// The candidates of a filter after a position, newest first.
 ///
-/// Without a key: the newest of each kind and status, each found in order by one index, merged. With a key: those of the
-/// few contests that have it.
+/// Without a key or user: the newest of each kind and status, each found in order by one index, merged. Otherwise: those of the
+/// few contests that have the key or are the user's.
 pub(super) fn listed(
     filter: &CandidateFilter,
     after: Option<CandidatePosition>,
@@ -196,7 +196,7 @@ pub(super) fn listed(
     let namespace = filter.namespace.as_str();
     let limit = i64::from(limit);
     let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
-    if filter.keys.is_empty() {
+    if filter.keys.is_empty() && filter.user.is_none() {
         query.push(" FROM (");
         let kinds = if filter.kinds.is_empty() {
             &Kind::ALL[..]
@@ -232,9 +232,19 @@ pub(super) fn listed(
         );
     } else {
         // Start from the contests; SQLite would not choose that plan by itself.
-        query.push(" FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest = c.contest AND ");
-        push_any_key(&mut query, &filter.keys);
-        query.push(" AND c.namespace = ").push_bind(namespace);
+        query.push(
+            " FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest = c.contest AND c.namespace = ",
+        );
+        query.push_bind(namespace);
+        if let Some(user) = &filter.user {
+            query
+                .push(" AND c.user_id <> '' AND c.user_id = ")
+                .push_bind(user.as_str());
+        }
+        if !filter.keys.is_empty() {
+            query.push(" AND ");
+            push_any_key(&mut query, &filter.keys);
+        }
         push_numbers(
             &mut query,
             " AND c.kind IN (",
@@ -250,7 +260,11 @@ pub(super) fn listed(
     query
 }
 
-fn push_numbers(query: &mut QueryBuilder<Db>, condition: &str, numbers: impl ExactSizeIterator<Item = i32>) {
+pub(super) fn push_numbers(
+    query: &mut QueryBuilder<Db>,
+    condition: &str,
+    numbers: impl ExactSizeIterator<Item = i32>,
+) {
     if numbers.len() > 0 {
         query.push(condition);
         let mut list = query.separated(", ");
@@ -261,7 +275,7 @@ fn push_numbers(query: &mut QueryBuilder<Db>, condition: &str, numbers: impl Exa
     }
 }
 
-fn push_after(query: &mut QueryBuilder<Db>, of: &str, after: Option<CandidatePosition>) {
+pub(super) fn push_after(query: &mut QueryBuilder<Db>, of: &str, after: Option<CandidatePosition>) {
     if let Some(after) = after {
         query.push(format_args!(" AND ({of}.created_at, {of}.candidate_id) < ("));
         query

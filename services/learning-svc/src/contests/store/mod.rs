@@ -10,7 +10,9 @@ mod writes;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status};
+use emend_core::{
+    Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status, UserId,
+};
 use emend_store::StoreError;
 use jiff::Timestamp;
 
@@ -64,6 +66,8 @@ pub struct CandidateFilter {
     pub statuses: Vec<Status>,
     /// Only contests with one of these keys: one for each form that a key may have; empty: all.
     pub keys: Vec<Key>,
+    /// Only what is this user's own.
+    pub user: Option<UserId>,
 }
 
 /// A position in the list of candidates, newest first.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
+use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey, kinds::Users};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::{FromRow, QueryBuilder};
@@ -90,6 +90,7 @@ impl Erasures for Work {
             query.push(" ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision");
             query.build().execute(&mut *self.transaction).await?;
             for erase in [
+                "DELETE FROM suggestions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM transitions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM ballot_details WHERE feedback_id IN (SELECT feedback_id FROM ballots WHERE contest IN ",
                 "DELETE FROM ballots WHERE (contest IN ",
@@ -126,9 +127,13 @@ impl Backend {
         } = *expired;
         let mut key = expired.key.parse("contests")?;
         let user = std::mem::replace(&mut key.user, UserId::parse(&expired.pseudonym).ok());
+        if matches!(key.kind.rules().rule.users(), Users::Only) && !key.qualifier.is_empty() {
+            // Where there is nothing but users' own, the key tells of the user as the value does.
+            key.qualifier = format!("erased {contest}");
+        }
         let pseudonymous = contest_of(transaction, &key).await?;
         sqlx::query(
-            "UPDATE revisions SET on_behalf_of = $3 WHERE on_behalf_of = $4
+            "UPDATE revisions SET on_behalf_of = $3, reason = '' WHERE on_behalf_of = $4
              AND revision IN (SELECT revision FROM changes WHERE contest = $1 AND revision <= $2)",
         )
         .bind(contest)

@@ -37,6 +37,7 @@ async fn decisions_about_domains_are_found_by_indexes() {
         .unwrap();
     let id = CandidateId(Uuid::from_u128(1));
     let filter = |keys| CandidateFilter {
+        user: None,
         namespace: namespace.clone(),
         kinds: vec![Kind::DomainRule],
         statuses: vec![Status::Applied, Status::Superseded],

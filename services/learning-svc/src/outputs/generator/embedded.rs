@@ -1,7 +1,7 @@
 //! The generator that needs no model and no network: equal material gives equal texts.
 
 use async_trait::async_trait;
-use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial, improve};
+use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial, improve, suggest};
 
 use super::{Generator, GeneratorError};
 
@@ -11,7 +11,7 @@ pub struct Embedded;
 
 #[async_trait]
 impl Generator for Embedded {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "embedded"
     }
 
@@ -24,8 +24,8 @@ impl Generator for Embedded {
         })
     }
 
-    async fn suggest(&self, _material: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError> {
-        Ok(Vec::new())
+    async fn suggest(&self, material: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError> {
+        Ok(suggest(material))
     }
 
     async fn run(&self, _prompt: &str, _input: &str) -> Option<Result<String, GeneratorError>> {

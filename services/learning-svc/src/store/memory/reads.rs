@@ -26,6 +26,7 @@ use crate::{
     log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     outputs::store::improvements::OutputStore,
     policies::store::{PolicyKey, PolicyStore, StoredPolicy},
+    profiles::store::ProfileStore,
     standings::store::{StandingStore, Supported},
     store::{
         Store, UnitOfWork, codes,
@@ -65,6 +66,7 @@ impl ContestStore for MemoryStore {
                         && (filter.kinds.is_empty() || filter.kinds.contains(&record.key.kind))
                         && (filter.statuses.is_empty() || filter.statuses.contains(&record.candidate.status))
                         && (filter.keys.is_empty() || filter.keys.contains(&record.key.key))
+                        && (filter.user.is_none() || filter.user == record.key.user)
                         && after.is_none_or(|after| place(record) < (after.created_at, after.id))
                 })
                 .collect();
@@ -226,6 +228,10 @@ impl Store for MemoryStore {
     }
 
     fn evidence(&self) -> Option<&dyn EvidenceStore> {
+        None
+    }
+
+    fn profiles(&self) -> Option<&dyn ProfileStore> {
         None
     }
 

@@ -29,6 +29,7 @@ use crate::{
     nodes::store::{NodeRepository, NodeWrite},
     outputs::store::{RatingRepository, improvements::ImprovementRepository},
     policies::store::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
+    profiles::store::ProfileRepository,
     resources::store::{ResourceRepository, ResourceWrites},
     store::UnitOfWork,
 };
@@ -161,6 +162,10 @@ impl UnitOfWork for Work {
     }
 
     fn erasures(&mut self) -> Option<&mut dyn Erasures> {
+        None
+    }
+
+    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
         None
     }
 

@@ -1,0 +1,176 @@
+//! The profile service. Every call is about one user; that the caller may act for users is checked before any other thing.
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+pub(crate) mod parse;
+
+use emend_base::Error;
+use emend_core::{Namespace, Profile, UserId};
+use emend_proto::learning::v1::{self as pb, profile_service_server::ProfileService};
+use emend_serve::{auth::Call, caller::caller_of};
+use emend_wire::page;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    app::App,
+    contests::{
+        grpc::{render, token},
+        store::CandidatePosition,
+    },
+    etag,
+    profiles::{
+        store::{StoredProfile, SuggestionRecord},
+        suggestions::SuggestionDecided,
+    },
+    roles::open,
+};
+
+/// Serves the profiles of an `App`.
+#[derive(Debug, Clone)]
+pub struct Profiles {
+    app: App,
+}
+
+impl Profiles {
+    /// Serves the use cases of `app`.
+    pub fn new(app: App) -> Self {
+        Self { app }
+    }
+}
+
+#[tonic::async_trait]
+impl ProfileService for Profiles {
+    async fn get_profile(
+        &self,
+        request: Request<pb::GetProfileRequest>,
+    ) -> Result<Response<pb::GetProfileResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let (namespace, user) = parse::whose(&request.namespace, &request.user_id).map_err(Error::from)?;
+        let stored = self.app.profile(&namespace, &user).await?;
+        Ok(Response::new(pb::GetProfileResponse {
+            profile: Some(profile(&namespace, &user, &stored)),
+        }))
+    }
+
+    async fn update_profile(
+        &self,
+        request: Request<pb::UpdateProfileRequest>,
+    ) -> Result<Response<pb::UpdateProfileResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { message: request, .. } = open(request)?;
+        let update = parse::update(&caller, &request).map_err(Error::from)?;
+        let (stored, revision) = self.app.update_profile(&update).await?;
+        Ok(Response::new(pb::UpdateProfileResponse {
+            profile: Some(profile(&update.namespace, &update.user, &stored)),
+            revision: revision.0,
+        }))
+    }
+
+    async fn record_activity(
+        &self,
+        request: Request<pb::RecordActivityRequest>,
+    ) -> Result<Response<pb::RecordActivityResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let (namespace, user, activities) =
+            parse::activities(&request, self.app.clock.now()).map_err(Error::from)?;
+        let recorded = self.app.record_activities(&namespace, &user, &activities).await?;
+        Ok(Response::new(pb::RecordActivityResponse {
+            recorded: i32::try_from(recorded).unwrap_or(i32::MAX),
+        }))
+    }
+
+    async fn generate_suggestions(
+        &self,
+        request: Request<pb::GenerateSuggestionsRequest>,
+    ) -> Result<Response<pb::GenerateSuggestionsResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { message: request, .. } = open(request)?;
+        let asked = parse::asked(&caller, &request).map_err(Error::from)?;
+        let made = self.app.generate_suggestions(&asked).await?;
+        Ok(Response::new(pb::GenerateSuggestionsResponse {
+            suggestions: made.iter().map(suggestion).collect(),
+        }))
+    }
+
+    async fn list_suggestions(
+        &self,
+        request: Request<pb::ListSuggestionsRequest>,
+    ) -> Result<Response<pb::ListSuggestionsResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let query = parse::query(&request);
+        let list = parse::list(&request, query).map_err(Error::from)?;
+        let (records, more) = self
+            .app
+            .list_suggestions(
+                &list.namespace,
+                &list.user,
+                &list.statuses,
+                list.after,
+                list.limit,
+            )
+            .await?;
+        let (suggestions, was_cut) = page::cut(records.iter().map(suggestion).collect());
+        let last = records.iter().take(suggestions.len()).next_back();
+        let next = last.filter(|_| more || was_cut);
+        let next = next.map(|of| token(query, CandidatePosition::of(&of.record)));
+        Ok(Response::new(pb::ListSuggestionsResponse {
+            suggestions,
+            next_page_token: next.unwrap_or_default(),
+        }))
+    }
+
+    async fn accept_suggestion(
+        &self,
+        request: Request<pb::AcceptSuggestionRequest>,
+    ) -> Result<Response<pb::AcceptSuggestionResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { access, message } = open(request)?;
+        let accepted = parse::accepted(&caller, &message).map_err(Error::from)?;
+        let (record, stored, revision) = self.app.decide_suggestion(&accepted, &access).await?;
+        let SuggestionDecided { user, review } = &accepted;
+        Ok(Response::new(pb::AcceptSuggestionResponse {
+            suggestion: Some(suggestion(&record)),
+            profile: Some(profile(&review.namespace, user, &stored)),
+            revision: revision.0,
+        }))
+    }
+
+    async fn reject_suggestion(
+        &self,
+        request: Request<pb::RejectSuggestionRequest>,
+    ) -> Result<Response<pb::RejectSuggestionResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { access, message } = open(request)?;
+        let rejected = parse::rejected(&caller, &message).map_err(Error::from)?;
+        let (record, ..) = self.app.decide_suggestion(&rejected, &access).await?;
+        Ok(Response::new(pb::RejectSuggestionResponse {
+            suggestion: Some(suggestion(&record)),
+        }))
+    }
+}
+
+fn profile(namespace: &Namespace, user: &UserId, stored: &StoredProfile) -> pb::Profile {
+    let Profile {
+        experience_years,
+        specialties,
+        known_technologies,
+        learning_goals,
+    } = stored.profile();
+    pb::Profile {
+        namespace: namespace.to_string(),
+        user_id: user.to_string(),
+        experience_years: experience_years.map(|years| i32::try_from(years).unwrap_or(i32::MAX)),
+        specialties: specialties.into_values().collect(),
+        known_technologies: known_technologies.into_values().collect(),
+        learning_goals: learning_goals.into_values().collect(),
+        etag: etag::of_revision(stored.revision.0),
+        revision: stored.revision.0,
+    }
+}
+
+fn suggestion(of: &SuggestionRecord) -> pb::ProfileSuggestion {
+    pb::ProfileSuggestion {
+        candidate: Some(render::candidate(&of.record)),
+        suggestion: Some(render::suggestion(&of.details)),
+    }
+}
