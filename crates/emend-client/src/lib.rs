@@ -49,6 +49,7 @@
 //! * [`replica`]: the stream's protocol as a pure state machine.
 //! * [`view`]: what a node answers from. Where every nanosecond counts, normalise once and use a [`Reader`] per thread.
 //! * [`cache`]: the copy on disk.
+//! * [`prompt_files`]: prompts as files.
 //! * [`feedback`]: submitting corrections.
 //!
 //! A program that uses this crate needs no other crate of Emend: what the interface is made of is exported again here,
@@ -61,6 +62,7 @@ pub mod feedback;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keyed_hash;
+pub mod prompt_files;
 pub mod replica;
 #[cfg(test)]
 #[path = "../tests/support/server_log.rs"]
@@ -82,6 +84,7 @@ pub use emend_core::{
     Example, FeedbackId, FewShotSet, FieldViolation, InstallationId, Invalid, Kind, Language, Layer, Learned,
     Namespace, NodeId, NormalizedKey, Profile, ProfileEntry, Prompt, Relation, RequestId, ResourceValue,
     Revision, Scope, Synonym, TrustLevel, UserId, Violations,
+    kinds::{Setting, Variable},
     lookup::Match,
     outputs::{Learning, LearningLevel, rank_learnings, render as render_prompt, render_for},
 };

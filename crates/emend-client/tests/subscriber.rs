@@ -1,5 +1,7 @@
-//! A node against a server on a real socket: connecting, resuming, healing, reporting, starting from disk.
+//! A node against a server on a real socket: connecting, resuming, healing, reporting, starting from disk, mirroring.
 
+#[path = "subscriber/mirror.rs"]
+mod mirror;
 mod support;
 
 use std::{path::Path, time::Duration};

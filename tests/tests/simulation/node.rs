@@ -228,7 +228,8 @@ impl Seen {
             SubscriberEvent::Connected
             | SubscriberEvent::Restored { .. }
             | SubscriberEvent::CopyRefused { .. }
-            | SubscriberEvent::Saved { .. } => {}
+            | SubscriberEvent::Saved { .. }
+            | SubscriberEvent::Mirrored { .. } => {}
         }
         Ok(())
     }

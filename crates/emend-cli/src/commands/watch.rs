@@ -179,7 +179,8 @@ fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
         // `emend watch` keeps no copy on disk.
         SubscriberEvent::Restored { .. }
         | SubscriberEvent::CopyRefused { .. }
-        | SubscriberEvent::Saved { .. } => Ok(()),
+        | SubscriberEvent::Saved { .. }
+        | SubscriberEvent::Mirrored { .. } => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use emend_proto::{frame::Frame, wire};
 use prost::Message as _;
 
+use super::mirror::Followed;
 use crate::{
     cache::{Header, SavedCopy},
     replica::{Effect, ProtocolViolation, Replica, fact_of},
@@ -27,13 +28,16 @@ const CHANGE_BYTES: usize = 32;
 pub(super) struct Engine {
     pub(super) replica: Replica,
     publisher: Publisher,
+    /// The prompts that are mirrored.
+    pub(super) mirrored: Option<Followed>,
 }
 
 impl Engine {
-    pub(super) fn new(view: &LearnedView, publisher: Publisher) -> Self {
+    pub(super) fn new(view: &LearnedView, publisher: Publisher, mirrored: Option<Followed>) -> Self {
         Self {
             replica: Replica::new(Arc::clone(view.hash())),
             publisher,
+            mirrored,
         }
     }
 
@@ -62,6 +66,13 @@ impl Engine {
         match &effect {
             Effect::Installed(_) => self.publish_all(),
             Effect::Applied(applied) => {
+                if let Some(mirrored) = &mut self.mirrored {
+                    applied
+                        .changes
+                        .iter()
+                        .filter_map(fact_of)
+                        .for_each(|fact| mirrored.note(&fact));
+                }
                 self.publisher
                     .apply(applied.changes.iter().filter_map(fact_of), applied.to);
             }
@@ -84,7 +95,16 @@ impl Engine {
     }
 
     fn publish_all(&mut self) {
+        let mut mirrored = self.mirrored.as_mut();
+        if let Some(mirrored) = &mut mirrored {
+            mirrored.clear();
+        }
+        let facts = self.replica.facts().inspect(|fact| {
+            if let Some(mirrored) = &mut mirrored {
+                mirrored.note(fact);
+            }
+        });
         self.publisher
-            .replace(self.replica.len(), self.replica.facts(), self.replica.revision());
+            .replace(self.replica.len(), facts, self.replica.revision());
     }
 }

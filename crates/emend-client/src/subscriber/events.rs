@@ -79,6 +79,15 @@ pub enum SubscriberEvent {
         /// The revision that it holds.
         revision: Revision,
     },
+    /// The mirror of prompts was brought up to date.
+    Mirrored {
+        /// The names of files that were written.
+        written: Vec<String>,
+        /// The names of files that were removed, since their prompts are gone.
+        removed: Vec<String>,
+        /// The names of files that were not written, since there is a file that the mirror did not write.
+        foreign: Vec<String>,
+    },
 }
 
 /// What an observer gets.

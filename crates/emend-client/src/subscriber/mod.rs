@@ -7,6 +7,7 @@ pub(crate) mod engine;
 mod events;
 #[cfg(feature = "testing")]
 mod holding;
+mod mirror;
 mod report;
 mod reporter;
 mod saver;
@@ -30,6 +31,7 @@ pub use self::holding::{HeldResource, Holding};
 use self::{
     engine::Engine,
     events::{Emitter, Observable},
+    mirror::Mirror,
     reporter::Reporter,
     saver::Saver,
     session::Session,
@@ -68,7 +70,7 @@ impl SubscriberBuilder {
         let (publisher, view) = LearnedView::new(&self.entropy, Arc::clone(&self.clock));
         let emitter = Emitter::new();
         let events = emitter.observe();
-        let mut engine = Engine::new(&view, publisher);
+        let mut engine = Engine::new(&view, publisher, settings.mirrored.clone());
         if let Some(path) = self.copy.clone() {
             engine = restored(engine, &view, path, settings.subscription(), &emitter).await;
         }
@@ -91,6 +93,7 @@ impl SubscriberBuilder {
             events: emitter,
             reporter: Reporter::new(self.report_interval),
             saver: Saver::new(self.copy, self.copy_interval),
+            mirror: Mirror::new(self.mirror.map(|mirror| mirror.directory)),
             backoff: Backoff::new(self.backoff, self.entropy),
             clock: self.clock,
             accepted,

@@ -23,6 +23,7 @@ use super::{
     ended::Ended,
     engine::Engine,
     events::{Emitter, SubscriberEvent},
+    mirror::{Followed, Mirror, MirrorWake},
     report::make_report,
     reporter::{Reporter, ReporterWake},
     saver::{Saver, SaverWake},
@@ -49,6 +50,7 @@ pub(super) struct Session {
     pub(super) events: Emitter,
     pub(super) reporter: Reporter,
     pub(super) saver: Saver,
+    pub(super) mirror: Mirror,
     pub(super) backoff: Backoff,
     pub(super) clock: SharedClock,
     /// The installation that the node was told to accept last.
@@ -62,6 +64,7 @@ pub(super) struct Session {
 impl Session {
     /// Runs until `stop`, then brings the copy on disk up to date.
     pub(super) async fn run(mut self, stop: CancellationToken) {
+        self.note_mirrored();
         loop {
             let ended = self.run_stream(&stop).await;
             let other = ended.other_installation();
@@ -152,6 +155,7 @@ impl Session {
                 // Both then wait for their interval, so they never delay a message for long.
                 wake = self.reporter.tick() => self.report(wake, &*reports),
                 wake = self.saver.tick() => self.save(wake),
+                wake = self.mirror.tick() => self.write_mirror(wake),
                 message = messages.next() => match message {
                     Some(Ok(frame)) => {
                         if let Some(ended) = self.handle(frame).await {
@@ -279,12 +283,46 @@ impl Session {
                 () = &mut timer => return true,
                 Ok(_) = accepted.wait_for(|accepted| other.is_some() && *accepted == other) => return true,
                 wake = self.saver.tick() => self.save(wake),
+                wake = self.mirror.tick() => self.write_mirror(wake),
             }
         }
     }
 
-    /// Brings the copy on disk up to date.
+    /// Has the mirror written if a prompt that it follows has changed.
+    pub(super) fn note_mirrored(&mut self) {
+        let has_changed = self.engine().mirrored.as_mut().is_some_and(Followed::take_change);
+        if has_changed {
+            self.mirror.note();
+        }
+    }
+
+    fn write_mirror(&mut self, wake: MirrorWake) {
+        match wake {
+            MirrorWake::Due => {
+                let files = self.engine().mirrored.as_ref().map(Followed::files);
+                self.mirror.start(files.unwrap_or_default());
+            }
+            MirrorWake::Written(Ok(changed)) => {
+                if !changed.foreign.is_empty() {
+                    tracing::error!(files = ?changed.foreign, "files that others wrote are in the mirror's way");
+                }
+                self.events.emit(SubscriberEvent::Mirrored {
+                    written: changed.written,
+                    removed: changed.removed,
+                    foreign: changed.foreign,
+                });
+            }
+            MirrorWake::Written(Err(error)) => {
+                tracing::error!(%error, "the mirror of prompts cannot be written");
+            }
+        }
+    }
+
+    /// Brings the mirror and the copy on disk up to date.
     async fn finish(&mut self) {
+        while let Some(wake) = self.mirror.last().await {
+            self.write_mirror(wake);
+        }
         if let Some(wake) = self.saver.finish_write().await {
             self.save(wake);
         }

@@ -9,12 +9,15 @@ use std::{
 };
 
 use emend_base::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile, tls::Remote};
-use emend_core::{InstallationId, Kind, Namespace, NodeId, Violations};
+use emend_core::{InstallationId, Kind, Namespace, NodeId, Violations, kinds::Form};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
 use tonic::metadata::MetadataMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::transport::{Grpc, Transport};
+use super::{
+    mirror::Followed,
+    transport::{Grpc, Transport},
+};
 use crate::ServerAddress;
 
 /// A stream may wait this long for its turn to receive a snapshot. A dead connection is detected by keep-alive instead.
@@ -44,6 +47,16 @@ pub(super) struct Settings {
     pub(super) max_batch_bytes: u32,
     pub(super) connect_timeout: Duration,
     pub(super) headers: MetadataMap,
+    /// What is mirrored, before anything is.
+    pub(super) mirrored: Option<Followed>,
+}
+
+/// Where prompts are mirrored, and which.
+#[derive(Debug)]
+pub(super) struct MirrorSettings {
+    pub(super) directory: PathBuf,
+    namespace: String,
+    label: String,
 }
 
 impl Settings {
@@ -102,6 +115,7 @@ pub struct SubscriberBuilder {
     pub(super) token: Option<TokenFile>,
     pub(super) copy: Option<PathBuf>,
     pub(super) copy_interval: Duration,
+    pub(super) mirror: Option<MirrorSettings>,
     pub(super) accepted_installation: Option<InstallationId>,
     pub(super) backoff: BackoffConfig,
     pub(super) clock: SharedClock,
@@ -133,6 +147,7 @@ impl SubscriberBuilder {
             token: None,
             copy: None,
             copy_interval: Duration::from_secs(30),
+            mirror: None,
             accepted_installation: None,
             backoff: BackoffConfig::default(),
             clock: SystemClock::shared(),
@@ -265,6 +280,24 @@ impl SubscriberBuilder {
         self
     }
 
+    /// Mirrors the prompts that are current under a label into a directory, one file for each target
+    /// ([`prompt_files`](crate::prompt_files)), for programs that read files. Each is replaced as a whole; the file of a prompt
+    /// that is gone is removed; files that the mirror did not write are not touched. No two nodes may share a directory.
+    /// Default: no mirror.
+    pub fn mirror_prompts(
+        mut self,
+        directory: impl Into<PathBuf>,
+        namespace: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
+        self.mirror = Some(MirrorSettings {
+            directory: directory.into(),
+            namespace: namespace.into(),
+            label: label.into(),
+        });
+        self
+    }
+
     /// Accepts this installation even if the copy on disk is of another one. Default: a node that holds something accepts
     /// no other installation, keeps what it holds and reports `INSTALLATION_MISMATCH`.
     pub fn accept_installation(mut self, installation: InstallationId) -> Self {
@@ -311,6 +344,10 @@ impl SubscriberBuilder {
         {
             violations.add("copy", "must name a file");
         }
+        let mirrored = self
+            .mirror
+            .as_ref()
+            .and_then(|mirror| self.mirrored(mirror, &mut violations));
         if !violations.is_empty() {
             return Err(ConfigError::Invalid(violations));
         }
@@ -334,6 +371,20 @@ impl SubscriberBuilder {
             max_batch_bytes: self.max_batch_bytes,
             connect_timeout: self.connect_timeout,
             headers: self.headers.clone(),
+            mirrored,
         })
+    }
+
+    /// What is to be mirrored, if the node subscribes to it.
+    fn mirrored(&self, mirror: &MirrorSettings, violations: &mut Violations) -> Option<Followed> {
+        let label = violations.check("mirror.label", Form::Exact.parse(&mirror.label));
+        let namespace = violations.check("mirror.namespace", Namespace::parse(&mirror.namespace));
+        if !self.namespaces.is_empty() && !self.namespaces.contains(&mirror.namespace) {
+            violations.add("mirror.namespace", "must be one that the node subscribes to");
+        }
+        if !self.kinds.is_empty() && !self.kinds.contains(&Kind::Prompt) {
+            violations.add("kinds", "must have PROMPT: prompts are mirrored");
+        }
+        Some(Followed::new(namespace?, label?))
     }
 }

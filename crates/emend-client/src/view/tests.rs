@@ -17,6 +17,8 @@ use jiff::SignedDuration;
 
 use super::*;
 
+mod prompts;
+
 fn fact<'a>(key: &'a str, kind: Kind, user_id: &'a str, value: &'a str, revision: i64) -> Fact<'a> {
     Fact {
         namespace: "fund-admin",

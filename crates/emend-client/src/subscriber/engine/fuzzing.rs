@@ -33,7 +33,7 @@ pub fn stream(bytes: &[u8]) {
         return;
     };
     let (publisher, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
-    let mut engine = Engine::new(&view, publisher);
+    let mut engine = Engine::new(&view, publisher, None);
     engine.replica.open();
     let mut expected = Held::new();
     let mut staged = Staged::Nothing;

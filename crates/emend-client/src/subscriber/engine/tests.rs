@@ -99,7 +99,7 @@ struct Node {
 impl Node {
     fn new() -> Self {
         let (publisher, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
-        let engine = Engine::new(&view, publisher);
+        let engine = Engine::new(&view, publisher, None);
         let mut node = Self {
             engine,
             view,

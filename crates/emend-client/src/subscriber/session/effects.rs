@@ -97,6 +97,7 @@ impl Session {
     fn installed(&mut self, snapshot: Installed, now: Timestamp) -> Option<Ended> {
         self.advance_status((!snapshot.digest_check.differs()).then_some(now));
         self.saver.note();
+        self.note_mirrored();
         if snapshot.rejected > 0 {
             tracing::warn!(
                 rejected = snapshot.rejected,
@@ -119,6 +120,7 @@ impl Session {
     fn applied(&mut self, update: Applied, now: Timestamp) -> Option<Ended> {
         self.advance_status((!update.digest_check.differs()).then_some(now));
         self.saver.note();
+        self.note_mirrored();
         for change in &update.changes {
             if let Some(committed_at) = change.committed_at {
                 self.reporter.note_delay(now.duration_since(committed_at));

@@ -1,0 +1,416 @@
+//! What a prompt's file says.
+//!
+//! A prompt that is only a text is its text. Variables and settings stand above it, between two lines of three hyphens, in a
+//! form that programs read as YAML:
+//!
+//! ```text
+//! ---
+//! variables:
+//!   day:
+//!   tone: "dry"
+//! settings:
+//!   model: "small"
+//! ---
+//! Summarise {{day}} in a {{tone}} tone.
+//! ```
+//!
+//! Everything after the second line of hyphens is the text, byte for byte.
+
+use std::fmt::{self, Write as _};
+
+use emend_core::{
+    Prompt, Violations,
+    kinds::{Setting, Variable},
+};
+
+use super::names::{file_name, is_shortened, target_of};
+
+/// Begins and ends the header.
+const FENCE: &str = "---";
+
+/// A file of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    /// What stands above the text; `None` if nothing does.
+    pub header: Option<Header>,
+    /// The text, byte for byte.
+    pub text: String,
+}
+
+/// What stands above a prompt's text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Header {
+    /// The target, where the file's name is too short for it.
+    pub target: Option<String>,
+    /// The variables, in their order.
+    pub variables: Vec<Variable>,
+    /// The settings of the model.
+    pub settings: Vec<Setting>,
+}
+
+/// Why a file is not a prompt's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// The header is not in its form.
+    #[error("line {line}: {why}")]
+    Header {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The name does not say the target, and the header says none that the name fits.
+    #[error("the name of the file is cut, and its header does not say the target that it is the name of")]
+    Target,
+    /// What it says is no prompt.
+    #[error("{0}")]
+    Prompt(Violations),
+}
+
+impl PromptFile {
+    /// The file of a target's prompt.
+    pub fn of(target: &str, prompt: &Prompt) -> Self {
+        let header = Header {
+            target: is_shortened(&file_name(target)).then(|| target.to_owned()),
+            variables: prompt.variables().to_vec(),
+            settings: prompt.settings().to_vec(),
+        };
+        // A text that looks like a header gets one above it.
+        let looks_like_one = prompt.text().split_inclusive('\n').next().is_some_and(is_fence);
+        Self {
+            header: (looks_like_one || header != Header::default()).then_some(header),
+            text: prompt.text().to_owned(),
+        }
+    }
+
+    /// Reads a file.
+    pub fn parse(contents: &str) -> Result<Self, FileError> {
+        let mut lines = contents.split_inclusive('\n').enumerate();
+        if !lines.next().is_some_and(|(_, line)| is_fence(line)) {
+            return Ok(Self {
+                header: None,
+                text: contents.to_owned(),
+            });
+        }
+        let mut header = Header::default();
+        let mut section = None;
+        for (index, line) in lines.by_ref() {
+            if is_fence(line) {
+                let text = lines.map(|(_, line)| line).collect();
+                return Ok(Self {
+                    header: Some(header),
+                    text,
+                });
+            }
+            header
+                .read(&mut section, line.trim_end())
+                .map_err(|why| FileError::Header { line: index + 1, why })?;
+        }
+        Err(FileError::Header {
+            line: contents.lines().count(),
+            why: "the header has no end: a line of three hyphens".into(),
+        })
+    }
+
+    /// The prompt that it says, without a number.
+    pub fn prompt(&self) -> Result<Prompt, FileError> {
+        let Header {
+            variables, settings, ..
+        } = self.header.clone().unwrap_or_default();
+        Prompt::new(&self.text, variables, settings).map_err(FileError::Prompt)
+    }
+
+    /// The target whose file this is, if it has this name.
+    pub fn target(&self, name: &str) -> Result<String, FileError> {
+        let said = self.header.as_ref().and_then(|header| header.target.as_ref());
+        match (said, target_of(name)) {
+            (None, Some(target)) => Ok(target),
+            (Some(target), _) if file_name(target) == name => Ok(target.clone()),
+            _ => Err(FileError::Target),
+        }
+    }
+}
+
+impl fmt::Display for PromptFile {
+    /// Its contents.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(header) = &self.header else {
+            return f.write_str(&self.text);
+        };
+        writeln!(f, "{FENCE}")?;
+        if let Some(target) = &header.target {
+            writeln!(f, "target: {}", quoted(target))?;
+        }
+        if !header.variables.is_empty() {
+            writeln!(f, "variables:")?;
+        }
+        for Variable { name, default } in &header.variables {
+            match default {
+                None => writeln!(f, "  {name}:")?,
+                Some(default) => writeln!(f, "  {name}: {}", quoted(default))?,
+            }
+        }
+        if !header.settings.is_empty() {
+            writeln!(f, "settings:")?;
+        }
+        for Setting { name, value } in &header.settings {
+            writeln!(f, "  {name}: {}", quoted(value))?;
+        }
+        write!(f, "{FENCE}\n{}", self.text)
+    }
+}
+
+/// What the lines that are indented belong to.
+#[derive(Debug, Clone, Copy)]
+enum Section {
+    Variables,
+    Settings,
+}
+
+impl Header {
+    /// Reads one of its lines.
+    fn read(&mut self, section: &mut Option<Section>, line: &str) -> Result<(), String> {
+        const KNOWN: &str = "expected `target: …`, `variables:` or `settings:`";
+        let content = line.trim_start();
+        if content.is_empty() || content.starts_with('#') {
+            return Ok(());
+        }
+        let (name, value) = content
+            .split_once(':')
+            .ok_or_else(|| "expected a name and a colon".to_owned())?;
+        let value = unquoted(value.trim())?;
+        if content.len() == line.len() {
+            *section = None;
+            match (name, value) {
+                ("target", Some(target)) => self.target = Some(target),
+                ("variables", None) => *section = Some(Section::Variables),
+                ("settings", None) => *section = Some(Section::Settings),
+                _ => return Err(KNOWN.into()),
+            }
+            return Ok(());
+        }
+        let name = name.trim_end().to_owned();
+        match section {
+            None => return Err(KNOWN.into()),
+            Some(Section::Variables) => self.variables.push(Variable { name, default: value }),
+            Some(Section::Settings) => self.settings.push(Setting {
+                name,
+                value: value.unwrap_or_default(),
+            }),
+        }
+        Ok(())
+    }
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_end_matches(['\n', '\r']) == FENCE
+}
+
+/// A text in quotation marks, as JSON and YAML have it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            // Line ends to YAML, and what can't be seen at the beginning of a file.
+            '\u{2028}' | '\u{2029}' | '\u{feff}' => {
+                // Writing to a String can't fail.
+                let _ = write!(quoted, "\\u{:04x}", c as u32);
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A value as written: nothing, a text in quotation marks, or one without.
+fn unquoted(value: &str) -> Result<Option<String>, String> {
+    let Some(inner) = value.strip_prefix('"') else {
+        let is_plain = !value.starts_with(['\'', '|', '>', '[', '{', '&', '*', '!', '%', '@', '`']);
+        return if is_plain {
+            Ok((!value.is_empty()).then(|| value.to_owned()))
+        } else {
+            Err(format!(
+                "put the value in double quotation marks: {}",
+                quoted(value)
+            ))
+        };
+    };
+    let unclosed = || "the value has no closing quotation mark".to_owned();
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    loop {
+        match chars.next().ok_or_else(unclosed)? {
+            '"' => break,
+            '\\' => text.push(escape(&mut chars).ok_or("the value has a backslash that escapes nothing")?),
+            c => text.push(c),
+        }
+    }
+    match chars.as_str().trim_start() {
+        rest if rest.is_empty() || rest.starts_with('#') => Ok(Some(text)),
+        _ => Err("something comes after the closing quotation mark".into()),
+    }
+}
+
+fn escape(chars: &mut std::str::Chars<'_>) -> Option<char> {
+    Some(match chars.next()? {
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => {
+            let (digits, rest) = chars.as_str().split_at_checked(4)?;
+            *chars = rest.chars();
+            char::from_u32(u32::from_str_radix(digits, 16).ok()?)?
+        }
+        c @ ('"' | '\\' | '/') => c,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn variable(name: &str, default: Option<&str>) -> Variable {
+        Variable {
+            name: name.into(),
+            default: default.map(str::to_owned),
+        }
+    }
+
+    fn setting(name: &str, value: &str) -> Setting {
+        Setting {
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_only_a_text_is_its_text() {
+        let prompt = Prompt::new("Summarise.\r\n\n", vec![], vec![]).unwrap();
+        let file = PromptFile::of("T", &prompt);
+        assert_eq!(file.to_string(), "Summarise.\r\n\n");
+        assert_eq!(
+            PromptFile::parse("Summarise.\r\n\n").unwrap().prompt(),
+            Ok(prompt)
+        );
+    }
+
+    #[test]
+    fn variables_and_settings_stand_above_the_text() {
+        let prompt = Prompt::new(
+            "{{day}} {{tone}}\n---\n",
+            vec![variable("tone", Some("\"dry\"\\\n")), variable("day", None)],
+            vec![setting("temperature", "0.2"), setting("model", "small")],
+        )
+        .unwrap();
+        let contents = PromptFile::of("T", &prompt).to_string();
+        let expected = "---\nvariables:\n  tone: \"\\\"dry\\\"\\\\\\n\"\n  day:\nsettings:\n  model: \"small\"\n  \
+                        temperature: \"0.2\"\n---\n{{day}} {{tone}}\n---\n";
+        assert_eq!(contents, expected);
+        assert_eq!(PromptFile::parse(&contents).unwrap().prompt(), Ok(prompt));
+    }
+
+    #[test]
+    fn what_people_write_is_read() {
+        let contents = "---\r\n# ours\r\nsettings:\r\n  model: gpt-4:mini\r\n  temperature:   0.2  \r\nvariables:\r\n\
+                        \x20   day :\r\n  tone: \"\" # none\r\n\r\n---\r\nOn {{day}}{{tone}}";
+        let file = PromptFile::parse(contents).unwrap();
+        let header = file.header.clone().unwrap();
+        assert_eq!(
+            header.settings,
+            [setting("model", "gpt-4:mini"), setting("temperature", "0.2")]
+        );
+        assert_eq!(
+            header.variables,
+            [variable("day", None), variable("tone", Some(""))]
+        );
+        assert_eq!(file.text, "On {{day}}{{tone}}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_header_is_said_with_its_line() {
+        for (contents, error) in [
+            ("---\n", "line 1: the header has no end"),
+            ("---\nvariables:\n  day:\n", "line 3: the header has no end"),
+            ("---\nversion: 3\n---\n", "line 2: expected `target: …`"),
+            ("---\n  day:\n---\n", "line 2: expected `target: …`"),
+            ("---\nvariables: day\n---\n", "line 2: expected `target: …`"),
+            (
+                "---\nvariables:\n  - day\n---\n",
+                "line 3: expected a name and a colon",
+            ),
+            (
+                "---\nsettings:\n  a: \"b\n---\n",
+                "line 3: the value has no closing",
+            ),
+            (
+                "---\nsettings:\n  a: \"\\x\"\n---\n",
+                "line 3: the value has a backslash",
+            ),
+            (
+                "---\nsettings:\n  a: \"b\" c\n---\n",
+                "line 3: something comes after",
+            ),
+            (
+                "---\nsettings:\n  a: 'b'\n---\n",
+                "line 3: put the value in double quotation marks: \"'b'\"",
+            ),
+        ] {
+            let found = PromptFile::parse(contents).unwrap_err().to_string();
+            assert!(found.starts_with(error), "{contents:?}: {found}");
+        }
+        let unplaced = PromptFile::parse("---\nvariables:\n  day:\n---\nToday").unwrap();
+        assert!(unplaced.prompt().unwrap_err().to_string().contains("{{day}}"));
+    }
+
+    #[test]
+    fn a_file_whose_name_is_cut_says_its_target() {
+        let (long, prompt) = ("要約".repeat(60), Prompt::new("x", vec![], vec![]).unwrap());
+        let file = PromptFile::of(&long, &prompt);
+        let read = PromptFile::parse(&file.to_string()).unwrap();
+        assert_eq!(read.target(&file_name(&long)), Ok(long));
+        assert_eq!(read.target("T.md"), Err(FileError::Target), "another target's");
+        let without = PromptFile::of("T", &prompt);
+        assert_eq!(without.target("T.md"), Ok("T".to_owned()));
+        assert!(without.target(&file_name(&"x".repeat(250))).is_err());
+    }
+
+    fn texts() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[-\n\r\t \"\\\\:#a{}]{1,40}",
+            "---\r?\n?\\PC{0,10}",
+            "\\PC{1,40}",
+            "\u{feff}?[\u{2028}\u{85}a]{1,9}"
+        ]
+        .prop_map(|text| text.replace(|c: char| c.is_control() && !"\n\r\t".contains(c), ""))
+    }
+
+    proptest! {
+        #[test]
+        fn every_prompt_is_read_as_it_was_written(
+            text in texts(), target in "\\PC{1,256}", default in texts(), value in texts(), parts in 0..4u8,
+        ) {
+            let has = |part: u8| parts & part != 0;
+            let text = if has(1) { format!("{text}{{{{day}}}}{{{{tone}}}}") } else { text };
+            let variables = vec![variable("tone", Some(&default)), variable("day", None)];
+            let variables = if has(1) { variables } else { vec![] };
+            let settings = if has(2) { vec![setting("model", &value)] } else { vec![] };
+            if let Ok(prompt) = Prompt::new(&text, variables, settings) {
+                let contents = PromptFile::of(&target, &prompt).to_string();
+                let read = PromptFile::parse(&contents).unwrap();
+                prop_assert_eq!(read.target(&file_name(&target)).unwrap(), target);
+                prop_assert_eq!(read.to_string(), contents);
+                prop_assert_eq!(read.prompt(), Ok(prompt));
+            }
+        }
+    }
+}

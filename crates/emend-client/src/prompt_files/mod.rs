@@ -1,0 +1,16 @@
+//! Prompts as files, one for each target: what `emend prompts pull` and `push` exchange and what a node mirrors into a
+//! directory.
+//!
+//! A file is named after its target ([`file_name`]) and holds the text byte for byte, below a header where the prompt has
+//! variables or settings ([`PromptFile`]). It is replaced as a whole ([`replace`]).
+
+mod directory;
+mod format;
+mod names;
+
+pub(crate) use self::directory::{Mirrored, synchronise};
+pub use self::{
+    directory::{names_in, replace},
+    format::{FileError, Header, PromptFile},
+    names::{file_name, is_file_name},
+};
