@@ -17,7 +17,8 @@ use emend_proto::{
     },
     learning::v1::{
         candidate_service_client::CandidateServiceClient, evidence_service_client::EvidenceServiceClient,
-        policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
+        output_service_client::OutputServiceClient, policy_service_client::PolicyServiceClient,
+        profile_service_client::ProfileServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -157,6 +158,16 @@ impl Context {
     /// A client of the evidence graph.
     pub async fn evidence(&self) -> Result<EvidenceServiceClient<Channel>> {
         self.learning_channel().await.map(EvidenceServiceClient::new)
+    }
+
+    /// A client of what an AI is asked with.
+    pub async fn outputs(&self) -> Result<OutputServiceClient<Channel>> {
+        self.learning_channel().await.map(OutputServiceClient::new)
+    }
+
+    /// A client of what users know and want to learn.
+    pub async fn profiles(&self) -> Result<ProfileServiceClient<Channel>> {
+        self.learning_channel().await.map(ProfileServiceClient::new)
     }
 
     /// A client of the policies.

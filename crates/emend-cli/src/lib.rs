@@ -101,7 +101,8 @@ pub fn main() -> ExitCode {
     let read_by_people = stdout.is_terminal();
     let output = Output::new(&mut stdout, cli.global.json);
     let output = if read_by_people {
-        output
+        // https://no-color.org
+        output.coloured(std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()))
     } else {
         output.unshortened()
     };

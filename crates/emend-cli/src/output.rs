@@ -14,6 +14,7 @@ pub struct Output<'a> {
     to: &'a mut (dyn Write + Send),
     json: bool,
     width: usize,
+    coloured: bool,
 }
 
 impl<'a> Output<'a> {
@@ -23,6 +24,7 @@ impl<'a> Output<'a> {
             to,
             json,
             width: WIDTH,
+            coloured: false,
         }
     }
 
@@ -31,6 +33,18 @@ impl<'a> Output<'a> {
     pub fn unshortened(mut self) -> Self {
         self.width = usize::MAX;
         self
+    }
+
+    /// Writes in colours what is easier to read so, if asked to.
+    #[must_use]
+    pub fn coloured(mut self, coloured: bool) -> Self {
+        self.coloured = coloured;
+        self
+    }
+
+    /// Whether to write in colours.
+    pub fn is_coloured(&self) -> bool {
+        self.coloured
     }
 
     /// The maximum line width of a table.
@@ -69,6 +83,16 @@ impl<'a> Output<'a> {
         } else {
             self.line(&table(items).render(self.width))
         }
+    }
+
+    /// Writes a text byte for byte; where people read it, with a line end if it has none.
+    pub fn verbatim(&mut self, text: &str) -> Result {
+        self.to.write_all(text.as_bytes())?;
+        if self.width != usize::MAX && !text.ends_with('\n') {
+            self.to.write_all(b"\n")?;
+        }
+        self.to.flush()?;
+        Ok(())
     }
 
     /// Writes a line and flushes it, so that it appears at once when watching a stream.

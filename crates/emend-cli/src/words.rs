@@ -126,6 +126,25 @@ impl From<Risk> for RiskLevel {
     }
 }
 
+/// A language of headings and labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InLanguage {
+    /// English
+    En,
+    /// Japanese
+    Ja,
+}
+
+impl InLanguage {
+    /// The number on the wire.
+    pub fn number(self) -> i32 {
+        match self {
+            Self::En => common::Language::En.into(),
+            Self::Ja => common::Language::Ja.into(),
+        }
+    }
+}
+
 /// What to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Count {

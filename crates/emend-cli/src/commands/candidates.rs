@@ -32,6 +32,7 @@ const BATCH: usize = 100;
 Examples:
   emend candidates list
   emend candidates list --status pending --status applied
+  emend candidates list --user mia
   emend candidates show 80da4c11-386b-5fd4-b272-f7b5e8239eb8
   emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"asked legal\"
   emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --instead create_isda_2002
@@ -71,6 +72,9 @@ struct ListArgs {
     /// Only candidates for this phrase
     #[arg(long, value_name = "PHRASE")]
     key: Option<String>,
+    /// List what is this user's own: suggested entries of the profile, preferences
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    user: String,
     /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
@@ -117,9 +121,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::List(args) => list(args, context, output).await,
         Action::Show { candidate_id } => {
             let details = get(context, candidate_id).await?;
-            let width = output.width();
+            let (width, coloured) = (output.width(), output.is_coloured());
             output.result(&view::candidate_details(&details), || {
-                details_text(&details, width)
+                details_text(&details, width, coloured)
             })
         }
         Action::Approve(args) => approve(args, context, output).await,
@@ -142,7 +146,7 @@ async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Res
             key: args.key.clone().unwrap_or_default(),
             page_size,
             page_token,
-            user_id: String::new(),
+            user_id: args.user.clone(),
         };
         let mut client = client.clone();
         async move {

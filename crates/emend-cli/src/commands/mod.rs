@@ -22,6 +22,8 @@ pub mod mcp;
 pub mod nodes;
 pub mod outbox;
 pub mod policy;
+pub mod profile;
+pub mod prompts;
 pub mod ratings;
 pub mod redact;
 pub mod resolve;
@@ -73,6 +75,10 @@ pub enum Command {
     Citations(citations::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
+    /// Prompts and their versions: list, show, diff, generate, approve, use, pull, push, and more
+    Prompts(Box<prompts::Args>),
+    /// What a user knows and wants to learn: show, set, suggest, accept, reject, and more
+    Profile(profile::Args),
     /// Revert a revision
     Revert(revert::Args),
     /// Show the audit trail, newest first
@@ -125,6 +131,8 @@ impl Command {
             Self::Corrections(args) => corrections::run(args, context, output).await?,
             Self::Citations(args) => citations::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
+            Self::Prompts(args) => prompts::run(*args, context, output).await?,
+            Self::Profile(args) => profile::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
             Self::Policy(args) => policy::run(args, context, output).await?,

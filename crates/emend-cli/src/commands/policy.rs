@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use emend_proto::{
-    common::v1::{Language, RiskLevel},
+    common::v1::RiskLevel,
     learning::v1::{
         Combining, Counting, EntitledRole, GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy,
         Policy, ReviewPolicy, RulingPolicy, UpdateNamespacePolicyRequest, UpdatePolicyRequest, WindowPolicy,
@@ -16,7 +16,7 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     view,
-    words::{self, Count, Kind, Risk, SpanOrNone},
+    words::{self, Count, InLanguage, Kind, Risk, SpanOrNone},
 };
 
 /// Get or set a policy.
@@ -161,13 +161,6 @@ enum Entitled {
     Admin,
 }
 
-/// A language of headings and labels.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum InLanguage {
-    En,
-    Ja,
-}
-
 /// The part of the policy for the kind's rule.
 fn rule(set: &SetArgs) -> Option<policy::Rule> {
     if let Some(entitled) = set.entitled {
@@ -194,10 +187,7 @@ fn rule(set: &SetArgs) -> Option<policy::Rule> {
             good: set.good.unwrap_or_default(),
             bad: set.bad.unwrap_or_default(),
             max_text_chars: set.max_text_chars.unwrap_or_default(),
-            language: set.language.map_or(0, |language| match language {
-                InLanguage::En => Language::En.into(),
-                InLanguage::Ja => Language::Ja.into(),
-            }),
+            language: set.language.map_or(0, InLanguage::number),
         })
     })
 }

@@ -1,7 +1,7 @@
 //! The messages that both services share: corrections, outcomes, resources.
 
 use emend_base::status::{Explained, from_item_status};
-use emend_core::Learned;
+use emend_core::{Learned, ProfileEntry};
 use emend_proto::common::v1::{
     Actor, Correction, EdgeRelation, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome,
     OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, Standing, SynonymRelation,
@@ -209,6 +209,10 @@ pub fn value(value: Option<&ResourceValue>) -> Value {
     });
     if let Some(resource_value::Value::FewShotSet(set)) = &value.value {
         object["fewShotSet"] = few_shot_set(set);
+    } else if let Some(resource_value::Value::Prompt(prompt)) = &value.value {
+        object["prompt"] = super::outputs::prompt(prompt);
+    } else if let Some(resource_value::Value::Profile(entry)) = &value.value {
+        object["profile"] = super::outputs::profile_entry(entry);
     } else if let Some(learned) = learned(Some(value)) {
         let fields: serde_json::Map<_, _> = learned
             .fields()
@@ -267,6 +271,12 @@ pub fn maps_to(value: Option<&ResourceValue>) -> String {
 pub fn learned_text(learned: &Learned) -> String {
     if let Learned::FewShotSet(set) = learned {
         return format!("{} good, {} bad examples", set.good.len(), set.bad.len());
+    }
+    match learned {
+        Learned::Prompt(prompt) => return format!("version {}: {}", prompt.version, learned.maps_to()),
+        Learned::ProfileEntry(ProfileEntry::Years(years)) => return format!("{years} years"),
+        Learned::ProfileEntry(ProfileEntry::Text(entry)) => return entry.clone(),
+        _ => {}
     }
     let fields = learned.fields();
     // What the choice says already is not said again: `unblock:low` says both of its fields.

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use super::{
     cause,
     common::{actor, item_error, key, value},
-    kind, name, present, risk, scope, span, time,
+    kind, name,
+    outputs::{improvement, suggestion},
+    present, risk, scope, span, time,
 };
 
 fn status(number: i32) -> Value {
@@ -52,6 +54,12 @@ pub fn candidate(candidate: &Candidate) -> Value {
         "createdAt": time(candidate.created_at.as_ref()),
         "updatedAt": time(candidate.updated_at.as_ref()),
         "etag": candidate.etag,
+        "proposal": candidate.proposal.as_ref().map(|proposal| present(json!({
+            "version": proposal.version,
+            "baseVersion": proposal.base_version,
+            "approvedAt": time(proposal.approved_at.as_ref()),
+            "rejectedAt": time(proposal.rejected_at.as_ref()),
+        }))),
     }))
 }
 
@@ -107,6 +115,8 @@ pub fn candidate_details(details: &GetCandidateResponse) -> Value {
         "rivals": details.rivals.iter().map(candidate).collect::<Vec<_>>(),
         "feedback": feedback,
         "history": history,
+        "improvement": details.improvement.as_ref().map(improvement),
+        "suggestion": details.suggestion.as_ref().map(suggestion),
     }))
 }
 

@@ -9,6 +9,7 @@ mod common;
 pub mod evidence;
 mod feedback;
 mod learning;
+mod outputs;
 mod trust;
 
 pub use common::{
@@ -18,6 +19,9 @@ pub use common::{
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{
     candidate, candidate_details, import, namespace_policy, node, policy, resolved, review, revision,
+};
+pub use outputs::{
+    improvement, output_stats, preview, profile, prompt_version, rendered, standing_word, suggestion,
 };
 pub use trust::{blocked_domain, domain_rule, trust_file};
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use emend_proto::learning::v1::{Candidate, GetCandidateResponse};
+use emend_proto::learning::v1::{Candidate, GetCandidateResponse, Proposal, Suggestion};
 
 use crate::{
+    commands::{profile::suggests, prompts::improvement_text},
     output::{Column, Table},
     view, words,
 };
@@ -37,7 +38,7 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
 }
 
 /// One candidate with its votes, rivals, feedback and history.
-pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> String {
+pub(super) fn details_text(details: &GetCandidateResponse, width: usize, coloured: bool) -> String {
     let candidate = details.candidate.clone().unwrap_or_default();
     let key = candidate.key.clone().unwrap_or_default();
     let mut text = String::new();
@@ -60,17 +61,14 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> Stri
         &format!("{}{reason}", words::status_name(candidate.status)),
     );
     line("risk", &words::risk_name(candidate.risk_level));
-    line(
-        "votes",
-        &format!(
-            "{} voters, proposed {} times; {} net confirmations of {}, {} missing",
-            candidate.reporter_count,
-            candidate.occurrence_count,
-            candidate.net_confirmations,
-            candidate.threshold,
-            candidate.confirmations_needed,
-        ),
-    );
+    if let Some(proposal) = &candidate.proposal {
+        proposal_lines(proposal, &mut line);
+    } else {
+        line("votes", &votes_text(&candidate));
+    }
+    if let Some(suggestion) = &details.suggestion {
+        suggestion_lines(suggestion, &mut line);
+    }
     if candidate.contest_pinned {
         line(
             "pinned",
@@ -90,6 +88,10 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> Stri
     }
     line("proposed", &view::short_time(candidate.created_at.as_ref()));
     line("etag", &candidate.etag);
+    if let Some(improvement) = &details.improvement {
+        text += "\nImprovement\n";
+        text += &improvement_text(improvement, coloured);
+    }
     for (heading, table) in [
         (
             "Rivals",
@@ -104,6 +106,42 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> Stri
         }
     }
     text
+}
+
+fn votes_text(candidate: &Candidate) -> String {
+    format!(
+        "{} voters, proposed {} times; {} net confirmations of {}, {} missing",
+        candidate.reporter_count,
+        candidate.occurrence_count,
+        candidate.net_confirmations,
+        candidate.threshold,
+        candidate.confirmations_needed,
+    )
+}
+
+fn proposal_lines(proposal: &Proposal, line: &mut impl FnMut(&str, &str)) {
+    let made_for = match proposal.base_version {
+        0 => "no version was current".to_owned(),
+        version => format!("made for version {version}"),
+    };
+    line("version", &format!("{} ({made_for})", proposal.version));
+    for (name, at) in [
+        ("approved", &proposal.approved_at),
+        ("rejected", &proposal.rejected_at),
+    ] {
+        if at.is_some() {
+            line(name, &view::short_time(at.as_ref()));
+        }
+    }
+}
+
+fn suggestion_lines(suggestion: &Suggestion, line: &mut impl FnMut(&str, &str)) {
+    line("suggests", &suggests(suggestion));
+    line("why", &suggestion.reason);
+    line(
+        "from",
+        &format!("{} {}", suggestion.source_type, suggestion.source_id),
+    );
 }
 
 fn votes(details: &GetCandidateResponse) -> Option<Table> {

@@ -1,0 +1,229 @@
+//! Versions and improvements of prompts as text for people.
+
+use std::fmt::Write as _;
+
+use emend_core::outputs::RatingClass;
+use emend_proto::learning::v1::{
+    Candidate, GetOutputStatsResponse, Improvement, PreviewImprovementResponse, PreviewedInput, PromptVersion,
+};
+
+use super::{Current, diff, prompt_of};
+use crate::{
+    output::{Column, Table},
+    view::{self, short_time, standing_word},
+};
+
+pub(super) fn current_table(prompts: &[Current]) -> Table {
+    Table::new([
+        ("TARGET", Column::Text),
+        ("LABEL", Column::Fixed),
+        ("VERSION", Column::Number),
+        ("PROMPT", Column::Text),
+        ("REVISION", Column::Number),
+        ("SINCE", Column::Fixed),
+    ])
+    .with_rows(prompts, |current| {
+        [
+            current.target.clone(),
+            current.label.clone(),
+            current.prompt.version.to_string(),
+            first_line(current.prompt.text()),
+            current.resource.revision.to_string(),
+            short_time(current.resource.committed_at.as_ref()),
+        ]
+    })
+}
+
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.next().unwrap_or_default().to_owned()
+}
+
+pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
+    Table::new([
+        ("VERSION", Column::Number),
+        ("STATUS", Column::Fixed),
+        ("CURRENT UNDER", Column::Text),
+        ("PROMPT", Column::Text),
+        ("CREATED", Column::Fixed),
+        ("CANDIDATE", Column::Fixed),
+    ])
+    .with_rows(versions, |version| {
+        let candidate = version.candidate.clone().unwrap_or_default();
+        let prompt = prompt_of(candidate.value.as_ref());
+        [
+            candidate.proposal.unwrap_or_default().version.to_string(),
+            standing_word(&candidate),
+            version.labels.join(", "),
+            prompt.map_or_else(String::new, |prompt| first_line(prompt.text())),
+            short_time(candidate.created_at.as_ref()),
+            candidate.candidate_id,
+        ]
+    })
+}
+
+pub(super) fn proposals_table(candidates: &[Candidate]) -> Table {
+    Table::new([
+        ("CANDIDATE", Column::Fixed),
+        ("TARGET", Column::Text),
+        ("LABEL", Column::Text),
+        ("VERSION", Column::Number),
+        ("STATUS", Column::Fixed),
+        ("CREATED", Column::Fixed),
+    ])
+    .with_rows(candidates, |candidate| {
+        let key = candidate.key.clone().unwrap_or_default();
+        [
+            candidate.candidate_id.clone(),
+            key.key,
+            key.qualifier,
+            candidate.proposal.unwrap_or_default().version.to_string(),
+            standing_word(candidate),
+            short_time(candidate.created_at.as_ref()),
+        ]
+    })
+}
+
+/// A version in short: `version 3 of SUMMARIZE_DAILY`.
+pub(super) fn version_of(candidate: &Candidate) -> String {
+    let target = candidate.key.as_ref().map_or("?", |key| &key.key);
+    format!(
+        "version {} of {target}",
+        candidate.proposal.unwrap_or_default().version
+    )
+}
+
+/// What an improvement is made of, why it is better, and what it changes.
+pub(in crate::commands) fn improvement_text(improvement: &Improvement, coloured: bool) -> String {
+    let mut text = format!(
+        "made of   {} ratings: {} good, {} neutral, {} bad\nby        {}\nwhy       {}\n",
+        improvement.rating_count,
+        improvement.good_count,
+        improvement.neutral_count,
+        improvement.bad_count,
+        improvement.generator,
+        indented(&improvement.reason, 10),
+    );
+    if improvement.redacted_count > 0 {
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "redacted  {} of the ratings since: what they said may still be in the text",
+            improvement.redacted_count
+        );
+    }
+    text + "\n" + &diff::painted(&improvement.diff, coloured)
+}
+
+/// A text whose further lines stand below its first.
+fn indented(text: &str, columns: usize) -> String {
+    text.trim_end()
+        .replace('\n', &format!("\n{}", " ".repeat(columns)))
+}
+
+pub(super) fn preview_text(preview: &PreviewImprovementResponse, coloured: bool) -> String {
+    let mut text = String::new();
+    if let Some(improvement) = &preview.improvement {
+        text += &improvement_text(improvement, coloured);
+    }
+    for (index, input) in preview.inputs.iter().enumerate() {
+        let rated = RatingClass::from_number(input.rated_as).map_or("?", RatingClass::name);
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "\nInput {} of {}, rated {rated} (feedback {})",
+            index + 1,
+            preview.inputs.len(),
+            input.feedback_id
+        );
+        text += &input_text(input, preview.was_run, coloured);
+    }
+    if preview.inputs.is_empty() {
+        text += "\nNo rated inputs are stored to try it on.\n";
+    } else if !preview.was_run {
+        text += "\nThe prompts were not run: no model is configured.\n";
+    }
+    text
+}
+
+fn input_text(input: &PreviewedInput, was_run: bool, coloured: bool) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "  {name:<17} {}", indented(value, 20));
+        }
+    };
+    line("input", &input.input);
+    line("output then", &input.output);
+    for issue in &input.issues {
+        line("issue", issue);
+    }
+    line("should have been", &input.corrected);
+    if was_run {
+        line("old prompt makes", &input.previous_run);
+        line("new prompt makes", &input.run);
+        line("not run", &input.run_error);
+    }
+    let changes = diff::unified(&input.previous_prompt, &input.prompt, None);
+    text + &diff::painted(&changes, coloured)
+}
+
+pub(super) fn stats_text(target: &str, stats: &GetOutputStatsResponse, width: usize) -> String {
+    let mut text = if stats.versions.is_empty() {
+        format!("{target} has no ratings.\n")
+    } else {
+        stats_table(stats).render(width)
+    };
+    let since = match &stats.proposed_at {
+        Some(at) => format!("Since the newest proposal ({})", short_time(Some(at))),
+        None => "Nothing was proposed yet; so far".into(),
+    };
+    // Writing to a String can't fail.
+    let _ = writeln!(
+        text,
+        "\n{since}: {} good, {} neutral, {} bad.",
+        stats.good_since_proposal, stats.neutral_since_proposal, stats.bad_since_proposal
+    );
+    text + &next_step(target, stats)
+}
+
+/// Whether an improvement can be generated, and what is missing.
+fn next_step(target: &str, stats: &GetOutputStatsResponse) -> String {
+    match &*stats.cannot_reason {
+        _ if stats.can_generate => {
+            format!("An improvement can be generated: emend prompts generate {target}")
+        }
+        "TOO_FEW_RATINGS" => format!("An improvement needs more bad ratings: {}.", stats.bad_missing),
+        "NO_PROMPT" => format!("There is no prompt to improve: emend prompts put {target} FILE"),
+        "IMPROVEMENT_OPEN" if !stats.open_candidate_id.is_empty() => format!(
+            "An improvement awaits approval: emend prompts diff {}",
+            stats.open_candidate_id
+        ),
+        reason => format!("No improvement can be generated: {reason}"),
+    }
+}
+
+fn stats_table(stats: &GetOutputStatsResponse) -> Table {
+    Table::new([
+        ("VERSION", Column::Text),
+        ("GOOD", Column::Number),
+        ("NEUTRAL", Column::Number),
+        ("BAD", Column::Number),
+        ("FIRST RATED", Column::Fixed),
+        ("LAST RATED", Column::Fixed),
+    ])
+    .with_rows(&stats.versions, |version| {
+        [
+            if version.prompt_version.is_empty() {
+                "(not said)".into()
+            } else {
+                version.prompt_version.clone()
+            },
+            version.good.to_string(),
+            version.neutral.to_string(),
+            version.bad.to_string(),
+            view::short_time(version.first_rated_at.as_ref()),
+            view::short_time(version.last_rated_at.as_ref()),
+        ]
+    })
+}
