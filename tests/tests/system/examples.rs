@@ -381,7 +381,7 @@ async fn python_code(python: &OsString) -> TempDir {
         command.args(files.map(|file| Path::new(&package).join(file.unwrap().file_name())));
     }
     make("grpc_tools.protoc", command).await;
-    for program in ["search_node.py", "research_backend.py"] {
+    for program in ["search_node.py", "research_backend.py", "assistant_backend.py"] {
         fs::copy(
             root().join("examples/python").join(program),
             directory.path().join(program),
@@ -432,6 +432,72 @@ async fn the_research_backend_in_python_answers_as_corrected() {
         "{answer}"
     );
     backend.end().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_assistant_in_python_gets_better_by_ratings() {
+    let Some(python) = tool("EMEND_TEST_PYTHON") else {
+        return;
+    };
+    let directory = python_code(&python).await;
+    let system = System::sqlite().await;
+    let start = || {
+        let mut command = Command::new(&python);
+        command.arg(directory.path().join("assistant_backend.py"));
+        let feedback = system.feedback[0].front.address();
+        Dialogue::start(command, feedback, system.learning[0].front.address())
+    };
+    let mut assistant = start();
+    let made = assistant
+        .ask("summarise It rained. The fund rose. Nobody called.")
+        .await;
+    assert_eq!(
+        made["summary"], "It rained. The fund rose. Nobody called.",
+        "{made}"
+    );
+    assert_eq!(made["prompt_version"], 1, "{made}");
+    let early = assistant.ask("improve").await;
+    assert_eq!(
+        (&early["why"], &early["missing"]),
+        (&"TOO_FEW_RATINGS".into(), &3.into()),
+        "{early}"
+    );
+
+    // The first rating is an example below the prompt at once.
+    for reporter in ["ana", "ben", "eve"] {
+        let rated = assistant
+            .ask(&format!("rate summary-1 bad {reporter} too long"))
+            .await;
+        assert_eq!(rated["state"], "APPLIED", "{rated}");
+        let made = assistant
+            .ask("summarise It snowed. The fund fell. All called.")
+            .await;
+        assert_eq!(
+            (&made["summary"], &made["prompt_version"]),
+            (&"It snowed.".into(), &1.into()),
+            "{made}"
+        );
+    }
+    let improved = assistant.ask("improve").await;
+    let diff = improved["diff"].as_str().unwrap_or_else(|| panic!("{improved}"));
+    assert!(diff.contains("\n+") && diff.contains("too long"), "{diff}");
+    let open = assistant.ask("improve").await;
+    assert_eq!(open["why"], "IMPROVEMENT_OPEN", "{open}");
+    let candidate = improved["candidate"].as_str().expect("an id");
+    let approved = assistant.ask(&format!("approve {candidate}")).await;
+    assert_eq!(approved["prompt_version"], 2, "{approved}");
+    assistant.end().await;
+
+    // Another one begins with what was learned.
+    let mut assistant = start();
+    let made = assistant.ask("summarise It froze. The fund slept.").await;
+    assert_eq!(
+        (&made["summary"], &made["prompt_version"]),
+        (&"It froze.".into(), &2.into()),
+        "{made}"
+    );
+    assistant.end().await;
     system.stop().await;
 }
 

@@ -21,8 +21,13 @@ use crate::{
 };
 
 impl Day {
-    /// Carries out the step's action. Returns the revision that it wrote, if any.
-    pub(super) async fn act(&mut self, step: &Step, deviations: &mut Vec<String>) -> Result<Option<i64>> {
+    /// Carries out the step's action, and notes what of it is to be shown. Returns the revision that it wrote, if any.
+    pub(super) async fn act(
+        &mut self,
+        step: &Step,
+        shown: &mut Vec<String>,
+        deviations: &mut Vec<String>,
+    ) -> Result<Option<i64>> {
         match &step.action {
             Action::Submit {
                 reporters,
@@ -47,6 +52,12 @@ impl Day {
                     wait_until_evaluated(&self.feedback, &self.namespace, retracted, deadline).await?;
                 Ok(retracted.outcome().map(|outcome| outcome.revision))
             }
+            Action::RateAndPropose(bad) => {
+                let (revision, diff) = self.rate_and_propose(step.ask, bad).await?;
+                *shown = diff;
+                Ok(revision)
+            }
+            Action::ApproveProposal => self.approve_proposal().await.map(Some),
             Action::Approve { choice } => self.approve(step.ask, choice).await.map(Some),
             Action::Put { choice } => {
                 let learned = Learned::of(step.ask.kind, (*choice).into())

@@ -42,6 +42,8 @@ pub(super) struct StepResult {
     pub nodes: Vec<NodeResult>,
     /// The revision that was written; `None` if nothing changed.
     pub revision: Option<i64>,
+    /// Lines about it for people, such as what a proposal changes.
+    pub shown: Vec<String>,
     /// What was not as expected.
     pub deviations: Vec<String>,
 }
@@ -65,6 +67,8 @@ pub(super) struct Day {
     /// Feedback ids by reporter and phrase, for retractions.
     pub(super) submitted: HashMap<(&'static str, &'static str), FeedbackId>,
     pub(super) newest: i64,
+    /// The candidate of the prompt that was proposed last; empty before.
+    pub(super) proposed: String,
 }
 
 impl Day {
@@ -99,15 +103,16 @@ impl Day {
             nodes,
             submitted: HashMap::new(),
             newest: 0,
+            proposed: String::new(),
         })
     }
 
     /// Plays a step: asks, acts, waits, asks again.
     pub(super) async fn play(&mut self, step: &Step) -> Result<StepResult> {
         let before = self.answers(step.ask)?;
-        let mut deviations = Vec::new();
+        let (mut shown, mut deviations) = (Vec::new(), Vec::new());
         let revision = self
-            .act(step, &mut deviations)
+            .act(step, &mut shown, &mut deviations)
             .await?
             .filter(|revision| *revision > self.newest);
         let mut times = vec![(None, None); self.nodes.len()];
@@ -138,6 +143,17 @@ impl Day {
                 step.expect
             ));
         }
+        if step.ask.kind == Kind::Prompt {
+            let text = self.server_renders(step.ask.phrase).await?;
+            for node in &self.nodes {
+                if self
+                    .rendered(&node.view, step.ask.phrase)?
+                    .is_none_or(|(_, own)| own != text)
+                {
+                    deviations.push(format!("{} renders another prompt than learning-svc", node.name));
+                }
+            }
+        }
         let nodes = self
             .nodes
             .iter()
@@ -156,16 +172,24 @@ impl Day {
         Ok(StepResult {
             nodes,
             revision,
+            shown,
             deviations,
         })
     }
 
     /// What each node answers.
     fn answers(&self, question: Question) -> Result<Vec<Answer>> {
-        let answered = self.nodes.iter().map(|node| self.answer(node, question));
-        answered
-            .map(|answer| answer.map_err(|invalid| Failure::failed(invalid.to_string())))
-            .collect()
+        let answered = self.nodes.iter().map(|node| match question.kind {
+            Kind::Prompt => {
+                let rendered = self.rendered(&node.view, question.phrase)?;
+                let version = rendered.map(|(version, _)| format!("version {version}"));
+                Ok(answer(version, &[], backend(question)))
+            }
+            _ => self
+                .answer(node, question)
+                .map_err(|invalid| Failure::failed(invalid.to_string())),
+        });
+        answered.collect()
     }
 
     /// What a node answers: for an edge its label, for a term what else to search for, and where trust is decided, which of the

@@ -1,11 +1,13 @@
 //! `emend demo`: a day of corrections in fund administration, on two search nodes.
 //!
 //! [`script`] defines what happens and the expected answers, [`day`] plays it through the real services, by
-//! [`actions`], and asks both [`nodes`] before and after each step, and [`table`] prints it.
+//! [`actions`] and, where it is about what an AI is asked with, [`prompts`], asks both [`nodes`] before and after each step,
+//! and [`table`] prints it.
 
 mod actions;
 mod day;
 mod nodes;
+mod prompts;
 mod script;
 mod table;
 
@@ -23,8 +25,8 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Starts both services on free ports, on a directory that is removed at the end, and two search
-nodes that subscribe. People correct the search system, disagree, change their minds, and an
-operator decides. Both nodes are asked before and after each step. The times are from the commit
+nodes that subscribe. People correct the search system, disagree, change their minds, rate what an
+AI made, and an operator decides. Both nodes are asked before and after each step. The times are from the commit
 of what was learned, and from the receipt of the correction that caused it, until the node answered
 with it. It ends by itself; the exit code is 1 if a node did not answer as expected.")]
 pub struct Args {}

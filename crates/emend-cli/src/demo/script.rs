@@ -43,6 +43,20 @@ pub(super) enum Action {
     Put { choice: &'static str },
     /// An operator reverts the newest revision.
     RevertNewest,
+    /// Reporters rate outputs of the question's target, and a better prompt is proposed.
+    RateAndPropose(BadSummaries),
+    /// An operator approves what was proposed.
+    ApproveProposal,
+}
+
+/// Outputs that people find bad for one reason.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BadSummaries {
+    pub reporters: &'static [&'static str],
+    pub input: &'static str,
+    pub output: &'static str,
+    pub issue: &'static str,
+    pub corrected: &'static str,
 }
 
 /// A correction.
@@ -138,6 +152,12 @@ const PAPER: Question = Question {
     phrase: "edge:paper",
     user: "",
 };
+/// Which version of the prompt an AI is asked with.
+const SUMMARY: Question = Question {
+    kind: Kind::Prompt,
+    phrase: "SUMMARIZE_DAILY",
+    user: "",
+};
 /// Which source comes first.
 const FEES: Question = Question {
     kind: Kind::DomainRule,
@@ -167,6 +187,7 @@ pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
         "the Lux fund" => &[("fund:lux-1", 0.66), ("fund:lux-2", 0.64)],
         "NAV" => &[("NAV", 1.0)],
         "edge:paper" => &[("neutral", 0.88)],
+        "SUMMARIZE_DAILY" => &[("no prompt", 1.0)],
         "does the fund pay fees" => &[("gossip.example", 0.9), ("papers.example", 0.7)],
         _ => &[],
     }
@@ -396,6 +417,35 @@ pub(super) fn day() -> Vec<Step> {
             ),
             ask: FEES,
             expect: learned("papers.example"),
+        },
+        Step {
+            at: "17:20",
+            story: "Dana puts the prompt with which an AI writes the summary.",
+            action: Action::Put {
+                choice: "Summarise the day for the fund's board.\n",
+            },
+            ask: SUMMARY,
+            expect: learned("version 1"),
+        },
+        Step {
+            at: "17:30",
+            story: "Three rate summaries as bad; a better prompt is proposed:",
+            action: Action::RateAndPropose(BadSummaries {
+                reporters: &["ana", "ben", "eve"],
+                input: "NAV 101.2, up 0.4 %. Two subscriptions, no redemptions.",
+                output: "It was a day on which many things happened to the fund, all of them of interest.",
+                issue: "has no figures",
+                corrected: "NAV 101.2 (+0.4 %); two subscriptions.",
+            }),
+            ask: SUMMARY,
+            expect: learned("version 1"),
+        },
+        Step {
+            at: "17:40",
+            story: "Dana has read the diff and approves: all nodes render it.",
+            action: Action::ApproveProposal,
+            ask: SUMMARY,
+            expect: learned("version 2"),
         },
     ]
 }

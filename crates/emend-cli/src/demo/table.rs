@@ -52,6 +52,12 @@ pub(super) fn step(step: &Step, result: &StepResult) -> String {
         .collect();
     lines.extend(
         result
+            .shown
+            .iter()
+            .map(|line| format!("       {line}").trim_end().to_owned()),
+    );
+    lines.extend(
+        result
             .deviations
             .iter()
             .map(|deviation| format!("       NOT AS EXPECTED: {deviation}")),
@@ -81,6 +87,7 @@ pub(super) fn step_json(step: &Step, result: &StepResult) -> Value {
         "story": step.story,
         "phrase": step.ask.phrase,
         "revision": result.revision,
+        "shown": result.shown,
         "nodes": nodes,
         "expected": answer(&step.expect),
         "asExpected": result.deviations.is_empty(),
@@ -127,7 +134,7 @@ fn millis(span: Option<Duration>) -> String {
 }
 
 /// Breaks a text at spaces into lines of at most `width` characters.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last().map_or(0, |line| line.chars().count());
@@ -168,6 +175,7 @@ mod tests {
             let result = StepResult {
                 nodes,
                 revision: Some(1),
+                shown: vec![],
                 deviations: vec![],
             };
             let text = super::step(&step, &result);

@@ -10,6 +10,8 @@ mod harness;
 mod journey;
 mod mcp;
 mod privacy;
+mod profile;
+mod prompts;
 mod ratings;
 mod replay;
 mod suffixes;

@@ -38,7 +38,11 @@ const TYPED: &[&str] = &[
     "docs/integration/python.md",
     "docs/integration/go.md",
     "docs/integration/research.md",
+    "docs/integration/assistant.md",
+    OUTPUTS,
 ];
+/// The page about ratings, prompts and profiles.
+const OUTPUTS: &str = "docs/outputs.md";
 /// The page with a search node's dependencies.
 const GUIDE_IN_RUST: &str = "docs/integration/rust.md";
 /// The page whose commands a test of `emend` runs: services are started with the certificates that they make.
@@ -72,6 +76,16 @@ async fn the_wire_guide_works_as_pasted() {
     reader.has_typed(UP).await;
     reader.reads("docs/wire.md").await;
     assert!(reader.ends().await > 5, "the guide shows how to use grpcurl");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feedback_on_ai_output_works_as_pasted() {
+    let Some(mut reader) = Reader::of(&[OUTPUTS]).await else {
+        return;
+    };
+    reader.has_typed(UP).await;
+    reader.reads(OUTPUTS).await;
+    assert!(reader.ends().await > 5, "the page shows what to type");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

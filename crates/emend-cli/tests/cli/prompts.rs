@@ -1,0 +1,387 @@
+//! Prompts and their versions, improvements and files, using only the command.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::harness::{Completed, Up};
+
+const TARGET: &str = "SUMMARIZE_DAILY";
+
+impl Up {
+    /// Puts a prompt with this text.
+    async fn puts(&self, target: &str, text: &str, more: &[&str]) -> Completed {
+        let mut words = vec!["prompts", "put", target, "-", "--json"];
+        words.extend(more);
+        self.run_with(&words, text).await
+    }
+
+    /// Three people find the same fault in what version 1 made.
+    async fn rates_three_bad(&self) {
+        for (number, reporter) in ["ana", "ben", "eve"].into_iter().enumerate() {
+            let id = format!("daily-{number}");
+            let words = [
+                "ratings",
+                "submit",
+                TARGET,
+                "bad",
+                &id,
+                "--input",
+                "A long day.",
+                "--output",
+                "Once upon a time…",
+                "--issue",
+                "too long",
+                "--corrected",
+                "Quiet.",
+                "--prompt-version",
+                "1",
+                "--reporter",
+                reporter,
+                "--wait",
+            ];
+            self.run(&words).await.ok();
+        }
+    }
+
+    /// The improvement of the target; its candidate's id.
+    async fn generates(&self) -> String {
+        let generated = self
+            .run(&["prompts", "generate", TARGET, "--by", "dana", "--json"])
+            .await
+            .ok();
+        text(&generated.json()["candidate"]["candidateId"])
+    }
+
+    async fn shows(&self, words: &[&str]) -> String {
+        let mut all = vec!["prompts"];
+        all.extend(words);
+        self.run(&all).await.ok().stdout
+    }
+
+    async fn renders(&self, words: &[&str]) -> Value {
+        let mut all = vec!["prompts", "render", TARGET, "--json"];
+        all.extend(words);
+        self.run(&all).await.ok().json()
+    }
+}
+
+fn text(value: &Value) -> String {
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("no text: {value}"))
+        .to_owned()
+}
+
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    table
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect()
+}
+
+#[tokio::test]
+async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() {
+    let up = Up::ephemeral().await;
+    up.puts(TARGET, "Summarise the day.\n", &["--setting", "model=small"])
+        .await
+        .ok();
+    let early = up.run(&["prompts", "generate", TARGET]).await;
+    assert_eq!(early.code, 4, "{early:?}");
+    let stats = up.shows(&["stats", TARGET]).await;
+    assert!(
+        stats.contains("An improvement needs more bad ratings: 3."),
+        "{stats}"
+    );
+
+    up.rates_three_bad().await;
+    let stats = up.shows(&["stats", TARGET]).await;
+    assert_eq!(rows(&stats)[1][..4], ["1", "0", "0", "3"], "{stats}");
+    assert!(stats.contains("An improvement can be generated"), "{stats}");
+    let candidate = up.generates().await;
+    let again = up.run(&["prompts", "generate", TARGET]).await;
+    assert_eq!(again.code, 4, "{again:?}");
+    assert!(
+        again.stderr.contains("IMPROVEMENT_OPEN") || again.stderr.contains("open"),
+        "{again:?}"
+    );
+
+    let pending = up.shows(&["list", "--status", "pending"]).await;
+    assert_eq!(
+        rows(&pending)[1][..5],
+        [&candidate, TARGET, "production", "2", "pending"],
+        "{pending}"
+    );
+    let diff = up.shows(&["diff", &candidate]).await;
+    for part in [
+        "version 2 of SUMMARIZE_DAILY: pending",
+        "3 ratings: 0 good, 0 neutral, 3 bad",
+        "@@ ",
+        "too long",
+    ] {
+        assert!(diff.contains(part), "{part}: {diff}");
+    }
+    assert!(
+        diff.lines().any(|line| line.starts_with('+')) && !diff.contains('\x1b'),
+        "{diff}"
+    );
+    let preview = up.shows(&["preview", &candidate]).await;
+    for part in [
+        "Input 1 of 3, rated bad",
+        "input             A long day.",
+        "issue             too long",
+    ] {
+        assert!(preview.contains(part), "{part}: {preview}");
+    }
+    let shown = up.run(&["candidates", "show", &candidate]).await.ok().stdout;
+    for part in [
+        "2 (made for version 1)",
+        "\nImprovement\n",
+        "3 ratings: 0 good",
+        "too long",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+
+    let edited = "Summarise the day in one sentence.";
+    let words = [
+        "prompts", "approve", &candidate, "--edit", "-", "--by", "dana", "--json",
+    ];
+    let approved = up.run_with(&words, edited).await.ok().json();
+    let value = &approved["candidate"]["value"]["prompt"];
+    assert_eq!(
+        (&value["text"], &value["settings"][0]["value"]),
+        (&edited.into(), &"small".into()),
+        "{approved}"
+    );
+    assert!(
+        approved["candidate"]["proposal"]["approvedAt"].is_string(),
+        "{approved}"
+    );
+    let revision = approved["revision"].to_string();
+    let rendered = up.renders(&["--min-revision", &revision]).await;
+    let version = value["version"].as_i64().expect("a number");
+    assert_eq!(
+        (&rendered["version"], &rendered["badExamples"]),
+        (&version.into(), &3.into()),
+        "{rendered}"
+    );
+    assert!(text(&rendered["text"]).starts_with(edited), "{rendered}");
+    for words in [
+        &["approve", &*candidate][..],
+        &["reject", &*candidate, "--reason", "late"],
+    ] {
+        let late = up.run(&[&["prompts"], words].concat()).await;
+        assert_eq!(late.code, 4, "{late:?}");
+    }
+
+    // The first version again, under a label of its own.
+    up.shows(&["use", TARGET, "1", "--label", "staging"]).await;
+    let versions = up.shows(&["list", TARGET]).await;
+    let row = |number: &str| {
+        let found = rows(&versions).into_iter().find(|row| row[0] == number);
+        found.unwrap_or_else(|| panic!("no version {number}: {versions}"))[1..3].join(" ")
+    };
+    assert_eq!(row("1"), "approved staging");
+    assert_eq!(row(&version.to_string()), "approved production");
+    let shown = up.shows(&["show", TARGET, "--label", "staging"]).await;
+    assert!(
+        shown.contains("version 1: current under staging") && shown.contains("Summarise the day."),
+        "{shown}"
+    );
+    let diff = up.shows(&["diff", TARGET, "1"]).await;
+    assert!(
+        diff.contains("-Summarise the day in one sentence.\n") && diff.contains("+Summarise the day.\n"),
+        "{diff}"
+    );
+    let used = up
+        .run(&["prompts", "use", TARGET, "1", "--label", "staging"])
+        .await;
+    assert_eq!(used.code, 4, "{used:?}");
+}
+
+#[tokio::test]
+async fn a_rejected_proposal_says_why_and_changes_nothing() {
+    let up = Up::ephemeral().await;
+    up.puts(TARGET, "Summarise the day.", &[]).await.ok();
+    up.rates_three_bad().await;
+    let candidate = up.generates().await;
+    let words = [
+        "prompts",
+        "reject",
+        &candidate,
+        "--reason",
+        "we want long ones",
+        "--by",
+        "dana",
+    ];
+    let rejected = up.run(&words).await.ok().stdout;
+    assert_eq!(
+        rejected,
+        "Rejected version 2 of SUMMARIZE_DAILY (nothing changed for nodes)\n"
+    );
+    let listed = up.shows(&["list", "--status", "rejected"]).await;
+    assert!(listed.contains(&candidate), "{listed}");
+    assert_eq!(up.renders(&[]).await["version"], 1);
+}
+
+#[tokio::test]
+async fn a_prompt_is_rendered_byte_for_byte_with_its_variables() {
+    let up = Up::ephemeral().await;
+    let prompt = "{{day}}: {{tone}}, {{other}}\r\n\n";
+    up.puts(TARGET, prompt, &["--variable", "day", "--variable", "tone=dry"])
+        .await
+        .ok();
+    let rendered = up
+        .run(&["prompts", "render", TARGET, "--variable", "day={{tone}}"])
+        .await
+        .ok();
+    assert_eq!(rendered.stdout, "{{tone}}: dry, {{other}}\r\n\n");
+    let missing = up.run(&["prompts", "render", TARGET]).await;
+    assert_eq!(missing.code, 2, "{missing:?}");
+    assert!(missing.stderr.contains("variables[day]"), "{missing:?}");
+    let unknown = up.run(&["prompts", "show", "NOTHING"]).await;
+    assert_eq!(unknown.code, 3, "{unknown:?}");
+    let unplaced = up.puts(TARGET, "no place", &["--variable", "day"]).await;
+    assert_eq!(unplaced.code, 2, "{unplaced:?}");
+    assert!(unplaced.stderr.contains("{{day}}"), "{unplaced:?}");
+}
+
+/// All files of a directory, by name.
+fn held(directory: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry"));
+    let files = entries.map(|entry| {
+        let name = entry.file_name().into_string().expect("text");
+        (name, fs::read_to_string(entry.path()).expect("a file"))
+    });
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
+    let up = Up::ephemeral().await;
+    let daily = "---\nvariables:\n  day:\n  tone: \"\\\"dry\\\"\\n\"\nsettings:\n  model: \"small\"\n---\n{{day}}{{tone}}\r\n";
+    up.puts(TARGET, daily, &[]).await.ok();
+    up.puts("mail/reply 50%", "---\n---\nReply.", &[]).await.ok();
+    up.puts("日報", "---\n---\n---\nlooks like a header\n", &[])
+        .await
+        .ok();
+    up.puts("INTERPRET", "only staging", &["--label", "staging"])
+        .await
+        .ok();
+    let root = tempfile::tempdir().expect("a directory");
+    let directory = root.path().join("prompts");
+    let path = directory.to_str().expect("text");
+
+    let dry = up.shows(&["pull", path, "--dry-run"]).await;
+    assert!(
+        dry.contains("SUMMARIZE_DAILY.md: would be created") && !directory.exists(),
+        "{dry}"
+    );
+    up.shows(&["pull", path]).await;
+    let pulled = held(&directory);
+    let expected = [
+        ("SUMMARIZE_DAILY.md", daily),
+        ("mail%2Freply%2050%25.md", "Reply."),
+        ("日報.md", "---\n---\n---\nlooks like a header\n"),
+    ];
+    let expected = expected.map(|(name, contents)| (name.to_owned(), contents.to_owned()));
+    assert_eq!(pulled, expected);
+    let before = up.run(&["prompts", "list", "--json"]).await.ok().stdout;
+    assert_eq!(up.shows(&["push", path]).await, "3 unchanged\n");
+    assert_eq!(up.shows(&["pull", path]).await, "3 unchanged\n");
+    assert_eq!(up.run(&["prompts", "list", "--json"]).await.ok().stdout, before);
+    assert_eq!(held(&directory), pulled);
+
+    fs::write(directory.join("mail%2Freply%2050%25.md"), "Reply briefly.").expect("a file");
+    fs::write(
+        directory.join("NEW.md"),
+        "---\nsettings:\n  model: small # bare\n---\nNew.",
+    )
+    .expect("a file");
+    fs::write(directory.join("notes.txt"), "not a prompt").expect("a file");
+    let dry = up.shows(&["push", path, "--dry-run"]).await;
+    assert!(
+        dry.contains("-Reply.\n") && dry.contains("+Reply briefly.\n") && dry.ends_with("2 unchanged\n"),
+        "{dry}"
+    );
+    assert_eq!(up.run(&["prompts", "list", "--json"]).await.ok().stdout, before);
+    let pushed = up
+        .run(&["prompts", "push", path, "--by", "dana", "--json"])
+        .await
+        .ok()
+        .lines();
+    let actions: Vec<(String, String, i64)> = pushed
+        .iter()
+        .map(|line| {
+            (
+                text(&line["target"]),
+                text(&line["action"]),
+                line["version"].as_i64().unwrap_or(0),
+            )
+        })
+        .collect();
+    let action = |target: &str, action: &str, version| (target.to_owned(), action.to_owned(), version);
+    assert_eq!(
+        actions,
+        [
+            action("NEW", "put", 1),
+            action(TARGET, "unchanged", 1),
+            action("mail/reply 50%", "put", 2),
+            action("日報", "unchanged", 1),
+        ]
+    );
+    assert_eq!(up.shows(&["push", path]).await, "4 unchanged\n");
+
+    // One file that is no prompt, and nothing is put.
+    fs::write(directory.join("NEW.md"), "New again.").expect("a file");
+    fs::write(directory.join("BROKEN.md"), "---\nsettings:\n").expect("a file");
+    let refused = up.run(&["prompts", "push", path]).await;
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("BROKEN.md: line 2: the header has no end"),
+        "{refused:?}"
+    );
+    let new = up.shows(&["show", "NEW"]).await;
+    assert!(new.contains("version 1"), "{new}");
+}
+
+#[tokio::test]
+async fn rated_outputs_are_exported_for_training() {
+    let up = Up::ephemeral().await;
+    up.puts(TARGET, "Summarise the day.", &[]).await.ok();
+    up.rates_three_bad().await;
+    let chat = up
+        .run(&["prompts", "export", TARGET, "--format", "chat"])
+        .await
+        .ok();
+    assert!(chat.stderr.starts_with("emend: examples: "), "{chat:?}");
+    let lines = chat.lines();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for line in &lines {
+        let messages = line["messages"].as_array().expect("messages");
+        assert_eq!(messages[0]["content"], "Summarise the day.", "{line}");
+        assert_eq!(messages.last().expect("a message")["content"], "Quiet.", "{line}");
+    }
+    let pairs = up
+        .run(&["prompts", "export", TARGET, "--format", "preference"])
+        .await
+        .ok()
+        .lines();
+    assert_eq!(pairs.len(), 3, "{pairs:?}");
+    assert_eq!(
+        (&pairs[0]["chosen"], &pairs[0]["rejected"]),
+        (&"Quiet.".into(), &"Once upon a time…".into())
+    );
+    let again = up
+        .run(&["prompts", "export", TARGET, "--format", "chat"])
+        .await
+        .ok();
+    assert_eq!(again.stdout, chat.stdout, "the same split in every export");
+}
