@@ -24,7 +24,7 @@ use crate::{
 Examples:
   emend profile set --user mia --years 5 --technology Rust --technology SQL --goal Kubernetes
   emend profile show --user mia
-  emend profile record --user mia --source GITHUB --id pr-17 --technology Go --technology Docker
+  emend profile record --user mia --source GITHUB --id pr-17 --technology Go --goal Helm
   emend profile suggest --user mia
   emend profile suggestions --user mia
   emend profile accept --user mia 80da4c11-386b-5fd4-b272-f7b5e8239eb8

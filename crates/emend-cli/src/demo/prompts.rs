@@ -104,11 +104,14 @@ impl Day {
     }
 }
 
-/// A line of a difference in lines that fit; further ones are indented below its sign.
+/// A line of a difference in lines that fit; further ones are indented below it.
 fn wrapped(line: &str) -> Vec<String> {
-    let mut lines = super::table::wrapped(line, WIDTH).into_iter();
-    let first = lines.next().unwrap_or_default();
-    std::iter::once(first)
-        .chain(lines.map(|line| format!("  {line}")))
+    let (sign, text) = line.split_at(usize::from(line.starts_with([' ', '+', '-'])));
+    let lines = super::table::wrapped(text, WIDTH).into_iter().enumerate();
+    lines
+        .map(|(number, text)| match number {
+            0 => format!("{sign}{text}"),
+            _ => format!("  {text}"),
+        })
         .collect()
 }

@@ -60,6 +60,21 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
     ];
     assert_eq!(up.profile(&record).await, [json!({"recorded": 1})]);
     assert_eq!(up.profile(&record).await, [json!({"recorded": 0})]);
+    assert_eq!(
+        up.profile(&["suggest"]).await,
+        [] as [Value; 0],
+        "once is not enough"
+    );
+    up.profile(&[
+        "record",
+        "--source",
+        "GITHUB",
+        "--id",
+        "pr-18",
+        "--technology",
+        "Go",
+    ])
+    .await;
     let suggested = up.profile(&["suggest"]).await;
     let entries: Vec<&Value> = suggested
         .iter()
@@ -77,7 +92,7 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
         .ok()
         .stdout;
     assert!(
-        table.contains("technology  Go") && table.contains("pending") && table.contains("GITHUB pr-17"),
+        table.contains("technology  Go") && table.contains("pending") && table.contains("GITHUB pr-18"),
         "{table}"
     );
 
@@ -94,7 +109,7 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
     assert!(everybodys.starts_with("No candidates"), "{everybodys}");
     let shown = up.run(&["candidates", "show", id]).await.ok().stdout;
     assert!(
-        shown.contains("suggests    technology (") && shown.contains("from        GITHUB pr-17"),
+        shown.contains("suggests    technology (") && shown.contains("from        GITHUB pr-18"),
         "{shown}"
     );
     let accepted = up.profile(&["accept", id]).await.remove(0);

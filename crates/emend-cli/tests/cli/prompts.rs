@@ -38,7 +38,6 @@ impl Up {
                 "1",
                 "--reporter",
                 reporter,
-                "--wait",
             ];
             self.run(&words).await.ok();
         }
@@ -127,12 +126,19 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     );
     let preview = up.shows(&["preview", &candidate]).await;
     for part in [
-        "Input 1 of 3, rated bad",
+        "Input 1 of 3, rated BAD",
         "input             A long day.",
         "issue             too long",
     ] {
         assert!(preview.contains(part), "{part}: {preview}");
     }
+    let preview = up
+        .shows(&["preview", &candidate, "--as-sent", "--inputs", "1"])
+        .await;
+    assert!(
+        preview.contains("new prompt        Summarise the day."),
+        "{preview}"
+    );
     let shown = up.run(&["candidates", "show", &candidate]).await.ok().stdout;
     for part in [
         "2 (made for version 1)",

@@ -24,18 +24,16 @@ pub(super) fn prompts(target: &str, before: Option<&Prompt>, after: &Prompt) -> 
     unified(
         &before.map(contents).unwrap_or_default(),
         &contents(after),
-        Some((&before_name, &name(after))),
+        (&before_name, &name(after)),
     )
 }
 
 /// From one text to another as a unified diff with three lines of context; empty if they are equal.
-pub(super) fn unified(before: &str, after: &str, names: Option<(&str, &str)>) -> String {
+fn unified(before: &str, after: &str, names: (&str, &str)) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut unified = diff.unified_diff();
     unified.context_radius(3);
-    if let Some((before, after)) = names {
-        unified.header(before, after);
-    }
+    unified.header(names.0, names.1);
     unified.to_string()
 }
 
@@ -94,7 +92,7 @@ mod tests {
 
     #[test]
     fn colours_are_only_where_they_are_wanted() {
-        let diff = unified("a\nb\r\n", "a\nc\n", Some(("x", "y")));
+        let diff = unified("a\nb\r\n", "a\nc\n", ("x", "y"));
         assert_eq!(painted(&diff, false), diff);
         assert_eq!(
             painted(&diff, true),

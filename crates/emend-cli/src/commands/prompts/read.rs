@@ -148,19 +148,20 @@ async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>
 }
 
 #[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true)]
 pub(super) struct ShowArgs {
     /// What the AI is asked for
     target: String,
     #[command(flatten)]
     label: Label,
     /// Show the version of this number instead of the current one
-    #[arg(long, value_name = "NUMBER")]
-    version: Option<u32>,
+    #[arg(long = "version", value_name = "NUMBER")]
+    number: Option<u32>,
 }
 
 pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let target = &args.target;
-    let Some(number) = args.version else {
+    let Some(number) = args.number else {
         let current = current_of(context, target, &args.label.label).await?;
         return output.result(&view::resource(&current.resource), || {
             format!(
@@ -197,7 +198,7 @@ pub(super) struct DiffArgs {
     of: String,
     /// Of a target: from this version to the next argument, or, with no next, from the current version to this one
     #[arg(value_name = "VERSION")]
-    version: Option<u32>,
+    from: Option<u32>,
     /// Of a target: to this version
     #[arg(value_name = "VERSION")]
     to: Option<u32>,
@@ -207,7 +208,7 @@ pub(super) struct DiffArgs {
 
 pub(super) async fn diff(args: DiffArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let coloured = output.is_coloured();
-    let Some(version) = args.version else {
+    let Some(version) = args.from else {
         let details = candidate(context, args.of).await?;
         return proposal_diff(&details, context, output).await;
     };
@@ -274,6 +275,9 @@ pub(super) struct PreviewArgs {
     /// On how many of the newest rated inputs, 1 to 20
     #[arg(long, default_value_t = 5, value_name = "COUNT")]
     inputs: i32,
+    /// Also show the old and the new prompt as they would be sent with each input
+    #[arg(long)]
+    as_sent: bool,
 }
 
 pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) -> Result {
@@ -288,7 +292,9 @@ pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut O
         .await?
         .into_inner();
     let coloured = output.is_coloured();
-    output.result(&view::preview(&preview), || preview_text(&preview, coloured))
+    output.result(&view::preview(&preview), || {
+        preview_text(&preview, args.as_sent, coloured)
+    })
 }
 
 #[derive(Debug, clap::Args)]

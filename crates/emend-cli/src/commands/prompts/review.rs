@@ -178,7 +178,8 @@ pub(super) struct UseArgs {
     /// What the AI is asked for
     target: String,
     /// The number of the version
-    version: i32,
+    #[arg(value_name = "VERSION")]
+    number: i32,
     #[command(flatten)]
     label: Label,
     #[command(flatten)]
@@ -190,7 +191,7 @@ pub(super) async fn use_version(args: UseArgs, context: &Context, output: &mut O
         namespace: context.namespace(),
         target: args.target.clone(),
         label: args.label.label.clone(),
-        version: args.version,
+        version: args.number,
         reason: args.decision.reason,
         on_behalf_of: args.decision.by,
     };
@@ -206,7 +207,7 @@ pub(super) async fn use_version(args: UseArgs, context: &Context, output: &mut O
     output.result(&json, || {
         format!(
             "version {} of {} is current under {} (revision {})",
-            args.version, args.target, args.label.label, used.revision
+            args.number, args.target, args.label.label, used.revision
         )
     })
 }

@@ -121,7 +121,7 @@ fn indented(text: &str, columns: usize) -> String {
         .replace('\n', &format!("\n{}", " ".repeat(columns)))
 }
 
-pub(super) fn preview_text(preview: &PreviewImprovementResponse, coloured: bool) -> String {
+pub(super) fn preview_text(preview: &PreviewImprovementResponse, as_sent: bool, coloured: bool) -> String {
     let mut text = String::new();
     if let Some(improvement) = &preview.improvement {
         text += &improvement_text(improvement, coloured);
@@ -136,7 +136,7 @@ pub(super) fn preview_text(preview: &PreviewImprovementResponse, coloured: bool)
             preview.inputs.len(),
             input.feedback_id
         );
-        text += &input_text(input, preview.was_run, coloured);
+        text += &input_text(input, preview.was_run, as_sent);
     }
     if preview.inputs.is_empty() {
         text += "\nNo rated inputs are stored to try it on.\n";
@@ -146,7 +146,7 @@ pub(super) fn preview_text(preview: &PreviewImprovementResponse, coloured: bool)
     text
 }
 
-fn input_text(input: &PreviewedInput, was_run: bool, coloured: bool) -> String {
+fn input_text(input: &PreviewedInput, was_run: bool, as_sent: bool) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -164,8 +164,11 @@ fn input_text(input: &PreviewedInput, was_run: bool, coloured: bool) -> String {
         line("new prompt makes", &input.run);
         line("not run", &input.run_error);
     }
-    let changes = diff::unified(&input.previous_prompt, &input.prompt, None);
-    text + &diff::painted(&changes, coloured)
+    if as_sent {
+        line("old prompt", &input.previous_prompt);
+        line("new prompt", &input.prompt);
+    }
+    text
 }
 
 pub(super) fn stats_text(target: &str, stats: &GetOutputStatsResponse, width: usize) -> String {
