@@ -25,10 +25,11 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Starts both services on free ports, on a directory that is removed at the end, and two search
-nodes that subscribe. People correct the search system, disagree, change their minds, rate what an
-AI made, and an operator decides. Both nodes are asked before and after each step. The times are from the commit
-of what was learned, and from the receipt of the correction that caused it, until the node answered
-with it. It ends by itself; the exit code is 1 if a node did not answer as expected.")]
+nodes that subscribe. People correct the search system, disagree, change their minds and rate what
+an AI made, and an operator decides. Both nodes are asked before and after each step. The times are
+from the commit of what was learned, and from the receipt of the correction that caused it, until
+the node answered with it. It ends by itself; the exit code is 1 if a node did not answer as
+expected.")]
 pub struct Args {}
 
 /// Plays the day and prints it.

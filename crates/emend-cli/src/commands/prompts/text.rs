@@ -43,7 +43,7 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
     Table::new([
         ("VERSION", Column::Number),
         ("STATUS", Column::Fixed),
-        ("CURRENT UNDER", Column::Text),
+        ("LABELS", Column::Text),
         ("PROMPT", Column::Text),
         ("CREATED", Column::Fixed),
         ("CANDIDATE", Column::Fixed),
