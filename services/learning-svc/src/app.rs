@@ -69,8 +69,6 @@ pub struct App {
     pub promotions: Promotions,
     /// Counts activities and suggestions, likewise.
     pub profile_metrics: ProfileMetrics,
-    /// Generates prompts and suggestions.
-    pub generator: Arc<dyn Generator>,
 }
 
 impl std::fmt::Debug for App {
@@ -101,7 +99,6 @@ impl App {
             generations: Generations::default(),
             promotions: Promotions::default(),
             profile_metrics: ProfileMetrics::default(),
-            generator: Arc::new(Embedded),
         }
     }
 

@@ -122,7 +122,7 @@ fn section(language: Language, faults: &[String], corrections: &[String]) -> Str
 #[derive(Default)]
 struct Items {
     places: HashMap<String, usize>,
-    items: Vec<(String, u32)>,
+    counted: Vec<(String, u32)>,
     seen: usize,
 }
 
@@ -133,17 +133,17 @@ impl Items {
             return;
         }
         self.seen += 1;
-        let place = *self.places.entry(normalize(&item)).or_insert(self.items.len());
-        match self.items.get_mut(place) {
+        let place = *self.places.entry(normalize(&item)).or_insert(self.counted.len());
+        match self.counted.get_mut(place) {
             Some((_, said)) => *said = said.saturating_add(count),
-            None => self.items.push((item, count)),
+            None => self.counted.push((item, count)),
         }
     }
 
     /// The lines of the most frequent; of equals, the newest.
     fn most(mut self, limit: usize) -> Vec<String> {
-        self.items.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let most = self.items.into_iter().take(limit);
+        self.counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let most = self.counted.into_iter().take(limit);
         most.map(|(item, count)| format!("- {item} (×{count})")).collect()
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 /// Prompts that one process runs at once.
 const RUNS: usize = 4;
 /// How long the runs of one preview may take together.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Bounds how many prompts one process runs at once. Clones share it.
 #[derive(Debug, Clone)]

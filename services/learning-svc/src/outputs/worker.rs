@@ -20,8 +20,8 @@ const REST: Duration = Duration::from_secs(1);
 const PAGE: u32 = 100;
 /// After failures of a target it is left alone for longer and longer.
 const BACKOFF: BackoffConfig = BackoffConfig {
-    initial: Duration::from_secs(60),
-    max: Duration::from_secs(3600),
+    initial: Duration::from_mins(1),
+    max: Duration::from_hours(1),
     multiplier: 2.0,
 };
 

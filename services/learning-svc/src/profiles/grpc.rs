@@ -110,8 +110,8 @@ impl ProfileService for Profiles {
             )
             .await?;
         let (suggestions, was_cut) = page::cut(records.iter().map(suggestion).collect());
-        let last = records.iter().take(suggestions.len()).next_back();
-        let next = last.filter(|_| more || was_cut);
+        let newest = records.iter().take(suggestions.len()).next_back();
+        let next = newest.filter(|_| more || was_cut);
         let next = next.map(|of| token(query, CandidatePosition::of(&of.record)));
         Ok(Response::new(pb::ListSuggestionsResponse {
             suggestions,

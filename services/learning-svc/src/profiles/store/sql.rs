@@ -22,10 +22,6 @@ use crate::{
     store::{batches::batches, codes},
 };
 
-#[cfg(test)]
-#[path = "contract.rs"]
-mod contract;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns of a suggestion `s`.
