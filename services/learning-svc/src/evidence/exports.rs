@@ -29,7 +29,7 @@ const PAGE: usize = 64;
 
 /// Bounds how many exports one process makes at once. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct ExportSlots(Arc<Semaphore>);
+pub struct ExportSlots(Arc<Semaphore>);
 
 impl Default for ExportSlots {
     fn default() -> Self {
@@ -39,7 +39,7 @@ impl Default for ExportSlots {
 
 impl ExportSlots {
     /// Takes a slot, held until dropped.
-    pub(crate) fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
+    pub fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
         Arc::clone(&self.0)
             .try_acquire_owned()
             .map_err(|_| Error::ResourceExhausted {
@@ -53,7 +53,7 @@ impl ExportSlots {
 }
 
 /// An export of a task under way.
-pub(crate) struct Materials {
+pub struct Materials {
     reading: Box<dyn ExportRead>,
     task: TaskKey,
     combining: Combining,
@@ -68,7 +68,7 @@ pub(crate) struct Materials {
 
 impl Materials {
     /// Its pages.
-    pub(crate) fn pages(self) -> BoxStream<'static, Result<Vec<Line>, Error>> {
+    pub fn pages(self) -> BoxStream<'static, Result<Vec<Line>, Error>> {
         let pages = stream::try_unfold(self, |mut export| async move {
             Ok(export.next().await?.map(|lines| (lines, export)))
         });
@@ -130,7 +130,7 @@ impl Samples {
 
 impl App {
     /// Begins to export a task.
-    pub(crate) async fn export_materials(
+    pub async fn export_materials(
         &self,
         namespace: &Namespace,
         task: &EvidenceId,

@@ -6,7 +6,7 @@
 pub(crate) mod changes;
 pub(crate) mod citations;
 mod events;
-pub(crate) mod exports;
+pub mod exports;
 pub mod graph;
 pub(crate) mod grpc;
 mod levels;

@@ -23,14 +23,14 @@ impl App {
                 break;
             }
         }
-        while self.refresh_levels_once().await?.is_some() {
-            worked = true;
-        }
+        worked |= self.refresh_levels().await?;
         while self.mark_domains_once().await?.is_some() {
             worked = true;
         }
         while self.verify_claims_once().await? > 0 {
             worked = true;
+            // After a large import many claims wait; a change of trust does not wait for them.
+            self.refresh_levels().await?;
         }
         let mut after = 0;
         loop {
@@ -41,6 +41,15 @@ impl App {
                 None => return Ok(worked),
             }
         }
+    }
+
+    /// Brings all levels up to date. Returns whether there was anything to do.
+    async fn refresh_levels(&self) -> Result<bool, Error> {
+        let mut worked = false;
+        while self.refresh_levels_once().await?.is_some() {
+            worked = true;
+        }
+        Ok(worked)
     }
 
     /// Works until the lifecycle ends.

@@ -233,10 +233,20 @@ pub(super) fn push_limit(query: &mut QueryBuilder<Db>, limit: u32) {
 
 /// How the database executes a statement of a unit of work, a step a line.
 #[cfg(test)]
-pub(super) async fn plan(store: &Backend, mut query: QueryBuilder<Db>) -> String {
+pub(super) async fn plan(store: &Backend, query: QueryBuilder<Db>) -> String {
+    explain(store.begin_work().await.unwrap(), query).await
+}
+
+/// How the database executes a statement outside of units of work, a step a line.
+#[cfg(test)]
+pub(super) async fn plan_to_read(store: &Backend, query: QueryBuilder<Db>) -> String {
+    explain(store.begin_write().await.unwrap(), query).await
+}
+
+#[cfg(test)]
+async fn explain(mut transaction: Transaction, mut query: QueryBuilder<Db>) -> String {
     use sqlx::Execute as _;
     let is_postgres = std::any::type_name::<Db>().contains("Postgres");
-    let mut transaction = store.begin_work().await.unwrap();
     if is_postgres {
         sqlx::query("ANALYZE").execute(&mut *transaction).await.unwrap();
     }

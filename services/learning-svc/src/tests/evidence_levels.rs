@@ -151,6 +151,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     upsert(&app, &support(3, "example-site.org", "c2", 1, 0.9)).await;
     upsert(&app, &support(4, "example.org", "c1", 1, 0.9)).await;
     settle(&app).await;
+    let before = head(&app).await;
     put(&app, "example.org", Layer::File, "academic").await;
     assert_eq!(
         level(&app, 1).await,
@@ -183,6 +184,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
         app.evidence().unwrap().backlog(9).await.unwrap(),
         crate::evidence::store::Backlog::default()
     );
+    assert_eq!(head(&app).await, before + 1, "one revision, however many hosts");
     assert_eq!(
         claim(&app, "c1").await.independent_sources,
         3,

@@ -78,27 +78,17 @@ impl ExportRead for Exporting {
         for keys in batches(keys) {
             match part {
                 Part::Pages => {
-                    let mut query = QueryBuilder::new(PAGES);
-                    push_keys(&mut query, keys);
-                    query.push(" ORDER BY p.page");
-                    for row in self.rows::<PageRow>(query).await? {
+                    for row in self.rows::<PageRow>(exported_pages(keys)).await? {
                         lines.push(Line::Page(row.parse()?));
                     }
                 }
                 Part::Fragments => {
-                    let mut query = QueryBuilder::new(FRAGMENTS);
-                    push_keys(&mut query, keys);
-                    query.push(" ORDER BY f.fragment");
-                    for row in self.rows::<FragmentRow>(query).await? {
+                    for row in self.rows::<FragmentRow>(exported_fragments(keys)).await? {
                         lines.push(Line::Fragment(row.parse()?));
                     }
                 }
                 Part::Claims => {
-                    let mut query = QueryBuilder::new(CLAIMS);
-                    query.push_bind(task.space).push(" AND c.claim IN ");
-                    push_keys(&mut query, keys);
-                    query.push(" ORDER BY c.claim");
-                    let claims = claim_records(self, query, combining).await?;
+                    let claims = claim_records(self, exported_claims(task.space, keys), combining).await?;
                     lines.extend(claims.into_iter().map(|(_, claim)| Line::Claim(Box::new(claim))));
                 }
                 Part::Edges => {
@@ -149,6 +139,28 @@ impl ExportRead for Exporting {
             .filter_map(|(position, edge)| Some((position, texts.remove(&position.edge)?.of(edge))))
             .collect())
     }
+}
+
+pub(super) fn exported_pages(keys: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(PAGES);
+    push_keys(&mut query, keys);
+    query.push(" ORDER BY p.page");
+    query
+}
+
+pub(super) fn exported_fragments(keys: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(FRAGMENTS);
+    push_keys(&mut query, keys);
+    query.push(" ORDER BY f.fragment");
+    query
+}
+
+pub(super) fn exported_claims(space: i64, keys: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CLAIMS);
+    query.push_bind(space).push(" AND c.claim IN ");
+    push_keys(&mut query, keys);
+    query.push(" ORDER BY c.claim");
+    query
 }
 
 const PAGES: &str = "SELECT p.page_id, p.url, p.title, p.doi, p.pmid, p.arxiv_id, h.reversed, h.level \

@@ -23,6 +23,10 @@ use crate::{
     store::{batches::batches, rows::KeyRow},
 };
 
+#[cfg(test)]
+#[path = "reads_contract.rs"]
+mod contract;
+
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// A contest's key.
@@ -91,9 +95,7 @@ impl EvidenceStore for Backend {
         let Some(space) = space_of(&mut &*self, namespace).await? else {
             return Ok(None);
         };
-        let mut query = QueryBuilder::new(CLAIMS);
-        query.push_bind(space);
-        query.push(" AND c.claim_id = ").push_bind(claim.as_str());
+        let query = named_claim(space, claim);
         let mut found = claim_records(&mut &*self, query, combining).await?;
         Ok(found.pop().map(|(_, record)| record))
     }
@@ -261,9 +263,7 @@ pub(super) async fn edge_records(
     let mut found = HashMap::with_capacity(of.len());
     let keys: Vec<i64> = of.iter().map(|position| position.edge).collect();
     for keys in batches(&keys) {
-        let mut query = QueryBuilder::new(EDGES);
-        push_keys(&mut query, keys);
-        for row in reading.rows::<EdgeRow>(query).await? {
+        for row in reading.rows::<EdgeRow>(edges_by_keys(keys)).await? {
             found.insert(row.edge, row.parse()?);
         }
     }
@@ -279,6 +279,21 @@ pub(super) const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption,
      c.updated_at, t.task_id, p.page_id, h.reversed, h.level FROM evidence_claims AS c \
      LEFT JOIN evidence_tasks AS t ON t.task = c.task LEFT JOIN evidence_pages AS p ON p.page = c.page \
      LEFT JOIN evidence_hosts AS h ON h.host = p.host WHERE c.space = ";
+
+fn named_claim(space: i64, claim: &EvidenceId) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CLAIMS);
+    query.push_bind(space);
+    query
+        .push(" AND c.claim_id = ")
+        .push_bind(claim.as_str().to_owned());
+    query
+}
+
+fn edges_by_keys(edges: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(EDGES);
+    push_keys(&mut query, edges);
+    query
+}
 
 /// Edges by their keys. The target's host is that of its page.
 const EDGES: &str = "SELECT e.edge, e.edge_id, e.given, e.label, e.confidence, e.ruled, e.ruled_at, e.ruled_by, e.relation, \

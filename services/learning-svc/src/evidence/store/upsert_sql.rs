@@ -15,6 +15,7 @@ use sqlx::QueryBuilder;
 use super::{
     Db, FOR_SHARE,
     levels_sql::levels,
+    plan_anew,
     work_sql::{Work, push_keys},
 };
 use crate::{
@@ -42,6 +43,8 @@ pub(super) async fn upsert(
     work: &mut Work,
     upsert: &Upsert,
 ) -> Result<std::result::Result<Upserted, Violations>> {
+    // Most of a graph may come before its tables are analysed.
+    plan_anew(&mut work.transaction).await?;
     let mut upserting = Upserting {
         upsert,
         space: space(work, &upsert.namespace).await?,
