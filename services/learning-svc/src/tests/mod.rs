@@ -1,5 +1,6 @@
 //! The rules of learning as the use cases keep them, on both databases.
 
+mod arrival;
 mod concurrency;
 mod effects;
 mod erasure;
