@@ -1,7 +1,7 @@
 //! Evidence as upserted and as corrected.
 
 use emend_core::{
-    Correction, EdgeRelation, Roles,
+    Correction, EdgeRelation, Kind, Roles, Status,
     evidence::{ClaimStatus, EvidenceId},
 };
 use emend_proto::{
@@ -11,6 +11,7 @@ use emend_proto::{
 
 use crate::{
     app::App,
+    contests::store::CandidateFilter,
     evidence::{
         grpc::parse,
         store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
@@ -31,6 +32,7 @@ on_both_databases!(
     a_corrected_edge_keeps_what_the_model_said,
     a_correction_that_comes_first_takes_effect_with_its_target,
     a_rejected_claim_stays_rejected_whatever_is_upserted,
+    a_correction_of_a_citation_never_takes_effect_and_says_so,
 );
 
 /// A page, a fragment of it and an edge from that to the claim, by one number.
@@ -98,6 +100,7 @@ pub(crate) async fn edge(app: &App, edge: &str) -> EdgeRecord {
         reviewed: None,
         corrected: None,
         task: None,
+        edge: None,
     };
     let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
     let found = edges.into_iter().find(|(_, record)| record.id.as_str() == edge);
@@ -278,4 +281,59 @@ async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending);
     assert_sound(&app).await;
     assert_audited(world).await;
+}
+
+async fn a_correction_of_a_citation_never_takes_effect_and_says_so(world: &World) {
+    let app = world.instance().await;
+    let early = edge_is(world, "cites:1", EdgeRelation::Refutes);
+    let outcome = one(&app, &early).await;
+    assert_eq!(outcome.reason, "TARGET_NOT_FOUND");
+    let page = |id: &str| pb::NodeRef {
+        node: Some(Node::PageId(id.into())),
+    };
+    let mut cites = support(1, "blog.example.org", "c1", 1, 0.9);
+    cites.pages.push(pb::EvidencePage {
+        page_id: "p2".into(),
+        domain: "journal.example.org".into(),
+        ..pb::EvidencePage::default()
+    });
+    cites.edges = vec![pb::EvidenceEdge {
+        edge_id: "cites:1".into(),
+        relation: 4,
+        source: Some(page("p1")),
+        target: Some(page("p2")),
+        ..pb::EvidenceEdge::default()
+    }];
+    upsert(&app, &cites).await;
+    assert_eq!(
+        app.arrive_once(None).await.unwrap(),
+        None,
+        "nothing waits for ever"
+    );
+    let late = edge_is(world, "cites:1", EdgeRelation::Refutes);
+    let outcome = one(&app, &late).await;
+    assert_eq!(
+        (state(&outcome), outcome.reason.as_str(), outcome.message.as_str()),
+        (
+            OutcomeState::NoEffect,
+            "NOT_CORRECTABLE",
+            "Without effect: the label of edge “cites:1” is refutes; it is a citation, which nobody corrects."
+        )
+    );
+    let standing = app.store.list_candidates(&waiting(), None, 10).await.unwrap();
+    assert_eq!(standing.len(), 0, "the one that came first waits no more");
+    let cites = edge(&app, "cites:1").await;
+    assert_eq!((cites.relation, cites.ruled), (EdgeRelation::Cites, None));
+    assert_eq!(head(&app).await, 0);
+    assert_sound(&app).await;
+    assert_audited(world).await;
+}
+
+fn waiting() -> CandidateFilter {
+    CandidateFilter {
+        namespace: namespace(),
+        kinds: vec![Kind::EdgeLabel],
+        statuses: vec![Status::Pending, Status::AwaitingReview],
+        keys: Vec::new(),
+    }
 }

@@ -493,7 +493,7 @@ proptest! {
     ) {
         let run = |known_from: usize| {
             let mut rulings = Rulings { rule: OF_A_LATE_TARGET, ..Rulings::new() };
-            rulings.state.target_known = false;
+            rulings.state.target = Target::Unknown;
             for (at, (word, entitled)) in words.iter().enumerate() {
                 if at == known_from {
                     rulings.happens_at(&Event::TargetArrived).unwrap();
@@ -517,6 +517,39 @@ proptest! {
 }
 
 #[test]
+fn a_decision_about_a_citation_never_takes_effect_whenever_that_is_found_out() {
+    for (sender, known_at_once) in [
+        (REVIEWER, true),
+        (REVIEWER, false),
+        (REPORTER, true),
+        (REPORTER, false),
+    ] {
+        let mut rulings = Rulings {
+            rule: OF_A_LATE_TARGET,
+            ..Rulings::new()
+        };
+        rulings.state.target = if known_at_once {
+            Target::NotCorrectable
+        } else {
+            Target::Unknown
+        };
+        let outcome = rulings.rule(1, "block", sender);
+        let never = (OutcomeState::NoEffect, Some(Reason::NotCorrectable));
+        assert_eq!((outcome.state, outcome.reason) == never, known_at_once);
+        rulings.state.target = Target::NotCorrectable;
+        rulings.happens_at(&Event::TargetArrived).unwrap();
+        let [ruling] = &rulings.state.candidates[..] else {
+            panic!("one ruling")
+        };
+        assert_eq!(
+            (ruling.status, ruling.reason),
+            (Status::Superseded, Some(Reason::NotCorrectable))
+        );
+        assert_eq!(rulings.state.resource, None);
+    }
+}
+
+#[test]
 fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
     for (kind, word, says) in [
         (
@@ -527,11 +560,11 @@ fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
         (
             Kind::EdgeLabel,
             "refutes",
-            "Noted: the label of edge “c1” is refutes. It takes effect when the edge is upserted: no edge that can be corrected has this id yet.",
+            "Noted: the label of edge “c1” is refutes. It takes effect when the edge is upserted: it is not known yet.",
         ),
     ] {
         let mut state = ContestState::new(ResourceKey::parse("research", Some(kind), "c1", "", "").unwrap());
-        state.target_known = false;
+        state.target = Target::Unknown;
         let mut rulings = Rulings {
             state,
             policy: Policy::default_for(kind),
