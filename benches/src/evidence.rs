@@ -132,6 +132,7 @@ async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f
             reviewed: None,
             corrected: None,
             task: None,
+            edge: None,
         };
         let found = evidence.edges(&filter, EdgePosition::default(), 100).await?;
         ensure!(!found.is_empty(), "a conflict has lost its edges");
