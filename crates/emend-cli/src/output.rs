@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::failure::Result;
 
-/// The maximum line width of a table that people read.
+/// The maximum line width of a table that people read, where the terminal does not say how wide it is.
 const WIDTH: usize = 100;
 
 /// The destination of results, and their format.
@@ -26,6 +26,13 @@ impl<'a> Output<'a> {
             width: WIDTH,
             coloured: false,
         }
+    }
+
+    /// Writes tables as wide as the terminal, if that is known.
+    #[must_use]
+    pub fn within(mut self, columns: Option<u16>) -> Self {
+        self.width = columns.map_or(WIDTH, usize::from);
+        self
     }
 
     /// Writes tables at full width, for programs and files.

@@ -218,7 +218,7 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         (&true.into(), &3.into(), &1.into())
     );
     assert_eq!(
-        first["operationId"], applied["namespaces"][1]["operationId"],
+        first["operation_id"], applied["namespaces"][1]["operation_id"],
         "{applied}"
     );
     let again = up.run(&["trust", "apply", path]).await.ok().stdout;
