@@ -7,6 +7,7 @@ mod erasure;
 mod events;
 mod evidence;
 mod evidence_citations;
+mod evidence_exports;
 mod evidence_levels;
 mod evidence_reads;
 mod evidence_trust;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
-    AcceptOrder, Ballot, Candidate, CandidateId, ContestState, FeedbackId, ResourceKey, Target, contest::Versions,
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestState, FeedbackId, ResourceKey, Target,
+    contest::Versions,
 };
 use jiff::Timestamp;
 

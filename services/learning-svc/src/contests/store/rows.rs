@@ -44,7 +44,11 @@ impl ContestRow {
             highest_accept_order: AcceptOrder(self.highest_accept_order),
             policy_version: self.policy_version,
             pending: self.pending != 0,
-            target: at.known("target_known", self.target_known, Target::from_number(self.target_known))?,
+            target: at.known(
+                "target_known",
+                self.target_known,
+                Target::from_number(self.target_known),
+            )?,
             versions: Versions {
                 current: at.number("current_version", self.current_version)?,
                 last: at.number("last_version", self.last_version)?,
