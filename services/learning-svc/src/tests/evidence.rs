@@ -17,6 +17,7 @@ use crate::{
         store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
     },
     ingest::apply::{FeedbackChange, IngestEvent},
+    store::somebody_waits,
     tests::{
         erasure::assert_audited,
         on_both_databases,
@@ -33,6 +34,7 @@ on_both_databases!(
     a_correction_that_comes_first_takes_effect_with_its_target,
     a_rejected_claim_stays_rejected_whatever_is_upserted,
     a_correction_of_a_citation_never_takes_effect_and_says_so,
+    a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_counted_as_that,
 );
 
 /// A page, a fragment of it and an edge from that to the claim, by one number.
@@ -336,4 +338,74 @@ fn waiting() -> CandidateFilter {
         statuses: vec![Status::Pending, Status::AwaitingReview],
         keys: Vec::new(),
     }
+}
+
+/// A page of a work, and edges from it to a claim.
+fn of_work(number: usize, doi: &str, claims: &[&str]) -> pb::UpsertEvidenceRequest {
+    let mut request = support(number, "journal.example.org", "other", 1, 0.9);
+    request.pages[0].doi = doi.into();
+    request.claims.clear();
+    request.edges.clear();
+    for claim in claims {
+        let more = support(number, "journal.example.org", claim, 1, 0.9);
+        request.claims.extend(more.claims);
+        request
+            .edges
+            .extend(more.edges.into_iter().map(|edge| pb::EvidenceEdge {
+                edge_id: format!("{}-{claim}", edge.edge_id),
+                ..edge
+            }));
+    }
+    request
+}
+
+async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_counted_as_that(world: &World) {
+    if somebody_waits(&world.url).await.is_none() {
+        return;
+    }
+    let (app, other) = (world.instance().await, world.instance().await);
+    for number in [1, 2] {
+        upsert(&app, &of_work(number, "10.1000/one", &[])).await;
+    }
+    upsert(&app, &of_work(1, "10.1000/one", &["c1"])).await;
+    while app.follow_evidence_once().await.unwrap() {}
+    assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending, "one work");
+
+    // One adds an edge from the second page, another says that this page is a work of its own.
+    let mut adds = app.store.begin().await.unwrap();
+    let mut edge = of_work(2, "", &["c1"]);
+    edge.pages.clear();
+    edge.fragments.clear();
+    let edge = parse::upsert(&edge).unwrap();
+    let evidence = adds.evidence().unwrap();
+    evidence.upsert(&edge).await.unwrap().unwrap();
+    let (changes, has_begun) = (
+        other.store.begin().await.unwrap(),
+        tokio::sync::oneshot::channel(),
+    );
+    let changing = tokio::spawn(async move {
+        let mut changes = changes;
+        let mut page = of_work(2, "10.1000/two", &[]);
+        page.fragments.clear();
+        let page = parse::upsert(&page).unwrap();
+        let evidence = changes.evidence().unwrap();
+        has_begun.0.send(()).unwrap();
+        evidence.upsert(&page).await.unwrap().unwrap();
+        changes
+    });
+    has_begun.1.await.unwrap();
+    while !changing.is_finished() && somebody_waits(&world.url).await == Some(false) {
+        tokio::task::yield_now().await;
+    }
+    adds.commit().await.unwrap();
+    // Without a wait for each other, the claim could be verified now, by the work of before.
+    if changing.is_finished() {
+        while app.follow_evidence_once().await.unwrap() {}
+    }
+    let changes = changing.await.unwrap();
+    changes.commit().await.unwrap();
+    while app.follow_evidence_once().await.unwrap() {}
+    assert_eq!(claim(&app, "c1").await.independent_sources, 2);
+    assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Verified);
+    assert_audited(world).await;
 }
