@@ -327,4 +327,13 @@ mod tests {
             (&b"nothing here\n"[..], &b""[..])
         );
     }
+
+    #[test]
+    fn tables_are_as_wide_as_the_terminal_or_a_hundred_columns() {
+        let widths = [Some(60), Some(180), None].map(|columns| {
+            let mut sink = Vec::new();
+            Output::new(&mut sink, false).within(columns).width()
+        });
+        assert_eq!(widths, [60, 180, 100]);
+    }
 }

@@ -283,6 +283,7 @@ impl Batches {
 fn refusal(failure: Failure, sort: Sort, lines: &[u64], done: u64) -> Failure {
     let before = match done {
         0 => "nothing was imported".to_owned(),
+        1 => "1 line was imported before; it is safe to import the whole file again".to_owned(),
         _ => format!("{done} lines were imported before; it is safe to import the whole file again"),
     };
     let bad: Vec<ImportError> = match &failure {
