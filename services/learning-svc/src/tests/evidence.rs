@@ -397,10 +397,11 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
     while !changing.is_finished() && somebody_waits(&world.url).await == Some(false) {
         tokio::task::yield_now().await;
     }
+    let has_not_waited = changing.is_finished();
     adds.commit().await.unwrap();
     // Without a wait for each other, the claim could be verified now, by the work of before.
-    if changing.is_finished() {
-        while app.follow_evidence_once().await.unwrap() {}
+    if has_not_waited {
+        while app.verify_claims_once().await.unwrap() > 0 {}
     }
     let changes = changing.await.unwrap();
     changes.commit().await.unwrap();
