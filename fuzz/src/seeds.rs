@@ -79,6 +79,7 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         ("import_csv", files::csv()),
         ("import_jsonl", files::jsonl()),
         ("import_yaml", files::yaml()),
+        ("trust_files", files::trust_files()),
         ("tool_calls", files::tool_calls()),
     ]
 }

@@ -98,6 +98,7 @@ targets_hold!(
     import_csv,
     import_jsonl,
     import_yaml,
+    trust_files,
     tool_calls,
 );
 

@@ -42,6 +42,7 @@ pub(super) async fn claims_and_conflicts(name: &str, app: &App, edges: usize) ->
             reviewed: None,
             corrected: None,
             task: None,
+            edge: None,
         };
         let began = Instant::now();
         let found = evidence.edges(&filter, EdgePosition::default(), 100).await?;

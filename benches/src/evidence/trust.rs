@@ -71,6 +71,7 @@ async fn is_in_force(app: &App, level: TrustLevel) -> Result<bool> {
         reviewed: None,
         corrected: None,
         task: None,
+        edge: None,
     };
     let evidence = app.store.evidence().context("a store with evidence")?;
     let found = evidence.edges(&others, EdgePosition::default(), 1).await?;

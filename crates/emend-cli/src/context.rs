@@ -85,6 +85,15 @@ impl Context {
         format!("No {what} in the namespace {:?}.", self.namespace())
     }
 
+    /// The text for an empty list, of which a filter may have left out what there is.
+    pub fn none_found(&self, what: &str, is_filtered: bool) -> String {
+        if is_filtered {
+            format!("No {what} in the namespace {:?} match.", self.namespace())
+        } else {
+            self.none_of(what)
+        }
+    }
+
     /// feedback-svc's address.
     pub fn feedback_addr(&self) -> &str {
         self.global.feedback_addr.as_deref().unwrap_or(FEEDBACK_ADDR)

@@ -33,6 +33,7 @@ use emend_base::{
     config::{self, Program},
     telemetry::{self, Telemetry},
 };
+use terminal_size::Width;
 
 use crate::{
     commands::Command,
@@ -99,8 +100,10 @@ pub fn main() -> ExitCode {
     notes.log();
     let mut stdout = io::stdout();
     let read_by_people = stdout.is_terminal();
+    let columns = terminal_size::terminal_size_of(&stdout).map(|(Width(columns), _)| columns);
     let output = Output::new(&mut stdout, cli.global.json);
     let output = if read_by_people {
+        let output = output.within(columns);
         // https://no-color.org
         output.coloured(std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()))
     } else {

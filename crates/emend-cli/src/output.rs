@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::failure::Result;
 
-/// The maximum line width of a table that people read.
+/// The maximum line width of a table that people read, where the terminal does not say how wide it is.
 const WIDTH: usize = 100;
 
 /// The destination of results, and their format.
@@ -26,6 +26,13 @@ impl<'a> Output<'a> {
             width: WIDTH,
             coloured: false,
         }
+    }
+
+    /// Writes tables as wide as the terminal, if that is known.
+    #[must_use]
+    pub fn within(mut self, columns: Option<u16>) -> Self {
+        self.width = columns.map_or(WIDTH, usize::from);
+        self
     }
 
     /// Writes tables at full width, for programs and files.
@@ -319,5 +326,14 @@ mod tests {
             (text.as_slice(), json.as_slice()),
             (&b"nothing here\n"[..], &b""[..])
         );
+    }
+
+    #[test]
+    fn tables_are_as_wide_as_the_terminal_or_a_hundred_columns() {
+        let widths = [Some(60), Some(180), None].map(|columns| {
+            let mut sink = Vec::new();
+            Output::new(&mut sink, false).within(columns).width()
+        });
+        assert_eq!(widths, [60, 180, 100]);
     }
 }

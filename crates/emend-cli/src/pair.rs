@@ -2,7 +2,7 @@
 
 mod databases;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_base::{Environment, Lifecycle, bearer::TokenFile, telemetry::Metrics};
@@ -49,11 +49,13 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Starts both, listening on the (feedback, learning) addresses, and waits until both are ready.
+    /// Starts both, listening on the (feedback, learning) addresses, and waits until both are ready. learning-svc applies the trust
+    /// file, if there is one.
     pub async fn start(
         databases: Databases,
         addresses: (&str, &str),
         (exposure, access): (&Exposure, Access),
+        trust_file: Option<PathBuf>,
         lifecycle: &Lifecycle,
         context: &Context,
     ) -> Result<Self> {
@@ -71,6 +73,7 @@ impl Pair {
         let metrics = Metrics::new();
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.init = databases.accept_new_installation;
+        config.trust_file = trust_file;
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&access.authenticator);
         config.tls.clone_from(&access.tls);
@@ -119,6 +122,7 @@ impl Pair {
             Databases::ephemeral()?,
             loopback,
             (&Exposure::default(), Access::default()),
+            None,
             lifecycle,
             context,
         )

@@ -316,8 +316,47 @@ pub struct ContestState {
     pub next_order: AcceptOrder,
     /// The numbers of versions, where the kind is decided by review.
     pub versions: Versions,
-    /// Whether what the key names is known, where the kind's rulings need that.
-    pub target_known: bool,
+    /// What is known of what the key names, where the kind's rulings need that.
+    pub target: Target,
+}
+
+/// What is known of what a key names, where the kind's rulings need that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Nothing yet: rulings wait.
+    Unknown,
+    /// It is there.
+    Known,
+    /// It is there, and nobody corrects it: an edge that is a citation, which it stays.
+    NotCorrectable,
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Unknown, Self::Known, Self::NotCorrectable];
+
+    /// What is known of it before anything of its sort was upserted.
+    pub const fn at_first(kind: crate::Kind) -> Self {
+        if kind.rules().rule.needs_target() {
+            Self::Unknown
+        } else {
+            Self::Known
+        }
+    }
+
+    /// The number in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Unknown => 0,
+            Self::Known => 1,
+            Self::NotCorrectable => 2,
+        }
+    }
+
+    /// What has this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|target| target.number() == number)
+    }
 }
 
 impl ContestState {
@@ -334,7 +373,7 @@ impl ContestState {
             full: false,
             next_order: AcceptOrder::default(),
             versions: Versions::default(),
-            target_known: true,
+            target: Target::Known,
         }
     }
 

@@ -35,7 +35,7 @@ pub mod standing;
 pub mod violation;
 
 pub use ballots::{Ballot, Ballots};
-pub use contest::{Candidate, ContestState, Hold, Origin, Ruling, Status, TakenBack, Voter};
+pub use contest::{Candidate, ContestState, Hold, Origin, Ruling, Status, TakenBack, Target, Voter};
 pub use correction::{Correction, Proposal, Scope};
 pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;

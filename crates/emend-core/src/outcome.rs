@@ -89,6 +89,8 @@ pub enum Reason {
     Redacted,
     /// What the key names is not known yet.
     TargetNotFound,
+    /// What the key names is known, and nobody corrects it: a citation.
+    NotCorrectable,
     /// A person decides about each proposal.
     PersonDecides,
     /// Another version than the one that it was made for is current.
@@ -99,7 +101,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -119,6 +121,7 @@ impl Reason {
         Self::NotInWindow,
         Self::Redacted,
         Self::TargetNotFound,
+        Self::NotCorrectable,
         Self::PersonDecides,
         Self::BaseChanged,
         Self::Edited,
@@ -146,6 +149,7 @@ impl Reason {
             Self::NotInWindow => "NOT_IN_WINDOW",
             Self::Redacted => "REDACTED",
             Self::TargetNotFound => "TARGET_NOT_FOUND",
+            Self::NotCorrectable => "NOT_CORRECTABLE",
             Self::PersonDecides => "PERSON_DECIDES",
             Self::BaseChanged => "BASE_CHANGED",
             Self::Edited => "EDITED",
@@ -181,6 +185,7 @@ impl Reason {
             Self::NotInWindow => "newer ratings fill the set",
             Self::Redacted => "its texts have been erased",
             Self::TargetNotFound => "what it is about is not known yet",
+            Self::NotCorrectable => "it is a citation, which nobody corrects",
             Self::PersonDecides => "a person decides about it",
             Self::BaseChanged => "another version than the one that it was made for is current",
             Self::Edited => "it was applied in other words",
@@ -402,12 +407,7 @@ impl Outcome {
             OutcomeState::Applied => format!("Learned: {what}. {says}"),
             OutcomeState::Pending if self.reason == Some(Reason::TargetNotFound) => {
                 let target = self.learned.kind().rules().short_name;
-                let why = match self.learned {
-                    // Nobody corrects a citation.
-                    Learned::EdgeLabel(_) => "no edge that can be corrected has this id yet",
-                    _ => "it is not known yet",
-                };
-                format!("Noted: {what}. It takes effect when the {target} is upserted: {why}.")
+                format!("Noted: {what}. It takes effect when the {target} is upserted: it is not known yet.")
             }
             OutcomeState::Pending | OutcomeState::AwaitingReview => format!("Proposed: {what}. {says}"),
             OutcomeState::Withdrawn => format!("Withdrawn: {what}. {says}"),

@@ -59,6 +59,18 @@ pub(super) fn disk_copies() -> Vec<Vec<u8>> {
     all
 }
 
+pub(super) fn trust_files() -> Vec<Vec<u8>> {
+    let texts = [
+        "namespaces: [research]\nversion: 3\ndomains:\n  - {pattern: gov, level: government}\n  - {pattern: \"*.ac.uk\", level: academic}\n\
+         blocked: [spam.example]\ndangerous_patterns: [prompt_injection]\n",
+        "namespaces = [\"research\", \"default\"]\nversion = 7\nblocked = [\"Spam.Example.\", \"xn--bcher-kva.example\"]\n\
+         [[domains]]\npattern = \"wikipedia.org\"\nlevel = \"low\"\n",
+        "namespaces: &a [x]\nversion: 0\ndomains: [{pattern: com, level: high}]\nblocked: *a\n",
+        "version = -1\nunknown = 1979-05-27T07:32:00Z\n",
+    ];
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
 fn disk_copy(count: u8) -> Vec<u8> {
     let mut bytes = b"EMENDLKG".to_vec();
     bytes.extend(2_u32.to_le_bytes());

@@ -638,6 +638,7 @@ fn evidence() -> Vec<Vec<u8>> {
                 task_id: task(),
                 page_size: 10,
                 page_token: String::new(),
+                edge_id: "e1".into(),
             },
         ),
         of(

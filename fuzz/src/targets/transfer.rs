@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 
 use emend_cli::transfer::{Format, Record, RowError};
+use emend_core::{DomainRule, Learned};
+use learning_svc::evidence::trust_file::{self, ReadTrustFile};
 
 pub(super) fn csv(bytes: &[u8]) -> usize {
     import(Format::Csv, bytes)
@@ -14,6 +16,26 @@ pub(super) fn jsonl(bytes: &[u8]) -> usize {
 
 pub(super) fn yaml(bytes: &[u8]) -> usize {
     import(Format::Yaml, bytes)
+}
+
+/// What a trust file says is checked whole, and the same however often it is read.
+pub(super) fn trust_files(bytes: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(bytes);
+    for format in [trust_file::Format::Yaml, trust_file::Format::Toml] {
+        let read = ReadTrustFile::read(&text, format);
+        assert_eq!(ReadTrustFile::read(&text, format), read);
+        let Ok(ReadTrustFile { file, .. }) = read else {
+            continue;
+        };
+        assert!(!file.namespaces.is_empty());
+        assert!(i64::try_from(file.version).is_ok_and(|version| version > 0));
+        for (pattern, rule) in &file.rules {
+            assert!(!pattern.is_empty() && !pattern.contains(char::is_whitespace));
+            let learned = Learned::DomainRule((*rule).into());
+            assert_eq!(DomainRule::parse(learned.maps_to()), Ok(*rule), "{pattern}");
+        }
+    }
+    bytes.len()
 }
 
 pub(super) fn tool_calls(bytes: &[u8]) -> usize {

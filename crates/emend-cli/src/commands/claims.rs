@@ -1,8 +1,13 @@
 //! `emend claims`: claims with their confidence, and what is decided about them.
 
 use clap::Subcommand;
-use emend_core::{ClaimDecision, ClaimState, Invalid, evidence::ClaimStatus};
-use emend_proto::learning::v1::{Claim, ClaimAdoption, Confidence, GetClaimRequest, ListClaimsRequest};
+use emend_core::{ClaimDecision, ClaimState, Invalid, Kind, evidence::ClaimStatus};
+use emend_proto::{
+    common::v1::{ClaimDecision as Decided, ResourceKey, resource_value::Value},
+    learning::v1::{
+        Claim, ClaimAdoption, Confidence, GetClaimRequest, GetResourceRequest, ListClaimsRequest,
+    },
+};
 use emend_wire::kinds::claim_decision;
 
 use super::decision::{self, Why};
@@ -112,6 +117,11 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         adoption: adoption.into(),
         ..ListClaimsRequest::default()
     };
+    let all = ListClaimsRequest {
+        namespace: context.namespace(),
+        ..ListClaimsRequest::default()
+    };
+    let none = context.none_found("claims", request != all);
     let client = context.evidence().await?;
     let (claims, more) = pages(args.limit, 1_000, |page_size, page_token| {
         let request = ListClaimsRequest {
@@ -126,7 +136,7 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         }
     })
     .await?;
-    output.results(&claims, evidence::claim, table, &context.none_of("claims"))?;
+    output.results(&claims, evidence::claim, table, &none)?;
     super::candidates::note_more(more);
     Ok(())
 }
@@ -143,7 +153,39 @@ async fn show(claim_id: String, context: &Context, output: &mut Output<'_>) -> R
         .into_inner()
         .claim;
     let claim = found.ok_or_else(|| Failure::failed("learning-svc answered without the claim"))?;
-    output.result(&evidence::claim(&claim), || text(&claim))
+    let reason_code = reason_code(&claim, context).await?;
+    let mut json = evidence::claim(&claim);
+    json["reason_code"] = reason_code.as_str().into();
+    output.result(&json, || text(&claim, &reason_code))
+}
+
+/// Why a person rejected a claim, as a code; empty if nobody did, or without one.
+async fn reason_code(claim: &Claim, context: &Context) -> Result<String> {
+    if claim.decision != i32::from(Decided::Rejected) {
+        return Ok(String::new());
+    }
+    let key = ResourceKey {
+        namespace: context.namespace(),
+        kind: Kind::ClaimState.number(),
+        key: claim.claim_id.clone(),
+        ..ResourceKey::default()
+    };
+    let request = GetResourceRequest {
+        key: Some(key),
+        ..GetResourceRequest::default()
+    };
+    let mut client = context.resources().await?;
+    let found = match client.get_resource(context.request(request)).await {
+        Ok(found) => found.into_inner().resource,
+        // It was taken back meanwhile.
+        Err(status) if status.code() == tonic::Code::NotFound => None,
+        Err(status) => return Err(status.into()),
+    };
+    let value = found.and_then(|resource| resource.value?.value);
+    Ok(match value {
+        Some(Value::ClaimState(state)) => state.reason_code,
+        _ => String::new(),
+    })
 }
 
 fn table(claims: &[Claim]) -> Table {
@@ -176,10 +218,13 @@ fn interval(confidence: &Confidence) -> String {
     format!("{:.3} ± {:.3}", confidence.confidence, confidence.uncertainty)
 }
 
-fn text(claim: &Claim) -> String {
-    use std::fmt::Write as _;
+fn text(claim: &Claim, reason_code: &str) -> String {
+    let decided = evidence::decision(claim.decision).unwrap_or_default();
+    let decided = match reason_code {
+        "" => decided,
+        code => format!("{decided} ({code})"),
+    };
     let confidence = claim.confidence.unwrap_or_default();
-    let or_dash = |text: String| if text.is_empty() { "–".to_owned() } else { text };
     let source = match (&*claim.page_id, evidence::level(claim.level)) {
         (page, Some(level)) => format!("{page}, {} ({level})", claim.domain),
         (page, None) => page.to_owned(),
@@ -188,7 +233,7 @@ fn text(claim: &Claim) -> String {
         ("claim", claim.claim_id.clone()),
         ("text", claim.text.clone()),
         ("status", evidence::claim_status(claim.status).unwrap_or_default()),
-        ("decided", evidence::decision(claim.decision).unwrap_or_default()),
+        ("decided", decided),
         (
             "verdict",
             evidence::verdict(confidence.verdict).unwrap_or_default(),
@@ -216,12 +261,7 @@ fn text(claim: &Claim) -> String {
         ("task", claim.task_id.clone()),
         ("updated", view::short_time(claim.updated_at.as_ref())),
     ];
-    let mut text = String::new();
-    for (name, value) in rows {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{name:<19} {}", or_dash(value));
-    }
-    text
+    evidence::lines(&rows)
 }
 
 #[cfg(test)]
@@ -272,7 +312,13 @@ claim:12  verified  inconclusive  0.661 ± 0.184    3        1        2  Coffee 
 
     #[test]
     fn a_claim_is_shown_with_all_that_is_known_of_it() {
-        let shown = text(&claim());
+        let rejected = Claim {
+            decision: Decided::Rejected.into(),
+            ..claim()
+        };
+        let shown = text(&rejected, "SPAM");
+        assert!(shown.contains("decided             rejected (SPAM)\n"), "{shown}");
+        let shown = text(&claim(), "");
         for line in [
             "decided             –",
             "confidence          0.661 ± 0.184",

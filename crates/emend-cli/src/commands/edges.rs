@@ -11,20 +11,21 @@ use emend_wire::kinds::edge_correction;
 use super::decision::{self, By};
 use crate::{
     context::{Context, pages},
-    failure::Result,
+    failure::{Failure, Result},
     output::{Column, Output, Table},
     transfer::materials::node_text,
-    view::evidence,
+    view::{self, evidence},
     words,
 };
 
-/// List, or correct a label.
+/// List, show, or correct a label.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   emend edges list --claim claim:12
   emend edges list --task t-17 --relation refutes --level academic --level primary
   emend edges list --reviewed false
+  emend edges show edge:7
   emend edges correct edge:7 refutes --reason \"it says the opposite\"
   emend edges correct edge:8 supports --task t-17
 
@@ -40,6 +41,11 @@ pub struct Args {
 enum Action {
     /// List edges as corrected
     List(List),
+    /// Show an edge with what the model and people say of it
+    Show {
+        /// The edge's id
+        edge: String,
+    },
     /// Say which label an edge should have
     Correct {
         /// The edge's id
@@ -80,10 +86,11 @@ struct List {
     limit: usize,
 }
 
-/// Lists edges, or submits a label and prints the outcome.
+/// Lists or shows edges, or submits a label and prints the outcome.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::List(args) => list(args, context, output).await,
+        Action::Show { edge } => show(edge, context, output).await,
         Action::Correct {
             edge,
             label,
@@ -104,6 +111,11 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         task_id: args.task,
         ..ListEdgesRequest::default()
     };
+    let all = ListEdgesRequest {
+        namespace: context.namespace(),
+        ..ListEdgesRequest::default()
+    };
+    let none = context.none_found("edges", request != all);
     let client = context.evidence().await?;
     let (edges, more) = pages(args.limit, 1_000, |page_size, page_token| {
         let request = ListEdgesRequest {
@@ -118,9 +130,64 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         }
     })
     .await?;
-    output.results(&edges, evidence::edge, table, &context.none_of("edges"))?;
+    output.results(&edges, evidence::edge, table, &none)?;
     super::candidates::note_more(more);
     Ok(())
+}
+
+async fn show(edge_id: String, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = ListEdgesRequest {
+        namespace: context.namespace(),
+        edge_id: edge_id.clone(),
+        ..ListEdgesRequest::default()
+    };
+    let mut client = context.evidence().await?;
+    let found = client.list_edges(context.request(request)).await?.into_inner();
+    let Some(edge) = found.edges.first() else {
+        return Err(Failure::NotFound(format!("edge {edge_id:?} is not known")));
+    };
+    output.result(&evidence::edge(edge), || text(edge))
+}
+
+fn text(edge: &Edge) -> String {
+    let end = |node, domain: &str, level| match evidence::level(level) {
+        Some(level) => format!("{}, {domain} ({level})", node_text(node)),
+        None => node_text(node),
+    };
+    let confidence = |confidence: Option<f64>| confidence.map_or(String::new(), |of| format!(" {of:.3}"));
+    let with = |label: i32, sure| {
+        evidence::relation(label).map_or_else(String::new, |label| format!("{label}{}", confidence(sure)))
+    };
+    let review = review(edge);
+    evidence::lines(&[
+        ("edge", edge.edge_id.clone()),
+        (
+            "from",
+            end(edge.source.as_ref(), &edge.source_domain, edge.source_level),
+        ),
+        ("relation", with(edge.relation, edge.confidence)),
+        (
+            "to",
+            end(edge.target.as_ref(), &edge.target_domain, edge.target_level),
+        ),
+        (
+            "the model said",
+            with(edge.predicted_label, edge.predicted_confidence),
+        ),
+        ("review", review.to_owned()),
+        ("reviewed", view::short_time(edge.reviewed_at.as_ref())),
+        ("reason", edge.review_reason.clone()),
+        ("feedback", edge.feedback_id.clone()),
+        ("task", edge.task_id.clone()),
+    ])
+}
+
+fn review(edge: &Edge) -> &'static str {
+    match (edge.reviewed, edge.corrected) {
+        (false, _) => "–",
+        (true, false) => "agreed",
+        (true, true) => "corrected",
+    }
 }
 
 fn table(edges: &[Edge]) -> Table {
@@ -142,11 +209,6 @@ fn table(edges: &[Edge]) -> Table {
                 None => label,
             },
         );
-        let review = match (edge.reviewed, edge.corrected) {
-            (false, _) => "–",
-            (true, false) => "agreed",
-            (true, true) => "corrected",
-        };
         [
             edge.edge_id.clone(),
             node_text(edge.source.as_ref()),
@@ -155,7 +217,7 @@ fn table(edges: &[Edge]) -> Table {
             evidence::relation(edge.relation).unwrap_or_default(),
             node_text(edge.target.as_ref()),
             said,
-            review.to_owned(),
+            review(edge).to_owned(),
         ]
     })
 }
@@ -200,6 +262,17 @@ EDGE    SOURCE           DOMAIN            TRUST       RELATION  TARGET    THE M
 edge:7  fragment:abc123  preprints.journ…  academic    refutes   claim 12  supports 0.900  corrected
 edge:8  page:1           blog.example      unverified  cites     page:2    –               –
 ";
+        let shown = text(&edge);
+        for line in [
+            "from                fragment:abc123, preprints.journal.example (academic)",
+            "relation            refutes 1.000",
+            "to                  claim 12",
+            "the model said      supports 0.900",
+            "review              corrected",
+            "task                –",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{line}:\n{shown}");
+        }
         let rendered = table(&[edge, cites]).render(100);
         assert!(rendered.lines().all(|line| line.chars().count() <= 100));
         assert_eq!(rendered, expected);

@@ -48,12 +48,12 @@ Examples:
   $ cat graph.jsonl
   {\"page\": {\"page_id\": \"page:1\", \"domain\": \"blog.example\", \"title\": \"On coffee\"}}
   {\"claim\": {\"claim_id\": \"claim:12\", \"task_id\": \"t-17\", \"text\": \"Coffee dehydrates.\"}}
-  {\"edge\": {\"edge_id\": \"edge:7\", \"relation\": \"supports\", \"source\": \"page:1\", \"target\": \"claim:12\"}}
+  {\"edge\": {\"edge_id\": \"edge:7\", \"task_id\": \"t-17\", \"relation\": \"supports\", \"source\": \"page:1\", \"target\": \"claim:12\"}}
 
 A file has one such object per line, in any order; docs/evidence.md shows every field. An end of an
 edge is an id that begins with page:, fragment: or claim:, or an object such as
 {\"fragment\": \"abc123\"}. An import is safe to repeat: what is known is replaced, and what people
-corrected stays corrected. What is exported can be imported.")]
+corrected stays corrected. An export has the edges that name the task. It can be imported.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -155,10 +155,7 @@ async fn import(file: &Path, context: &Context, output: &mut Output<'_>) -> Resu
     let Checked { counts, bad } = check(source.path())?;
     if !bad.is_empty() {
         report_bad_rows(&bad);
-        return Err(Failure::usage(format!(
-            "{} bad lines; nothing was imported",
-            bad.len()
-        )));
+        return Err(bad_lines(bad.len(), "nothing was imported"));
     }
     let total = counts.iter().sum();
     let mut client = context.evidence().await?;
@@ -286,6 +283,7 @@ impl Batches {
 fn refusal(failure: Failure, sort: Sort, lines: &[u64], done: u64) -> Failure {
     let before = match done {
         0 => "nothing was imported".to_owned(),
+        1 => "1 line was imported before; it is safe to import the whole file again".to_owned(),
         _ => format!("{done} lines were imported before; it is safe to import the whole file again"),
     };
     let bad: Vec<ImportError> = match &failure {
@@ -301,7 +299,12 @@ fn refusal(failure: Failure, sort: Sort, lines: &[u64], done: u64) -> Failure {
         return failure;
     }
     report_bad_rows(&bad);
-    Failure::usage(format!("{} bad lines; {before}", bad.len()))
+    bad_lines(bad.len(), &before)
+}
+
+fn bad_lines(count: usize, then: &str) -> Failure {
+    let lines = if count == 1 { "line" } else { "lines" };
+    Failure::usage(format!("{count} bad {lines}; {then}"))
 }
 
 /// A violation of a field of the request, such as `edges[3].target`, by its line.
@@ -335,6 +338,11 @@ async fn list_events(args: Events, context: &Context, output: &mut Output<'_>) -
         to: args.period.to,
         ..ListEvidenceEventsRequest::default()
     };
+    let is_filtered = request
+        != ListEvidenceEventsRequest {
+            namespace: context.namespace(),
+            ..ListEvidenceEventsRequest::default()
+        };
     let client = context.evidence().await?;
     let (events, more) = pages(args.limit, 1_000, |page_size, page_token| {
         let request = ListEvidenceEventsRequest {
@@ -356,7 +364,7 @@ async fn list_events(args: Events, context: &Context, output: &mut Output<'_>) -
         &events,
         view::evidence::evidence_event,
         table,
-        &context.none_of("events"),
+        &context.none_found("events", is_filtered),
     )?;
     super::candidates::note_more(more);
     Ok(())
@@ -370,6 +378,7 @@ fn table(events: &[EvidenceEvent]) -> Table {
         ("TARGET", Column::Text),
         ("CHANGE", Column::Text),
         ("BY", Column::Text),
+        ("REPORTER", Column::Text),
         ("REASON", Column::Text),
     ])
     .with_rows(events, |event| {
@@ -387,6 +396,7 @@ fn table(events: &[EvidenceEvent]) -> Table {
             } else {
                 actor.on_behalf_of
             },
+            event.reporter.clone(),
             event.reason.clone(),
         ]
     })
@@ -449,6 +459,13 @@ mod tests {
         for elsewhere in ["namespace", "edges[2].source", "claims[0].text", "edges"] {
             assert!(of(elsewhere).is_none(), "{elsewhere}");
         }
+    }
+
+    #[test]
+    fn one_bad_line_is_not_called_lines() {
+        let said = |count| bad_lines(count, "nothing was imported").to_string();
+        assert_eq!(said(1), "1 bad line; nothing was imported");
+        assert_eq!(said(2), "2 bad lines; nothing was imported");
     }
 
     #[test]

@@ -157,9 +157,10 @@ fn table(done: &ApplyTrustFileResponse) -> Table {
 }
 
 fn result(of: &TrustFileApplied) -> &'static str {
-    match (of.applied, of.differs) {
-        (true, _) => "applied",
-        (false, true) => "not applied: that version has other content",
-        (false, false) => "nothing to do: that version was in force",
+    match of {
+        of if of.applied => "applied",
+        of if of.differs => "not applied: that version has other content",
+        of if of.is_older => "not applied: a newer version is in force",
+        _ => "nothing to do: that version was in force",
     }
 }

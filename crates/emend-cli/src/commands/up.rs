@@ -83,6 +83,10 @@ pub struct Args {
     /// File with the token by which feedback-svc authenticates to learning-svc, as an ingester; needed with --auth-config
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     learning_token_file: Option<PathBuf>,
+    /// A trust file, which learning-svc applies to the namespaces that it names, and again whenever it has changed and its
+    /// version is greater; in TOML if its name ends in .toml, otherwise in YAML
+    #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
+    trust_file: Option<PathBuf>,
     /// How connections to both services are secured.
     #[command(flatten)]
     tls: TlsArgs,
@@ -187,6 +191,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         databases,
         (context.feedback_addr(), context.learning_addr()),
         (&args.exposure, access),
+        args.trust_file,
         &lifecycle,
         context,
     ));

@@ -20,7 +20,11 @@ use crate::{
 };
 
 /// An enum's value in lower case; `None`: unspecified. Numbers unknown to this version are shown as numbers.
-fn word<E: TryFrom<i32>>(number: i32, name: impl Fn(&E) -> &'static str, prefix: &str) -> Option<String> {
+pub(super) fn word<E: TryFrom<i32>>(
+    number: i32,
+    name: impl Fn(&E) -> &'static str,
+    prefix: &str,
+) -> Option<String> {
     let known = E::try_from(number).ok();
     (number != 0).then(|| words::short(known.as_ref().map(name), prefix, number))
 }
@@ -58,6 +62,15 @@ pub fn verdict(number: i32) -> Option<String> {
 /// What was done.
 pub fn action(number: i32) -> Option<String> {
     word(number, EvidenceAction::as_str_name, "EVIDENCE_ACTION_")
+}
+
+/// Names and what they stand for, a line each.
+pub fn lines(rows: &[(&str, String)]) -> String {
+    let line = |(name, value): &(&str, String)| {
+        let value = if value.is_empty() { "–" } else { value };
+        format!("{name:<19} {value}\n")
+    };
+    rows.iter().map(line).collect()
 }
 
 /// A claim.
@@ -159,6 +172,7 @@ pub fn evidence_event(event: &EvidenceEvent) -> Value {
         "task_id": event.task_id,
         "caller": actor.caller,
         "on_behalf_of": actor.on_behalf_of,
+        "reporter": event.reporter,
         "reason": event.reason,
         "before": event.before,
         "after": event.after,

@@ -1,6 +1,8 @@
 //! Decisions about domains, using only the command.
 
-use crate::harness::{Up, command, run};
+use tokio::time::timeout;
+
+use crate::harness::{TIMEOUT, Up, command, run};
 
 #[tokio::test]
 async fn a_domain_is_blocked_checked_exported_and_cleared() {
@@ -218,7 +220,7 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         (&true.into(), &3.into(), &1.into())
     );
     assert_eq!(
-        first["operationId"], applied["namespaces"][1]["operationId"],
+        first["operation_id"], applied["namespaces"][1]["operation_id"],
         "{applied}"
     );
     let again = up.run(&["trust", "apply", path]).await.ok().stdout;
@@ -241,6 +243,12 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
     write(2, "\"spam.example\"");
     let ended = up.run(&apply).await.ok().json();
     assert_eq!(ended["namespaces"][0]["ended"], 1, "{ended}");
+    write(1, "\"spam.example\"");
+    let older = up.run(&["trust", "apply", path]).await.ok().stdout;
+    assert!(
+        older.contains("not applied: a newer version is in force"),
+        "{older}"
+    );
 
     let listed = up
         .run(&["domains", "list", "--layer", "file", "--all"])
@@ -267,4 +275,27 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
     up.run(&unblock).await.ok();
     let none = up.run(&["domains", "blocked"]).await.ok().stdout;
     assert!(none.contains("No blocked domains"), "{none}");
+}
+
+#[tokio::test]
+async fn a_trust_file_that_the_pair_is_started_with_is_applied() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trust.yaml");
+    std::fs::write(
+        &file,
+        "namespaces: [default]\nversion: 1\nblocked: [spam.example]\n",
+    )
+    .unwrap();
+    let up = Up::start(&["--ephemeral", "--trust-file", file.to_str().unwrap()]).await;
+    let is_applied = async {
+        // It is applied beside the start; each question is a process of its own.
+        while !up
+            .run(&["domains", "blocked"])
+            .await
+            .ok()
+            .stdout
+            .contains("spam.example")
+        {}
+    };
+    timeout(TIMEOUT, is_applied).await.expect("it is applied");
 }

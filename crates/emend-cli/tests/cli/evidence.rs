@@ -126,6 +126,60 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
         (&"refutes".into(), &"supports".into())
     );
     assert_eq!(edges["source"], json!({"fragment": "abc123"}));
+    let show = ["edges", "show", "edge:paper", "--json"];
+    assert_eq!(up.run(&show).await.ok().json(), edges);
+    let shown = up.run(&["edges", "show", "edge:paper"]).await.ok().stdout;
+    for part in [
+        "the model said      supports 0.900",
+        "reason              it says no",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let unknown = up.run(&["edges", "show", "edge:none"]).await;
+    assert_eq!(unknown.code, 3, "{unknown:?}");
+
+    let reject = [
+        "claims",
+        "reject",
+        "claim:12",
+        "--reason",
+        "an advertisement",
+        "--reason-code",
+        "SPAM",
+        "--reporter",
+        "ana",
+    ];
+    up.run(&reject).await.ok();
+    let shown = up.run(&["claims", "show", "claim:12"]).await.ok().stdout;
+    assert!(shown.contains("decided             rejected (SPAM)"), "{shown}");
+    let events = ["evidence", "events", "--claim", "claim:12", "--json"];
+    let event = up.run(&events).await.ok().json();
+    assert_eq!(
+        (&event["action"], &event["reporter"]),
+        (&"corrected".into(), &"ana".into())
+    );
+
+    for (arguments, says) in [
+        (
+            &["claims", "list", "--task", "t-0"][..],
+            "No claims in the namespace \"default\" match.",
+        ),
+        (
+            &["edges", "list", "--task", "t-0"],
+            "No edges in the namespace \"default\" match.",
+        ),
+        (
+            &["evidence", "events", "--task", "t-0"],
+            "No events in the namespace \"default\" match.",
+        ),
+        (
+            &["claims", "list", "--namespace", "empty"],
+            "No claims in the namespace \"empty\".",
+        ),
+    ] {
+        let none = up.run(arguments).await.ok().stdout;
+        assert_eq!(none.trim_end(), says);
+    }
 }
 
 #[tokio::test]
@@ -148,7 +202,11 @@ async fn what_is_wrong_in_a_file_is_named_by_line_and_field() {
             + "\"source\": \"page:1\", \"target\": \"claim:1\"}}\n{\"page\": {\"page_id\": \"page:1\", \"domain\": \"a.example\"}}\n";
     let refused = up.run_with(&["evidence", "import", "-"], &unknown).await;
     assert_eq!(refused.code, 2);
-    for part in ["line 1: edge.nli_confidence: ", "1 lines were imported before"] {
+    for part in [
+        "line 1: edge.nli_confidence: ",
+        "1 bad line;",
+        "1 line was imported before",
+    ] {
         assert!(refused.stderr.contains(part), "{refused:?}");
     }
     let missing = up.run(&["claims", "show", "claim:1"]).await;

@@ -2,21 +2,18 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
 use emend_base::{Clock as _, ManualClock, SystemClock};
-use emend_core::{
-    EdgeRelation, Layer, Learned, Relation, ResourceValue, Synonym,
-    evidence::{Covering, RulesOfName},
-};
+use emend_core::{EdgeRelation, Learned, Relation, ResourceValue, Synonym};
 use jiff::SignedDuration;
 
 use super::*;
 
+mod domains;
 mod prompts;
 
 fn fact<'a>(key: &'a str, kind: Kind, user_id: &'a str, value: &'a str, revision: i64) -> Fact<'a> {
@@ -417,92 +414,6 @@ fn a_users_own_synonyms_add_to_everybodys() {
     );
 }
 
-fn domain_fact(pattern: &str, decision: Option<&str>, revision: i64) -> Fact<'static> {
-    layer_fact(Layer::Human, pattern, decision, revision)
-}
-
-fn layer_fact(layer: Layer, pattern: &str, decision: Option<&str>, revision: i64) -> Fact<'static> {
-    Fact {
-        namespace: "fund-admin",
-        kind: Kind::DomainRule,
-        key: Box::leak(pattern.to_owned().into_boxed_str()),
-        qualifier: layer.name(),
-        user_id: "",
-        revision: Revision(revision),
-        value: decision.map(|decision| {
-            let rule = Learned::of(Kind::DomainRule, decision.to_owned()).unwrap();
-            Cow::Owned(ResourceValue::new(pattern, rule))
-        }),
-    }
-}
-
-#[test]
-fn a_domain_and_a_phrase_of_one_name_do_not_disturb_each_other() {
-    let (mut publisher, view) = view();
-    let facts = [
-        fact("example.org", Kind::InvocationPhrase, "", "open_site", 1),
-        domain_fact("example.org", Some("block"), 1),
-        domain_fact("*.example.org", Some("academic"), 1),
-    ];
-    publisher.replace(3, facts, Revision(1));
-    let namespace = namespace();
-    assert!(view.is_blocked(&namespace, "Example.org.").unwrap());
-    assert_eq!(
-        view.trust(&namespace, "www.example.org").unwrap().level,
-        TrustLevel::Academic
-    );
-    publisher.apply([domain_fact("example.org", None, 2)], Revision(2));
-    assert!(!view.is_blocked(&namespace, "example.org").unwrap());
-    let found = resolved(&view, "example.org", None).found.unwrap();
-    assert_eq!(found.value, "open_site");
-    assert!(view.trust(&namespace, "a b").is_err());
-}
-
-proptest::proptest! {
-    /// The service decides with the same function, on rules it read from its database.
-    #[test]
-    fn a_node_trusts_a_host_as_the_service_does(
-        steps in proptest::collection::vec(
-            ("(\\*\\.)?[ab](\\.[ab]){0,2}", 0..3usize, proptest::option::of(0..4usize)), 1..40,
-        ),
-        hosts in proptest::collection::vec("[ab](\\.[ab]){0,3}", 1..8),
-        merge in proptest::prelude::any::<bool>(),
-    ) {
-        const DECISIONS: [&str; 4] = ["block", "unblock", "unblock:low", "primary"];
-        let (mut publisher, view) = view();
-        let mut rules = std::collections::BTreeMap::new();
-        for (revision, (pattern, layer, decision)) in (1..).zip(&steps) {
-            let (layer, decision) = (Layer::ALL[*layer], decision.map(|at| DECISIONS[at]));
-            publisher.apply([layer_fact(layer, pattern, decision, revision)], Revision(revision));
-            match decision {
-                Some(decision) => rules.insert((pattern.clone(), layer), (decision, revision)),
-                None => rules.remove(&(pattern.clone(), layer)),
-            };
-        }
-        if merge {
-            let facts = rules.iter().map(|((pattern, layer), (decision, revision))| {
-                layer_fact(*layer, pattern, Some(decision), *revision)
-            });
-            publisher.replace(rules.len(), facts, Revision(99));
-        }
-        let mut by_name: HashMap<&str, RulesOfName<Revision>> = HashMap::new();
-        for ((pattern, layer), (decision, revision)) in &rules {
-            let rule = emend_core::DomainRule::parse(decision).unwrap();
-            let of_name = by_name.entry(Covering::of(pattern).name).or_default();
-            of_name.set(pattern, *layer, Some((rule, Revision(*revision))));
-        }
-        for host in &hosts {
-            let expected = deciding(host, Layers::All, |name| by_name.get(name));
-            let expected = expected.map(|of| (of.level, of.layer, of.covering.pattern(), of.rule.decision, of.with));
-            let trust = view.read().trust(&namespace(), host);
-            let found = trust.decided_by.clone();
-            let found = found.map(|by| (trust.level, by.layer, by.pattern, by.decision, by.revision));
-            proptest::prop_assert_eq!(found, expected, "{}", host);
-            proptest::prop_assert_eq!(view.read().is_blocked(&namespace(), host), trust.is_blocked());
-        }
-    }
-}
-
 #[test]
 fn the_examples_for_a_target_are_those_of_its_exact_name_and_go_below_a_prompt() {
     use emend_core::{Example, FeedbackId, FewShotSet, Language, outputs::render};
@@ -571,9 +482,9 @@ fn a_claim_and_an_edge_are_found_by_their_exact_ids_even_where_these_are_equal()
 fn results_are_ordered_by_score_times_trust_without_blocked_sources() {
     let (mut publisher, view) = view();
     let rules = [
-        domain_fact("spam.example", Some("block"), 1),
-        domain_fact("nature.example", Some("primary"), 1),
-        domain_fact("blog.example", Some("low"), 1),
+        domains::domain_fact("spam.example", Some("block"), 1),
+        domains::domain_fact("nature.example", Some("primary"), 1),
+        domains::domain_fact("blog.example", Some("low"), 1),
     ];
     publisher.apply(rules, Revision(1));
     let results = [

@@ -19,17 +19,19 @@ fn key(namespace: &str, target: &str, label: &str) -> Key {
     (namespace.into(), kind, target.into(), label.into(), String::new())
 }
 
-fn prompt(text: &str) -> Option<Vec<u8>> {
-    let prompt = Prompt::new(text, vec![], vec![]).unwrap();
-    Some(encoded("T", Learned::Prompt(prompt)))
+fn prompt(text: &str) -> Vec<u8> {
+    let prompt = Prompt::new(text, vec![], vec![]).expect("valid");
+    encoded("T", Learned::Prompt(prompt))
 }
 
 /// What a directory holds besides hidden files.
 fn held(directory: &Path) -> BTreeMap<String, String> {
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let entries = fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry"));
     let files = entries.map(|entry| {
-        let name = entry.file_name().into_string().unwrap();
-        (name, fs::read_to_string(entry.path()).unwrap())
+        let name = entry.file_name().into_string().expect("UTF-8");
+        (name, fs::read_to_string(entry.path()).expect("a file"))
     });
     files.filter(|(name, _)| !name.starts_with('.')).collect()
 }

@@ -27,7 +27,7 @@ use jiff::Timestamp;
 
 use crate::{
     ballots::{Ballot, Tally},
-    contest::{Candidate, ContestState, Hold, Origin, Status},
+    contest::{Candidate, ContestState, Hold, Origin, Status, Target},
     ids::{CandidateId, FeedbackId, Revision},
     kinds::{Rule, RulingRules},
     outcome::{Outcome, Reason},
@@ -628,7 +628,7 @@ impl<'a> Evaluation<'a> {
 
     /// What the effective rulings come to.
     fn in_force(&self, rules: &RulingRules) -> Option<ResourceValue> {
-        if rules.needs_target && !self.state.target_known {
+        if rules.needs_target && self.state.target != Target::Known {
             return None;
         }
         let effective = self.state.effective();

@@ -7,7 +7,7 @@
 use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
 use crate::{
     ballots::Ballot,
-    contest::{Hold, Origin, Ruling, Status, TakenBack},
+    contest::{Hold, Origin, Ruling, Status, TakenBack, Target},
     ids::{CandidateId, Revision},
     kinds::RulingRules,
     outcome::Reason,
@@ -62,7 +62,9 @@ pub(super) fn happen(
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::PolicyChanged => evaluation.cause = Cause::Policy,
         Event::TargetArrived => {
-            evaluation.state.target_known = true;
+            if evaluation.state.target == Target::Unknown {
+                evaluation.state.target = Target::Known;
+            }
             evaluation.cause = Cause::Ruling;
         }
         Event::Proposed { .. } | Event::MakeCurrent { .. } => return Err(Refusal::NotByReview),
@@ -341,7 +343,11 @@ fn settle(evaluation: &mut Evaluation<'_>, rules: &RulingRules) {
             }
         }
     }
-    let is_late = rules.needs_target && !evaluation.state.target_known;
+    let target = if rules.needs_target {
+        evaluation.state.target
+    } else {
+        Target::Known
+    };
     let in_force = evaluation.state.effective().first().map(|newest| newest.id);
     let mut due: Vec<(CandidateId, Status, Option<Reason>)> = evaluation
         .state
@@ -359,6 +365,8 @@ fn settle(evaluation: &mut Evaluation<'_>, rules: &RulingRules) {
                     && waits.is_some_and(|hold| hold != Hold::Frozen)
             {
                 (Status::Withdrawn, Some(Reason::Retracted))
+            } else if target == Target::NotCorrectable {
+                (Status::Superseded, Some(Reason::NotCorrectable))
             } else if let Some(hold) = waits {
                 let status = if hold == Hold::Frozen {
                     Status::Pending
@@ -366,7 +374,7 @@ fn settle(evaluation: &mut Evaluation<'_>, rules: &RulingRules) {
                     Status::AwaitingReview
                 };
                 (status, Some(hold.reason()))
-            } else if is_late {
+            } else if target == Target::Unknown {
                 (Status::Pending, Some(Reason::TargetNotFound))
             } else if in_force == Some(candidate.id) {
                 (Status::Applied, None)

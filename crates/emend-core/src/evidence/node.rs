@@ -88,6 +88,31 @@ pub struct NodeRef {
 
 impl fmt::Display for NodeRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.sort.name(), self.id)
+        let (sort, id) = (self.sort.name(), self.id.as_str());
+        // Many backends' ids say already what they are of.
+        let says_sort = id.strip_prefix(sort).is_some_and(|rest| rest.starts_with(':'));
+        if says_sort {
+            f.write_str(id)
+        } else {
+            write!(f, "{sort}:{id}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_says_once_what_it_is() {
+        for (sort, id, shown) in [
+            (NodeSort::Page, "none", "page:none"),
+            (NodeSort::Page, "page:none", "page:none"),
+            (NodeSort::Page, "pages", "page:pages"),
+            (NodeSort::Claim, "page:1", "claim:page:1"),
+        ] {
+            let id = EvidenceId::parse(id).unwrap();
+            assert_eq!(NodeRef { sort, id }.to_string(), shown);
+        }
     }
 }

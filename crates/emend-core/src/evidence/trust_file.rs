@@ -70,8 +70,10 @@ impl TrustFile {
             dangerous_patterns,
         } = fields;
         let mut violations = Violations::new();
-        if !(1..=MAX_VERSION).contains(version) {
-            violations.add("version", format!("must be 1 to {MAX_VERSION}, is {version}"));
+        match *version {
+            0 => violations.add("version", format!("is required: 1 to {MAX_VERSION}")),
+            1..=MAX_VERSION => {}
+            _ => violations.add("version", format!("must be 1 to {MAX_VERSION}, is {version}")),
         }
         if namespaces.is_empty() {
             violations.add("namespaces", "must name at least one namespace");
@@ -311,6 +313,7 @@ mod tests {
                 "blocked[2]",
             ]
         );
+        assert_eq!(found[0], "version: is required: 1 to 9223372036854775807");
         assert_eq!(
             found[7],
             "domains[2].pattern: is given already: domains[0].pattern"

@@ -1390,7 +1390,7 @@ pub struct Outcome {
     /// A stable machine-readable reason in UPPER_SNAKE_CASE; empty if the state alone says enough. NOT_EVALUATED,
     /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED, FROZEN,
     /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR, NEUTRAL, REPLACED, NOT_IN_WINDOW, REDACTED, TARGET_NOT_FOUND,
-    /// PERSON_DECIDES, BASE_CHANGED, EDITED.
+    /// NOT_CORRECTABLE, PERSON_DECIDES, BASE_CHANGED, EDITED.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The candidate it supports. UUID; empty where ratings decide.

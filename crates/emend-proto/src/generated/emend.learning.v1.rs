@@ -1617,7 +1617,7 @@ pub struct EvidenceClaim {
     /// Whether the backend adopted it. Default (0): as before, at first NOT_ADOPTED.
     #[prost(enumeration = "ClaimAdoption", tag = "5")]
     pub adoption: i32,
-    /// Names of dangerous patterns that the backend found with it, as the trust file lists them; at most 16. A claim with one is
+    /// Names of dangerous patterns that the backend found with it, for example those that the trust file lists; at most 16. A claim with one is
     /// REJECTED unless a person restored it.
     #[prost(string, repeated, tag = "6")]
     pub dangerous_patterns: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
@@ -1921,6 +1921,9 @@ pub struct ListEdgesRequest {
     /// From the previous response; the other fields must be unchanged.
     #[prost(string, tag = "9")]
     pub page_token: ::prost::alloc::string::String,
+    /// Only this edge. Default: any.
+    #[prost(string, tag = "10")]
+    pub edge_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for ListEdgesRequest {
     const NAME: &'static str = "ListEdgesRequest";
@@ -2283,7 +2286,8 @@ pub struct EvidenceEvent {
     /// Who did it.
     #[prost(message, optional, tag = "5")]
     pub actor: ::core::option::Option<super::super::common::v1::Actor>,
-    /// Why: of a correction as its reporter said, empty if not given or erased; of all else as an operator or reviewer said.
+    /// Why: of a correction as its reporter said, empty if not given or erased; of all else as an operator or reviewer said. That
+    /// of a retraction stays in feedback-svc.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
     /// What was in force before, as one word; empty: nothing was.
@@ -2307,6 +2311,9 @@ pub struct EvidenceEvent {
     /// When.
     #[prost(message, optional, tag = "13")]
     pub at: ::core::option::Option<::prost_types::Timestamp>,
+    /// Whose correction was recorded, as the caller said; empty if not given or erased, and where none was recorded.
+    #[prost(string, tag = "14")]
+    pub reporter: ::prost::alloc::string::String,
 }
 impl ::prost::Name for EvidenceEvent {
     const NAME: &'static str = "EvidenceEvent";
@@ -2683,7 +2690,8 @@ impl ::prost::Name for RankedPaper {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyTrustFileRequest {
     /// The file's text, at most 2 MiB: `namespaces` (a list), `version` (1 or more), `domains` (a list of `pattern` and `level`),
-    /// `blocked` (patterns), `dangerous_patterns` (names, as backends report them with claims). A pattern in `domains` may be a
+    /// `blocked` (patterns), `dangerous_patterns` (names for backends to report with claims; all that
+    /// they report count, also others). A pattern in `domains` may be a
     /// public suffix.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
@@ -2748,6 +2756,9 @@ pub struct TrustFileApplied {
     /// Whether the version in force is that of this file and has other content: the file was changed, and its version was not.
     #[prost(bool, tag = "8")]
     pub differs: bool,
+    /// Whether a newer version than that of this file is in force.
+    #[prost(bool, tag = "9")]
+    pub is_older: bool,
 }
 impl ::prost::Name for TrustFileApplied {
     const NAME: &'static str = "TrustFileApplied";
@@ -2874,7 +2885,8 @@ pub enum EvidenceAction {
     Unspecified = 0,
     /// A correction was recorded.
     Corrected = 1,
-    /// A correction was taken back.
+    /// A correction was taken back. A retraction that decides nothing has no event: one that came before its correction, whose own
+    /// event says that nothing was changed, and one more of a correction that somebody of no lesser right took back already.
     Retracted = 2,
     /// A person approved a correction.
     Approved = 3,
@@ -3132,7 +3144,7 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Lists edges: those of a claim or task in the order in which they were first upserted, else those of levels by the source's
+        /// Lists edges, or one by its id: those of a claim or task in the order in which they were first upserted, else those of levels by the source's
         /// domain, else those that were reviewed by when that was, else by id.
         pub async fn list_edges(
             &mut self,
@@ -3442,7 +3454,7 @@ pub mod evidence_service_server {
             tonic::Response<super::ListClaimsResponse>,
             tonic::Status,
         >;
-        /// Lists edges: those of a claim or task in the order in which they were first upserted, else those of levels by the source's
+        /// Lists edges, or one by its id: those of a claim or task in the order in which they were first upserted, else those of levels by the source's
         /// domain, else those that were reviewed by when that was, else by id.
         async fn list_edges(
             &self,

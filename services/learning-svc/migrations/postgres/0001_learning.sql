@@ -76,7 +76,7 @@ CREATE TABLE contests (
     -- Whether anything in it waits: 1 while a candidate is PENDING or AWAITING_REVIEW, and always where a window of ratings
     -- decides, which shows another part of them as soon as the policy is another.
     pending              INTEGER NOT NULL,
-    -- Whether what the key names is known, where rulings need that.
+    -- Whether what the key names is known, where rulings need that; 2: it is, and nobody corrects it.
     target_known         INTEGER NOT NULL,
     -- Where the kind is decided by review: the number of the version that is current (0: none), and the last number given; where
     -- several contests count their versions together, only that of one of them.
@@ -648,8 +648,6 @@ CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, ma
 CREATE TABLE trust_files (
     namespace    TEXT COLLATE "C" PRIMARY KEY,
     version      BIGINT NOT NULL,
-    -- A JSON array of names.
-    patterns     TEXT NOT NULL,
     -- XXH3-64 of the file's text.
     checksum     BIGINT NOT NULL,
     operation_id BYTEA NOT NULL,

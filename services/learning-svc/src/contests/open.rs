@@ -13,7 +13,7 @@ use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballots, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind,
     OperationId, Outcome, Policy, Rated, RatingClass, Refusal, ResourceChange, ResourceKey, ResourceValue,
-    Revision, contest::MAX_CANDIDATES, decide, decide::Cause, policy::MAX_SCOPES,
+    Revision, Target, contest::MAX_CANDIDATES, decide, decide::Cause, policy::MAX_SCOPES,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::StoreError;
@@ -185,14 +185,14 @@ impl OpenContests {
         let unknown = self
             .contests
             .values()
-            .filter(|working| !working.state.target_known);
+            .filter(|working| working.state.target == Target::Unknown);
         let unknown: Vec<&ResourceKey> = unknown.map(|working| &working.before.row.key).collect();
         let (Some(evidence), false) = (tx.evidence(), unknown.is_empty()) else {
             return Ok(());
         };
-        for contest in evidence.known_targets(&unknown).await? {
+        for (contest, target) in evidence.known_targets(&unknown).await? {
             if let Some(working) = self.contests.get_mut(&contest) {
-                working.state.target_known = true;
+                working.state.target = target;
             }
         }
         Ok(())

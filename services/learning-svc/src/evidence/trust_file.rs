@@ -156,6 +156,8 @@ pub struct TrustFileApplied {
     pub applied: bool,
     /// Whether a file of the same version and other content is in force.
     pub differs: bool,
+    /// Whether a newer version than that of the file is in force.
+    pub is_older: bool,
     /// How many rules were set.
     pub set: usize,
     /// How many rules ended.
@@ -195,6 +197,7 @@ impl App {
             version: read.file.version,
             applied: true,
             differs: false,
+            is_older: false,
             set: 0,
             ended: 0,
             revision: Revision::default(),
@@ -205,6 +208,7 @@ impl App {
                 version: before.version,
                 applied: false,
                 differs: before.version == done.version && before.checksum != read.checksum,
+                is_older: before.version > done.version,
                 ..done
             });
         }
@@ -214,7 +218,6 @@ impl App {
                 version: read.file.version,
                 checksum: read.checksum,
             },
-            dangerous_patterns: &read.file.dangerous_patterns,
             operation: read.operation,
         };
         files.save_trust_file(namespace, &write).await?;

@@ -5,7 +5,7 @@
 //! what waits though its target is known.
 
 use emend_base::Error;
-use emend_core::{Caller, ContestId, Event, Kind, ResourceKey, Revision, evidence::EvidenceId};
+use emend_core::{Caller, ContestId, Event, Kind, ResourceKey, Revision, Target, evidence::EvidenceId};
 use emend_store::retry_conflicts;
 
 use crate::{
@@ -98,8 +98,12 @@ impl App {
         let mut arrived = 0;
         for key in waiting {
             let contest = key.contest_id();
-            let waited = unit.found(contest).is_some_and(|found| !found.row.target_known);
-            let is_known = unit.state(contest).is_some_and(|state| state.target_known);
+            let waited = unit
+                .found(contest)
+                .is_some_and(|found| found.row.target == Target::Unknown);
+            let is_known = unit
+                .state(contest)
+                .is_some_and(|state| state.target != Target::Unknown);
             if waited && is_known {
                 unit.decide(
                     contest,

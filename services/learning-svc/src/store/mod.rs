@@ -139,6 +139,18 @@ pub fn conflict(what: &str) -> StoreError {
     StoreError::Conflict(sqlx::Error::Protocol(what.to_owned()))
 }
 
+/// Whether somebody waits for a lock in a test's database; of SQLite, which has one writer at a time, none.
+#[cfg(test)]
+pub(crate) async fn somebody_waits(database: &DatabaseUrl) -> Option<bool> {
+    match database {
+        DatabaseUrl::Sqlite(_) => None,
+        DatabaseUrl::Postgres(url) => {
+            let store = postgres::PostgresStore::open(url, 1).await.unwrap();
+            Some(store.somebody_waits().await.unwrap())
+        }
+    }
+}
+
 /// Runs a test's statements behind the ports' back, to damage what is stored.
 #[cfg(test)]
 pub(crate) async fn tamper(database: &DatabaseUrl, sql: &'static str) {

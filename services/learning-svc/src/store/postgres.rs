@@ -189,6 +189,18 @@ impl PostgresStore {
         Ok(())
     }
 
+    /// Whether somebody waits for a lock in a test's database.
+    #[cfg(test)]
+    pub(super) async fn somebody_waits(&self) -> Result<bool, StoreError> {
+        let waiting = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity \
+                       WHERE datname = current_database() AND wait_event_type = 'Lock')";
+        let waits = sqlx::query_scalar(waiting)
+            .fetch_one(&mut *self.pool.acquire().await?)
+            .await?;
+        self.close_pools().await;
+        Ok(waits)
+    }
+
     /// Nothing that a client of PostgreSQL can do: its own vacuum frees what was deleted, and how long its log is kept is
     /// the operators' choice (docs/operations.md).
     #[expect(clippy::unused_async, reason = "SQLite has something to do")]

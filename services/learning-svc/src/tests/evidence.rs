@@ -1,7 +1,7 @@
 //! Evidence as upserted and as corrected.
 
 use emend_core::{
-    Correction, EdgeRelation, Roles,
+    Correction, EdgeRelation, Kind, Roles, Status,
     evidence::{ClaimStatus, EvidenceId},
 };
 use emend_proto::{
@@ -11,11 +11,13 @@ use emend_proto::{
 
 use crate::{
     app::App,
+    contests::store::CandidateFilter,
     evidence::{
         grpc::parse,
         store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
     },
     ingest::apply::{FeedbackChange, IngestEvent},
+    store::somebody_waits,
     tests::{
         erasure::assert_audited,
         on_both_databases,
@@ -31,6 +33,8 @@ on_both_databases!(
     a_corrected_edge_keeps_what_the_model_said,
     a_correction_that_comes_first_takes_effect_with_its_target,
     a_rejected_claim_stays_rejected_whatever_is_upserted,
+    a_correction_of_a_citation_never_takes_effect_and_says_so,
+    a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_counted_as_that,
 );
 
 /// A page, a fragment of it and an edge from that to the claim, by one number.
@@ -98,6 +102,7 @@ pub(crate) async fn edge(app: &App, edge: &str) -> EdgeRecord {
         reviewed: None,
         corrected: None,
         task: None,
+        edge: None,
     };
     let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
     let found = edges.into_iter().find(|(_, record)| record.id.as_str() == edge);
@@ -277,5 +282,131 @@ async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {
     one(&app, &restore).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending);
     assert_sound(&app).await;
+    assert_audited(world).await;
+}
+
+async fn a_correction_of_a_citation_never_takes_effect_and_says_so(world: &World) {
+    let app = world.instance().await;
+    let early = edge_is(world, "cites:1", EdgeRelation::Refutes);
+    let outcome = one(&app, &early).await;
+    assert_eq!(outcome.reason, "TARGET_NOT_FOUND");
+    let page = |id: &str| pb::NodeRef {
+        node: Some(Node::PageId(id.into())),
+    };
+    let mut cites = support(1, "blog.example.org", "c1", 1, 0.9);
+    cites.pages.push(pb::EvidencePage {
+        page_id: "p2".into(),
+        domain: "journal.example.org".into(),
+        ..pb::EvidencePage::default()
+    });
+    cites.edges = vec![pb::EvidenceEdge {
+        edge_id: "cites:1".into(),
+        relation: 4,
+        source: Some(page("p1")),
+        target: Some(page("p2")),
+        ..pb::EvidenceEdge::default()
+    }];
+    upsert(&app, &cites).await;
+    assert_eq!(
+        app.arrive_once(None).await.unwrap(),
+        None,
+        "nothing waits for ever"
+    );
+    let late = edge_is(world, "cites:1", EdgeRelation::Refutes);
+    let outcome = one(&app, &late).await;
+    assert_eq!(
+        (state(&outcome), outcome.reason.as_str(), outcome.message.as_str()),
+        (
+            OutcomeState::NoEffect,
+            "NOT_CORRECTABLE",
+            "Without effect: the label of edge “cites:1” is refutes; it is a citation, which nobody corrects."
+        )
+    );
+    let standing = app.store.list_candidates(&waiting(), None, 10).await.unwrap();
+    assert_eq!(standing.len(), 0, "the one that came first waits no more");
+    let cites = edge(&app, "cites:1").await;
+    assert_eq!((cites.relation, cites.ruled), (EdgeRelation::Cites, None));
+    assert_eq!(head(&app).await, 0);
+    assert_sound(&app).await;
+    assert_audited(world).await;
+}
+
+fn waiting() -> CandidateFilter {
+    CandidateFilter {
+        namespace: namespace(),
+        kinds: vec![Kind::EdgeLabel],
+        statuses: vec![Status::Pending, Status::AwaitingReview],
+        keys: Vec::new(),
+    }
+}
+
+/// A page of a work, and edges from it to a claim.
+fn of_work(number: usize, doi: &str, claims: &[&str]) -> pb::UpsertEvidenceRequest {
+    let mut request = support(number, "journal.example.org", "other", 1, 0.9);
+    request.pages[0].doi = doi.into();
+    request.claims.clear();
+    request.edges.clear();
+    for claim in claims {
+        let more = support(number, "journal.example.org", claim, 1, 0.9);
+        request.claims.extend(more.claims);
+        request
+            .edges
+            .extend(more.edges.into_iter().map(|edge| pb::EvidenceEdge {
+                edge_id: format!("{}-{claim}", edge.edge_id),
+                ..edge
+            }));
+    }
+    request
+}
+
+async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_counted_as_that(world: &World) {
+    if somebody_waits(&world.url).await.is_none() {
+        return;
+    }
+    let (app, other) = (world.instance().await, world.instance().await);
+    for number in [1, 2] {
+        upsert(&app, &of_work(number, "10.1000/one", &[])).await;
+    }
+    upsert(&app, &of_work(1, "10.1000/one", &["c1"])).await;
+    while app.follow_evidence_once().await.unwrap() {}
+    assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending, "one work");
+
+    // One adds an edge from the second page, another says that this page is a work of its own.
+    let mut adds = app.store.begin().await.unwrap();
+    let mut edge = of_work(2, "", &["c1"]);
+    edge.pages.clear();
+    edge.fragments.clear();
+    let edge = parse::upsert(&edge).unwrap();
+    let evidence = adds.evidence().unwrap();
+    evidence.upsert(&edge).await.unwrap().unwrap();
+    let (changes, has_begun) = (
+        other.store.begin().await.unwrap(),
+        tokio::sync::oneshot::channel(),
+    );
+    let changing = tokio::spawn(async move {
+        let mut changes = changes;
+        let mut page = of_work(2, "10.1000/two", &[]);
+        page.fragments.clear();
+        let page = parse::upsert(&page).unwrap();
+        let evidence = changes.evidence().unwrap();
+        has_begun.0.send(()).unwrap();
+        evidence.upsert(&page).await.unwrap().unwrap();
+        changes
+    });
+    has_begun.1.await.unwrap();
+    while !changing.is_finished() && somebody_waits(&world.url).await == Some(false) {
+        tokio::task::yield_now().await;
+    }
+    let has_not_waited = changing.is_finished();
+    adds.commit().await.unwrap();
+    // Without a wait for each other, the claim could be verified now, by the work of before.
+    if has_not_waited {
+        while app.verify_claims_once().await.unwrap() > 0 {}
+    }
+    let changes = changing.await.unwrap();
+    changes.commit().await.unwrap();
+    while app.follow_evidence_once().await.unwrap() {}
+    assert_eq!(claim(&app, "c1").await.independent_sources, 2);
+    assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Verified);
     assert_audited(world).await;
 }

@@ -83,6 +83,7 @@ async fn edges(app: &App) -> Vec<EdgeRecord> {
         reviewed: None,
         corrected: None,
         task: None,
+        edge: None,
     };
     let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
     edges.into_iter().map(|(_, edge)| edge).collect()

@@ -588,6 +588,7 @@ async fn assert_recomputed(app: &App, works: &BTreeMap<String, String>, seen: &m
         reviewed: None,
         corrected: None,
         task: None,
+        edge: None,
     };
     let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
     let mut supporters: HashMap<String, Vec<(String, SourceKey)>> = HashMap::new();

@@ -1,6 +1,12 @@
 //! Trust files, and what is blocked and why.
 
-use std::{fs, sync::Arc};
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use emend_base::{reload::Reload as _, reload::When, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
@@ -186,13 +192,14 @@ async fn replicas_that_apply_a_file_at_once_do_it_once_as_one_operation(world: &
 async fn an_older_or_equal_version_does_nothing(world: &World) {
     let app = world.instance().await;
     apply(&app, &file(5, &["a.example low"])).await;
-    for (version, rules, differs) in [
-        (5, &["a.example low"][..], false),
-        (5, &["a.example trusted"], true),
-        (4, &["b.example low"], false),
+    for (version, rules, differs, is_older) in [
+        (5, &["a.example low"][..], false, false),
+        (5, &["a.example trusted"], true, false),
+        (4, &["b.example low"], false, true),
     ] {
         let done = apply(&app, &file(version, rules)).await;
         assert_eq!((done.version, done.applied, done.differs), (5, false, differs));
+        assert_eq!(done.is_older, is_older);
         assert_eq!((done.set, done.ended, done.revision.0), (0, 0, 0));
     }
     assert_eq!(head(&app).await, 1);
@@ -481,6 +488,38 @@ async fn a_block_by_the_system_says_what_it_found(world: &World) {
     );
 }
 
+/// Counts what is logged as an error.
+#[derive(Debug, Clone, Default)]
+struct ErrorsReported(Arc<AtomicUsize>);
+
+impl ErrorsReported {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl tracing::Subscriber for ErrorsReported {
+    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
+        *of.level() == tracing::Level::ERROR
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
 async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(world: &World) {
     let (app, other) = (world.instance().await, world.instance().await);
     let directory = tempfile::tempdir().unwrap();
@@ -511,7 +550,14 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
     assert!(!mounted.reload(When::Changed), "nothing changed");
 
     fs::write(&path, text(3, &["com block", "b.example high"])).unwrap();
-    assert!(!mounted.reload(When::Changed) && mounted.apply_once(&app).await);
+    let reported = ErrorsReported::default();
+    tracing::subscriber::with_default(reported.clone(), || {
+        for _ in 0..3 {
+            assert!(!mounted.reload(When::Changed));
+        }
+    });
+    assert_eq!(reported.count(), 1, "it is logged once, however often it is read");
+    assert!(mounted.apply_once(&app).await);
     assert_eq!((mounted.is_failing(), errors.get()), (true, 2));
     let notes = readiness.notes().concat();
     for place in ["trust file: ", "domains[0].level: ", "blocked[0]: "] {

@@ -1,11 +1,13 @@
 //! The rules of learning as the use cases keep them, on both databases.
 
+mod arrival;
 mod concurrency;
 mod effects;
 mod erasure;
 mod events;
 mod evidence;
 mod evidence_citations;
+mod evidence_exports;
 mod evidence_levels;
 mod evidence_reads;
 mod evidence_trust;

@@ -1,6 +1,6 @@
 //! Decisions about domains: the newest effective ruling is in force, whatever arrived when.
 
-use emend_base::{Entropy, Error};
+use emend_base::Error;
 use emend_core::{
     AcceptOrder, CandidateId, Correction, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles,
     Status, contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
@@ -14,10 +14,7 @@ use emend_wire::render;
 
 use crate::{
     app::App,
-    contests::{
-        review::Verdict,
-        store::{CandidateFilter, CandidateRecord},
-    },
+    contests::store::{CandidateFilter, CandidateRecord},
     ingest::apply::{FeedbackChange, IngestEvent},
     log::{revert::Revert, store::RevisionFilter},
     resources::{
@@ -29,9 +26,7 @@ use crate::{
         on_both_databases,
         policies::set as set_policy,
         votes::state,
-        world::{
-            World, apply, approval, assert_sound, head, namespace, one, operator, rejection, review, still,
-        },
+        world::{World, apply, approval, assert_sound, head, namespace, one, operator, review, still},
     },
 };
 
@@ -48,14 +43,13 @@ on_both_databases!(
     the_log_says_why_a_ruling_was_made_until_that_is_erased,
     what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back,
     however_many_ask_an_entitled_decision_is_never_refused,
-    every_order_of_arrival_gives_equal_resources_and_rulings,
     people_do_not_write_to_the_layers_of_the_system,
 );
 
 pub(super) const REVIEWER: &str = "reporter,reviewer";
-const REPORTER: &str = "reporter";
+pub(super) const REPORTER: &str = "reporter";
 
-fn roles(names: &str) -> Roles {
+pub(super) fn roles(names: &str) -> Roles {
     Roles::parse(names.split(',')).unwrap()
 }
 
@@ -68,7 +62,7 @@ fn form_of(what: &str) -> Form {
     }
 }
 
-fn correction(pattern: &str, what: &str) -> Correction {
+pub(super) fn correction(pattern: &str, what: &str) -> Correction {
     let level = DomainRule::parse(what).unwrap().level;
     Correction::parse_domain(form_of(what), pattern, level).unwrap()
 }
@@ -134,7 +128,7 @@ async fn in_force(app: &App, pattern: &str) -> Option<String> {
     })
 }
 
-fn ruling(of: &IngestEvent) -> CandidateId {
+pub(super) fn ruling(of: &IngestEvent) -> CandidateId {
     let FeedbackChange::Recorded(recorded) = &of.what else {
         unreachable!("it was recorded")
     };
@@ -292,7 +286,7 @@ fn reverting(revision: i64) -> Revert {
     }
 }
 
-async fn revert(app: &App, revision: i64) {
+pub(super) async fn revert(app: &App, revision: i64) {
     let open = emend_serve::auth::Access::open();
     app.revert(&reverting(revision), &open).await.unwrap();
 }
@@ -422,212 +416,6 @@ async fn however_many_ask_an_entitled_decision_is_never_refused(world: &World) {
     assert_eq!(refused, 1, "as many as fit wait");
     let decided = one(&app, &decision(world, "example.org", "block", REVIEWER)).await;
     assert_eq!(state(&decided), OutcomeState::Applied);
-}
-
-/// One thing that happens to a pattern, in the order of accept orders.
-#[derive(Debug, Clone, Copy)]
-enum Step {
-    /// A correction: what it decides, by whom, and who takes it back, if anybody.
-    Said(&'static str, &'static str, Option<&'static str>),
-    /// An operator sets this.
-    Put(&'static str),
-    /// An operator deletes what is in force.
-    Delete,
-    /// An operator imports this.
-    Import(&'static str),
-    /// An operator sets this, and reverts it.
-    PutAndRevert(&'static str),
-    /// A reviewer decides.
-    Review(Verdicts),
-}
-
-/// What a reviewer does with the correction of this number, if it waits.
-#[derive(Debug, Clone, Copy)]
-enum Verdicts {
-    Approve(usize),
-    Reject(usize),
-}
-
-/// Draws a random story.
-fn story(draw: &mut impl FnMut(u32) -> usize) -> (Vec<Step>, Vec<Verdicts>) {
-    const WORDS: [&str; 6] = ["block", "unblock", "unblock:low", "academic", "primary", "clear"];
-    const SENDERS: [&str; 3] = [REPORTER, REVIEWER, "operator"];
-    let verdict = |draw: &mut dyn FnMut(u32) -> usize| match draw(2) {
-        0 => Verdicts::Approve(draw(8)),
-        _ => Verdicts::Reject(draw(8)),
-    };
-    let steps = (0..3 + draw(8)).map(|_| match draw(9) {
-        0 => Step::Put(["block", "low"][draw(2)]),
-        1 => Step::Delete,
-        2 => Step::Import(["block", "low"][draw(2)]),
-        3 => Step::PutAndRevert(["block", "low"][draw(2)]),
-        4 => Step::Review(verdict(draw)),
-        _ => {
-            let by = [None, None, Some(REPORTER), Some(REVIEWER)][draw(4)];
-            Step::Said(WORDS[draw(6)], SENDERS[draw(3)], by)
-        }
-    });
-    let steps: Vec<_> = steps.collect();
-    let verdicts = (0..draw(3)).map(|_| verdict(draw));
-    (steps, verdicts.collect())
-}
-
-/// Tells a story: each correction and each retraction arrives after `delay` further steps, and before a reviewer decides about
-/// it. What operators do happens in its place; before it, whatever was said before it has an older accept order, and after it a
-/// newer one. What they write must not depend on what has arrived, so something else is in force each time.
-async fn tell(
-    world: &World,
-    app: &App,
-    pattern: &str,
-    (steps, verdicts): &(Vec<Step>, Vec<Verdicts>),
-    mut delay: impl FnMut() -> usize,
-) -> (Option<String>, Vec<(String, Status, bool, bool)>) {
-    let mut waiting: Vec<(usize, IngestEvent)> = Vec::new();
-    let mut said: Vec<Option<IngestEvent>> = Vec::new();
-    let mut newest = 1;
-    for (place, step) in steps.iter().enumerate() {
-        match step {
-            Step::Said(what, sender, by) => {
-                let mut event = decision(world, pattern, what, sender);
-                newest += 1;
-                event.accept_order = AcceptOrder(newest);
-                if let Some(by) = by {
-                    let mut taken_back = retraction(world, &event, by);
-                    taken_back.accept_order = event.accept_order;
-                    waiting.push((place + delay(), taken_back));
-                }
-                waiting.push((place + delay(), event.clone()));
-                said.push(Some(event));
-            }
-            Step::Put(what) => {
-                app.put(&put(pattern, what)).await.unwrap();
-                newest = newest_order(app, pattern).await;
-                said.push(None);
-            }
-            Step::Import(what) => {
-                app.put(&put(pattern, "primary")).await.unwrap();
-                let import = super::imports::import(Mode::AllOrNothing, ImportAs::Decision);
-                let imported = app.import(&import, vec![row(pattern, what)], &still).await;
-                assert_eq!(imported.unwrap().applied, 1);
-                newest = newest_order(app, pattern).await;
-                said.push(None);
-            }
-            Step::PutAndRevert(what) => {
-                app.put(&put(pattern, "primary")).await.unwrap();
-                app.put(&put(pattern, what)).await.unwrap();
-                revert(app, head(app).await).await;
-                newest = newest_order(app, pattern).await;
-                said.push(None);
-            }
-            Step::Review(verdict) => {
-                let number = verdict.number();
-                if let Some(Some(about)) = said.get(number).cloned() {
-                    let (now, later): (Vec<_>, Vec<_>) = waiting
-                        .into_iter()
-                        .partition(|(_, event)| event.feedback == about.feedback);
-                    waiting = later;
-                    for (_, event) in now {
-                        one(app, &event).await;
-                    }
-                    decide(app, &about, *verdict).await;
-                }
-                said.push(None);
-            }
-            Step::Delete => {
-                app.put(&put(pattern, "primary")).await.unwrap();
-                let delete = Delete {
-                    key: key(pattern),
-                    etag: None,
-                    reason: None,
-                    actor: operator(),
-                };
-                app.delete(&delete).await.unwrap();
-                newest = newest_order(app, pattern).await;
-                said.push(None);
-            }
-        }
-        let (now, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(at, _)| *at <= place);
-        waiting = later;
-        for (_, event) in now {
-            one(app, &event).await;
-        }
-    }
-    for (_, event) in waiting {
-        one(app, &event).await;
-    }
-    for verdict in verdicts {
-        if let Some(Some(event)) = said.get(verdict.number()) {
-            decide(app, event, *verdict).await;
-        }
-    }
-    let mut figures = Vec::new();
-    for record in rulings(app, pattern).await {
-        let kept = record.candidate.ruling.clone().unwrap();
-        figures.push((
-            kept.accept_order,
-            (
-                record.candidate.value.learned.maps_to().to_owned(),
-                record.candidate.status,
-                record.candidate.is_effective(),
-                kept.approved,
-            ),
-        ));
-    }
-    figures.sort_by_key(|(order, _)| *order);
-    let figures = figures.into_iter().map(|(_, figures)| figures).collect();
-    (in_force(app, pattern).await, figures)
-}
-
-impl Verdicts {
-    const fn number(self) -> usize {
-        match self {
-            Self::Approve(number) | Self::Reject(number) => number,
-        }
-    }
-}
-
-/// Refused where it is in force or decided already, in every order alike.
-async fn decide(app: &App, about: &IngestEvent, verdict: Verdicts) {
-    let verdict: Verdict = match verdict {
-        Verdicts::Approve(_) => approval(),
-        Verdicts::Reject(_) => rejection(),
-    };
-    let _ = review(app, ruling(about), None, verdict).await;
-}
-
-/// The accept order of the newest ruling on a pattern, which an operator has just written.
-async fn newest_order(app: &App, pattern: &str) -> i64 {
-    let all = rulings(app, pattern).await;
-    let orders = all.iter().filter_map(|record| record.candidate.ruling.as_ref());
-    orders.map(|ruling| ruling.accept_order.0).max().unwrap()
-}
-
-async fn every_order_of_arrival_gives_equal_resources_and_rulings(world: &World) {
-    let app = world.instance().await;
-    let seed = std::env::var("EMEND_TEST_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed: u64 = seed.unwrap_or_else(|| Entropy::system().uuid_v4().as_u64_pair().0);
-    let dice = Entropy::seeded(seed);
-    let mut draw = |sides: u32| {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "0 <= fraction < 1"
-        )]
-        let drawn = (dice.fraction() * f64::from(sides)) as usize;
-        drawn
-    };
-    for number in 0..12 {
-        let story = story(&mut draw);
-        let at_once = tell(world, &app, &format!("a{number}.example"), &story, || 0).await;
-        for variant in 0..2 {
-            let pattern = format!("b{number}-{variant}.example");
-            let late = tell(world, &app, &pattern, &story, || draw(4)).await;
-            assert_eq!(at_once, late, "EMEND_TEST_SEED={seed}, story {number}: {story:?}");
-        }
-    }
-    assert_sound(&app).await;
 }
 
 async fn people_do_not_write_to_the_layers_of_the_system(world: &World) {

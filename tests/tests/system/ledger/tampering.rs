@@ -505,6 +505,11 @@ const CASES: &[Case] = &[
         "UPDATE contests SET target_known = 1",
     ),
     (
+        "EVIDENCE_TARGET",
+        Learning,
+        "UPDATE contests SET target_known = 2",
+    ),
+    (
         "EVIDENCE_EVENT",
         Learning,
         "UPDATE evidence_events SET contest = -1",

@@ -201,6 +201,7 @@ fn list_edges() -> Rpc {
                 relations: vec![0, 1, UNKNOWN],
                 levels: vec![0, 1, UNKNOWN],
                 task_id: NUL.into(),
+                edge_id: NUL.into(),
                 page_size: -1,
                 page_token: "not a token".into(),
                 ..ListEdgesRequest::default()
@@ -213,6 +214,7 @@ fn list_edges() -> Rpc {
                 "levels[0]",
                 "levels[2]",
                 "task_id",
+                "edge_id",
                 "page_size",
                 "page_token",
             ],

@@ -79,7 +79,8 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         }
     })
     .await?;
-    let none = context.none_of("decisions about domains");
+    let is_filtered = !args.pattern.is_empty() || args.layer.is_some();
+    let none = context.none_found("decisions about domains", is_filtered);
     output.results(&rules, view::domain_rule, |rules| table(rules, args.all), &none)?;
     note_more(more);
     Ok(())

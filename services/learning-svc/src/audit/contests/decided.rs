@@ -5,7 +5,7 @@
 //! finding.
 
 use emend_core::{
-    Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Rule, Status,
+    Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Rule, Status, Target,
     contest::{CurrentResource, Versions},
     decide::{Transition, decide},
     ids::AcceptOrder,
@@ -33,6 +33,10 @@ pub(super) fn check(
     if policy.votes.half_life.is_some() || contest.resource.is_some() != contest.value.is_some() {
         return;
     }
+    // What can't be read is found out beside the graph.
+    let Some(target) = Target::from_number(row.target_known) else {
+        return;
+    };
     let pinned = row.pinned != 0;
     let resource = contest.resource.as_ref().zip(contest.value.clone());
     let settled_by_votes = resource.is_some() && !pinned;
@@ -56,7 +60,7 @@ pub(super) fn check(
             current: u32::try_from(row.current_version).unwrap_or(0),
             last: u32::try_from(row.last_version).unwrap_or(0),
         },
-        target_known: row.target_known != 0,
+        target,
     };
     // A policy change is never refused.
     let Ok(decision) = decide(state, &Event::PolicyChanged, policy, Timestamp::UNIX_EPOCH) else {

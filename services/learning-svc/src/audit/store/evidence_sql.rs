@@ -71,16 +71,17 @@ const STRAYS: &str = "
 
 /// Contests of claims and edges say whether there is one; all others need none.
 const WRONG_TARGETS: &str = "
-    SELECT 'contest' AS what, found.contest AS id, CASE WHEN found.target_known = 1
-        THEN 'it says that its target is known, but there is none'
-        ELSE 'it waits for a target that it does not need, or that is known' END AS wrong
+    SELECT 'contest' AS what, found.contest AS id, CASE
+        WHEN found.target_known = 0 THEN 'it waits for a target that it does not need, or that is known'
+        WHEN found.is_known = 0 THEN 'it says that its target is known, but there is none'
+        ELSE 'it is mistaken about whether its target is a citation' END AS wrong
     FROM (SELECT c.contest, c.target_known, CASE
         WHEN c.kind = $1 THEN CASE WHEN EXISTS (SELECT 1 FROM evidence_spaces AS s
             JOIN evidence_claims AS t ON t.space = s.space WHERE s.namespace = c.namespace AND t.claim_id = c.key)
             THEN 1 ELSE 0 END
-        WHEN c.kind = $2 THEN CASE WHEN EXISTS (SELECT 1 FROM evidence_spaces AS s
+        WHEN c.kind = $2 THEN COALESCE((SELECT CASE t.given WHEN 4 THEN 2 ELSE 1 END FROM evidence_spaces AS s
             JOIN evidence_edges AS t ON t.space = s.space
-            WHERE s.namespace = c.namespace AND t.edge_id = c.key AND t.given <> 4) THEN 1 ELSE 0 END
+            WHERE s.namespace = c.namespace AND t.edge_id = c.key), 0)
         ELSE 1 END AS is_known FROM contests AS c) AS found
     WHERE found.target_known <> found.is_known LIMIT 1000";
 

@@ -148,7 +148,7 @@ impl Working {
             && before.highest_accept_order == self.state.highest_accept_order
             && before.policy_version == self.policy_version
             && before.pending == pending
-            && before.target_known == self.state.target_known
+            && before.target == self.state.target
             && before.versions == self.state.versions;
         (!same).then(|| ContestWrite {
             key: self.state.key.clone(),
@@ -156,7 +156,7 @@ impl Working {
             highest_accept_order: self.state.highest_accept_order,
             policy_version: self.policy_version,
             pending,
-            target_known: self.state.target_known,
+            target: self.state.target,
             versions: self.state.versions,
         })
     }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
-    AcceptOrder, Ballot, Candidate, CandidateId, ContestState, FeedbackId, ResourceKey, contest::Versions,
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestState, FeedbackId, ResourceKey, Target,
+    contest::Versions,
 };
 use jiff::Timestamp;
 
@@ -22,8 +23,8 @@ pub struct LockedContest {
     pub policy_version: i64,
     /// Whether anything in it is pending.
     pub pending: bool,
-    /// Whether what the key names is known, where rulings need that.
-    pub target_known: bool,
+    /// What is known of what the key names, where rulings need that.
+    pub target: Target,
     /// The numbers of versions, where the kind is decided by review.
     pub versions: Versions,
     /// The database's time when it was locked.

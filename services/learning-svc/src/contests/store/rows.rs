@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_core::{
-    AcceptOrder, Ballot, Caller, Candidate, CandidateId, FeedbackId, Revision, Ruling,
+    AcceptOrder, Ballot, Caller, Candidate, CandidateId, FeedbackId, Revision, Ruling, Target,
     contest::{CurrentResource, Proposed, Versions, VoterKey},
     decide::Cause,
 };
@@ -44,7 +44,11 @@ impl ContestRow {
             highest_accept_order: AcceptOrder(self.highest_accept_order),
             policy_version: self.policy_version,
             pending: self.pending != 0,
-            target_known: self.target_known != 0,
+            target: at.known(
+                "target_known",
+                self.target_known,
+                Target::from_number(self.target_known),
+            )?,
             versions: Versions {
                 current: at.number("current_version", self.current_version)?,
                 last: at.number("last_version", self.last_version)?,

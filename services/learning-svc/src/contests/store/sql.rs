@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, Ballot, CandidateId, ContestId, ContestState, ResourceKey};
+use emend_core::{AcceptOrder, Ballot, CandidateId, ContestId, ContestState, ResourceKey, Target};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -186,7 +186,7 @@ pub(super) fn key_hash(key: &str) -> i64 {
 fn empty(row: LockedContest) -> StoredContest {
     let mut state = ContestState::new(row.key.clone());
     state.pinned = row.pinned;
-    state.target_known = row.target_known;
+    state.target = row.target;
     state.versions = row.versions;
     state.highest_accept_order = AcceptOrder(row.highest_accept_order.0);
     StoredContest {
@@ -215,7 +215,7 @@ pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBui
             .push_bind(0_i64)
             .push_bind(0_i64)
             .push_bind(0_i32)
-            .push_bind(i32::from(!key.kind.rules().rule.needs_target()))
+            .push_bind(Target::at_first(key.kind).number())
             .push_bind(0_i32)
             .push_bind(0_i32)
             .push_bind(now.as_microsecond());
@@ -260,7 +260,7 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
                 .push_bind(contest.highest_accept_order.0)
                 .push_bind(contest.policy_version)
                 .push_bind(i32::from(contest.pending))
-                .push_bind(i32::from(contest.target_known))
+                .push_bind(contest.target.number())
                 .push_bind(small(contest.versions.current))
                 .push_bind(small(contest.versions.last));
         });

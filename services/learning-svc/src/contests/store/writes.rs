@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use emend_core::{
     AcceptOrder, Ballot, Candidate, CandidateId, ContestId, FeedbackId, Reporter, ResourceKey, Revision,
-    Status, contest::Versions, decide::Cause,
+    Status, Target, contest::Versions, decide::Cause,
 };
 use jiff::Timestamp;
 
@@ -69,8 +69,8 @@ pub struct ContestWrite {
     pub policy_version: i64,
     /// Whether anything in it is pending.
     pub pending: bool,
-    /// Whether what the key names is known, where rulings need that.
-    pub target_known: bool,
+    /// What is known of what the key names, where rulings need that.
+    pub target: Target,
     /// The numbers of versions, where the kind is decided by review.
     pub versions: Versions,
 }

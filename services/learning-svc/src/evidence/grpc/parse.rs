@@ -359,6 +359,7 @@ pub(crate) fn list_edges(
     let namespace = parse::namespace(&mut violations, &request.namespace);
     let claim = violations.check("claim_id", EvidenceId::parse_optional(&request.claim_id));
     let task = violations.check("task_id", EvidenceId::parse_optional(&request.task_id));
+    let edge = violations.check("edge_id", EvidenceId::parse_optional(&request.edge_id));
     let relations = filter(&mut violations, "relations", &request.relations, relation);
     let levels = filter(&mut violations, "levels", &request.levels, level);
     let limit = violations.check("page_size", wire::page_size(request.page_size, 100, 1_000));
@@ -372,6 +373,7 @@ pub(crate) fn list_edges(
             reviewed: request.reviewed,
             corrected: request.corrected,
             task: task?,
+            edge: edge?,
         };
         Some((filter, after?, limit?))
     })();

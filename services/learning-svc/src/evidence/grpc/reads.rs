@@ -132,6 +132,7 @@ pub(crate) fn event(event: EventRecord) -> pb::EvidenceEvent {
         candidate_id: event.candidate,
         revision: event.revision.0,
         at: Some(timestamp(event.at)),
+        reporter: event.reporter,
     }
 }
 

@@ -75,6 +75,7 @@ pub(super) async fn apply_trust_file(
             },
             revision: done.revision.0,
             differs: done.differs,
+            is_older: done.is_older,
         });
     }
     Ok(pb::ApplyTrustFileResponse { namespaces })

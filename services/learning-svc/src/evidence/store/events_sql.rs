@@ -83,7 +83,7 @@ pub(super) fn listed_events(
     let mut query = QueryBuilder::new(
         "SELECT found.first, e.event, e.action, e.task_id, e.caller, e.on_behalf_of, e.reason, e.value_before, \
          e.value_after, e.proposed, e.feedback_id, e.candidate_id, e.revision, e.made_at, c.contest_id, c.namespace, \
-         c.kind, c.key, c.qualifier, c.user_id, d.reason AS said FROM (",
+         c.kind, c.key, c.qualifier, c.user_id, d.reason AS said, d.reporter_id AS reporter FROM (",
     );
     let conditions = |query: &mut QueryBuilder<Db>| {
         push_period(query, "e.made_at", filter.period);

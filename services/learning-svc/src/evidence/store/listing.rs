@@ -82,6 +82,8 @@ pub struct EventRecord {
     pub revision: Revision,
     /// When, by the service's clock.
     pub at: Timestamp,
+    /// Whose correction was recorded; may be empty.
+    pub reporter: String,
 }
 
 /// Which reviewed edges to count or export.

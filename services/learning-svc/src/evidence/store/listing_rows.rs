@@ -36,6 +36,8 @@ pub(crate) struct EventRow {
     pub key: KeyRow,
     /// What the reporter gave as the reason.
     pub said: Option<String>,
+    /// Whose correction it is.
+    pub reporter: Option<String>,
 }
 
 impl EventRow {
@@ -62,6 +64,7 @@ impl EventRow {
             before: self.value_before,
             after: self.value_after,
             proposed: self.proposed,
+            reporter: self.reporter.unwrap_or_default(),
         };
         let position = EventPosition {
             at: self.first,

@@ -8,11 +8,11 @@ mod records;
 pub(crate) mod rows;
 mod trust;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    ContestId, Kind, Namespace, ResourceKey, Violations,
+    ContestId, Kind, Namespace, ResourceKey, Target, Violations,
     evidence::{Combining, EvidenceId},
 };
 use emend_store::StoreError;
@@ -29,8 +29,8 @@ pub trait EvidenceRepository: Derivations + TrustFiles + Send {
     /// other ends than before.
     async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>>;
 
-    /// Which of these contests are about a claim or an edge that is known. The others are about none, or none that is known.
-    async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashSet<ContestId>>;
+    /// What is known of the claims and edges that these contests are about; nothing of a contest whose target is not known.
+    async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashMap<ContestId, Target>>;
 
     /// Writes what rulings say of claims and edges now.
     async fn save_rulings(&mut self, rulings: &[RulingWrite]) -> Result<()>;

@@ -69,7 +69,7 @@ impl EvidenceStore for Backend {
         query.push_bind(Kind::EdgeLabel.number());
         query.push(
             " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_edges AS t ON t.space = s.space \
-             WHERE s.namespace = contests.namespace AND t.edge_id = contests.key AND t.given <> 4))) \
+             WHERE s.namespace = contests.namespace AND t.edge_id = contests.key))) \
              ORDER BY contest_id LIMIT ",
         );
         query.push_bind(i64::from(limit));
@@ -369,6 +369,11 @@ pub(super) fn listed_edges(
 ) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     let conditions = |query: &mut QueryBuilder<Db>| {
+        if let Some(edge) = &filter.edge {
+            query
+                .push(" AND e.edge_id = ")
+                .push_bind(edge.as_str().to_owned());
+        }
         if let Some(task) = task {
             query.push(" AND e.task <> 0 AND e.task = ").push_bind(task);
         }

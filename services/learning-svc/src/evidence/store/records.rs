@@ -172,6 +172,8 @@ pub struct EdgeFilter {
     pub corrected: Option<bool>,
     /// Only those of this task.
     pub task: Option<EvidenceId>,
+    /// Only this one.
+    pub edge: Option<EvidenceId>,
 }
 
 /// In which order edges are listed: the one in which an index finds them.
@@ -183,14 +185,16 @@ pub enum EdgeOrder {
     Host,
     /// By when their reviews were accepted: those that were reviewed.
     Review,
-    /// By their ids: all others.
+    /// By their ids: one, or all others.
     Id,
 }
 
 impl EdgeFilter {
     /// In which order they are listed.
     pub fn order(&self) -> EdgeOrder {
-        if self.claim.is_some() || self.task.is_some() {
+        if self.edge.is_some() {
+            EdgeOrder::Id
+        } else if self.claim.is_some() || self.task.is_some() {
             EdgeOrder::Upserted
         } else if !self.levels.is_empty() {
             EdgeOrder::Host

@@ -1,9 +1,12 @@
 //! The evidence graph in a unit of work, in SQL. Written once, compiled for each database.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
-use emend_core::{CandidateId, ContestId, Kind, Namespace, ResourceKey, Violations, evidence::Covering};
+use emend_core::{
+    CandidateId, ContestId, EdgeRelation, Kind, Namespace, ResourceKey, Target, Violations,
+    evidence::Covering,
+};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
@@ -27,21 +30,31 @@ impl EvidenceRepository for Work {
         upsert_sql::upsert(self, upsert).await
     }
 
-    async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashSet<ContestId>> {
-        let mut known = HashSet::new();
+    async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashMap<ContestId, Target>> {
+        let mut known = HashMap::new();
         for (kind, find) in [(Kind::ClaimState, KNOWN_CLAIMS), (Kind::EdgeLabel, KNOWN_EDGES)] {
             let of_kind: Vec<&ResourceKey> = keys.iter().copied().filter(|key| key.kind == kind).collect();
             for of_kind in batches(&of_kind) {
                 let mut query = QueryBuilder::new(find);
                 push_names(&mut query, of_kind.iter().map(|key| key.key.as_str()));
-                let found = self.rows::<(String, String)>(query).await?;
-                let found: HashSet<(&str, &str)> = found
+                let found = self.rows::<(String, String, i32)>(query).await?;
+                let found: HashMap<(&str, &str), Target> = found
                     .iter()
-                    .map(|(namespace, target)| (namespace.as_str(), target.as_str()))
+                    .map(|(namespace, target, given)| {
+                        // Nobody corrects a citation.
+                        let is_citation = *given == EdgeRelation::Cites.number();
+                        let of = if is_citation {
+                            Target::NotCorrectable
+                        } else {
+                            Target::Known
+                        };
+                        ((namespace.as_str(), target.as_str()), of)
+                    })
                     .collect();
-                let is_known =
-                    |key: &&&ResourceKey| found.contains(&(key.namespace.as_str(), key.key.as_str()));
-                known.extend(of_kind.iter().filter(is_known).map(|key| key.contest_id()));
+                known.extend(of_kind.iter().filter_map(|key| {
+                    let of = found.get(&(key.namespace.as_str(), key.key.as_str()))?;
+                    Some((key.contest_id(), *of))
+                }));
             }
         }
         Ok(known)
@@ -139,12 +152,11 @@ impl EvidenceRepository for Work {
 const TASK_OF_CORRECTION: &str =
     ", ''), (SELECT e.task_id FROM evidence_events AS e WHERE e.action = 1 AND e.contest = ";
 
-const KNOWN_CLAIMS: &str = "SELECT s.namespace, t.claim_id FROM evidence_claims AS t \
+const KNOWN_CLAIMS: &str = "SELECT s.namespace, t.claim_id, 0 FROM evidence_claims AS t \
      JOIN evidence_spaces AS s ON s.space = t.space WHERE t.claim_id IN ";
 
-/// Nobody corrects a citation.
-const KNOWN_EDGES: &str = "SELECT s.namespace, t.edge_id FROM evidence_edges AS t \
-     JOIN evidence_spaces AS s ON s.space = t.space WHERE t.given <> 4 AND t.edge_id IN ";
+const KNOWN_EDGES: &str = "SELECT s.namespace, t.edge_id, t.given FROM evidence_edges AS t \
+     JOIN evidence_spaces AS s ON s.space = t.space WHERE t.edge_id IN ";
 
 /// A claim that is not rejected may be verified: that is to be found out.
 const CLAIMS_RULED: &str = "UPDATE evidence_claims SET ruled = written.column3, stale = 1, \

@@ -25,11 +25,9 @@ pub struct TrustFileRecord {
 
 /// A trust file that comes into force in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TrustFileWrite<'f> {
+pub struct TrustFileWrite {
     /// Its version and checksum.
     pub record: TrustFileRecord,
-    /// The names of dangerous patterns.
-    pub dangerous_patterns: &'f [String],
     /// The operation that its revisions belong to.
     pub operation: OperationId,
 }
@@ -44,7 +42,7 @@ pub trait TrustFiles: Send {
     async fn file_rules(&mut self, namespace: &Namespace) -> Result<BTreeMap<String, DomainRule>>;
 
     /// Stores which trust file is in force. Its lock must be held.
-    async fn save_trust_file(&mut self, namespace: &Namespace, file: &TrustFileWrite<'_>) -> Result<()>;
+    async fn save_trust_file(&mut self, namespace: &Namespace, file: &TrustFileWrite) -> Result<()>;
 }
 
 /// What is stored of a decision about a domain beyond the candidate that it is.

@@ -38,9 +38,9 @@ impl TrustFiles for Work {
     async fn lock_trust_file(&mut self, namespace: &Namespace) -> Result<Option<TrustFileRecord>> {
         // Of several that begin at once all but one wait here for its commit. A row of version 0 is never committed.
         let mut query = QueryBuilder::new(
-            "INSERT INTO trust_files (namespace, version, patterns, checksum, operation_id, applied_at) VALUES (",
+            "INSERT INTO trust_files (namespace, version, checksum, operation_id, applied_at) VALUES (",
         );
-        query.push_bind(namespace.as_str()).push(", 0, '[]', 0, ");
+        query.push_bind(namespace.as_str()).push(", 0, 0, ");
         query
             .push_bind(Vec::<u8>::new())
             .push(", 0) ON CONFLICT (namespace) DO NOTHING");
@@ -72,19 +72,14 @@ impl TrustFiles for Work {
         rules.collect()
     }
 
-    async fn save_trust_file(&mut self, namespace: &Namespace, file: &TrustFileWrite<'_>) -> Result<()> {
-        let (version, patterns) = {
-            let at = At {
-                table: "trust_files",
-                id: namespace,
-            };
-            let patterns = serde_json::to_string(file.dangerous_patterns);
-            let patterns = patterns.map_err(|error| at.corrupt("patterns", error))?;
-            (at.number::<i64, _>("version", file.record.version)?, patterns)
+    async fn save_trust_file(&mut self, namespace: &Namespace, file: &TrustFileWrite) -> Result<()> {
+        let at = At {
+            table: "trust_files",
+            id: namespace,
         };
+        let version: i64 = at.number("version", file.record.version)?;
         let mut query = QueryBuilder::new("UPDATE trust_files SET version = ");
         query.push_bind(version);
-        query.push(", patterns = ").push_bind(patterns);
         query
             .push(", checksum = ")
             .push_bind(file.record.checksum.cast_signed());

@@ -13,7 +13,7 @@ use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{
-    Db, FOR_SHARE,
+    Db, FOR_SHARE, FOR_UPDATE,
     levels_sql::levels,
     plan_anew,
     work_sql::{Work, push_keys},
@@ -59,6 +59,9 @@ pub(super) async fn upsert(
     if !upserting.violations.is_empty() {
         return Ok(Err(upserting.violations));
     }
+    if upserting.is_changing_works() {
+        lock_against_upserts(work, upserting.space).await?;
+    }
     upserting.save_pages(work).await?;
     upserting.save_fragments(work).await?;
     upserting.save_claims(work).await?;
@@ -83,7 +86,25 @@ async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
     }
 }
 
+/// Waits for upserts under way, which hold the namespace's graph, too; later ones wait. Pages whose works change make other sources of
+/// edges that these upserts may be adding, and that can't be seen yet.
+async fn lock_against_upserts(work: &mut Work, space: i64) -> Result<()> {
+    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE space = ");
+    query.push_bind(space).push(FOR_UPDATE);
+    work.rows::<(i64,)>(query).await?;
+    Ok(())
+}
+
 impl Upserting<'_> {
+    /// Whether a page that is known is another work from now on.
+    fn is_changing_works(&self) -> bool {
+        let mut pages = self.upsert.pages.iter();
+        pages.any(|page| {
+            let known = self.nodes.get(&node(NodeSort::Page, &page.id));
+            known.is_some_and(|known| known.work != page.work())
+        })
+    }
+
     /// Reads what is known of every node that is upserted or named, and numbers the tasks.
     async fn read(&mut self, work: &mut Work) -> Result<()> {
         let upsert = self.upsert;

@@ -27,7 +27,7 @@ pub(crate) fn request(which: u8, message: &[u8]) {
                 same(parse::target(key.namespace.as_str(), key.key.as_str()), &key);
             }
         }),
-        2 => read(message, list_versions),
+        2 => read(message, |request| list_versions(&request)),
         3 => read(message, |request: pb::PreviewImprovementRequest| {
             if let Ok((.., inputs)) = parse::preview(&request) {
                 assert!((1..=20).contains(&inputs));
@@ -47,9 +47,9 @@ pub(crate) fn request(which: u8, message: &[u8]) {
     }
 }
 
-fn list_versions(request: pb::ListPromptVersionsRequest) {
-    let query = parse::versions_query(&request);
-    if let Ok((_, Some(before), limit)) = parse::versions(&request, query) {
+fn list_versions(request: &pb::ListPromptVersionsRequest) {
+    let query = parse::versions_query(request);
+    if let Ok((_, Some(before), limit)) = parse::versions(request, query) {
         assert!((1..=100).contains(&limit));
         let token = page::number_token(query, i64::from(before));
         assert_eq!(page::number_position(query, &token), Ok(Some(i64::from(before))));

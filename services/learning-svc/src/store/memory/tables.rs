@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use emend_core::{
     AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
-    ResourceValue, Revision,
+    ResourceValue, Revision, Target,
     contest::{CurrentResource, Versions},
     digest::value_checksum,
 };
@@ -65,7 +65,7 @@ pub(super) struct ContestRow {
     pub(super) highest_accept_order: AcceptOrder,
     pub(super) policy_version: i64,
     pub(super) pending: bool,
-    pub(super) target_known: bool,
+    pub(super) target: Target,
     pub(super) versions: Versions,
 }
 
@@ -101,7 +101,7 @@ impl Tables {
                         highest_accept_order: AcceptOrder(0),
                         policy_version: 0,
                         pending: false,
-                        target_known: !key.kind.rules().rule.needs_target(),
+                        target: Target::at_first(key.kind),
                         versions: Versions::default(),
                     };
                     self.contests.entry(key.contest_id()).or_insert(row);
@@ -156,7 +156,7 @@ impl Tables {
                 highest_accept_order: contest.highest_accept_order,
                 policy_version: contest.policy_version,
                 pending: contest.pending,
-                target_known: contest.target_known,
+                target: contest.target,
                 versions: contest.versions,
             };
             self.contests.insert(contest.key.contest_id(), row);
@@ -347,7 +347,7 @@ impl ContestRow {
             highest_accept_order: self.highest_accept_order,
             policy_version: self.policy_version,
             pending: self.pending,
-            target_known: self.target_known,
+            target: self.target,
             versions: self.versions,
             locked_at: timestamp(at)?,
         })

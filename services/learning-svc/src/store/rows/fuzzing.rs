@@ -335,6 +335,7 @@ fn event(of: &mut Unstructured<'_>) -> Result<EventRow> {
         made_at: or(of, AT)?,
         key: key(of)?,
         said: or(of, None)?,
+        reporter: or(of, None)?,
     })
 }
 
