@@ -77,8 +77,8 @@ async fn a_node_mirrors_the_prompts_under_the_label_that_it_follows() {
             key("fund-admin", "DAILY", "staging"),
             Some(encoded("DAILY", with_settings)),
         ),
-        (key("fund-admin", "mail/reply", "staging"), prompt("Reply.")),
-        (key("fund-admin", "DAILY", "production"), prompt("another label")),
+        (key("fund-admin", "mail/reply", "staging"), Some(prompt("Reply."))),
+        (key("fund-admin", "DAILY", "production"), Some(prompt("another label"))),
     ]);
     let stream = server.stream().await;
     stream.send(log.snapshot(1, SnapshotReason::NoCursor, 1)).await;
@@ -91,9 +91,9 @@ async fn a_node_mirrors_the_prompts_under_the_label_that_it_follows() {
     log.commit([
         (
             key("fund-admin", "DAILY", "production"),
-            prompt("another label still"),
+            Some(prompt("another label still")),
         ),
-        (key("fund-admin", "HOURLY", "staging"), prompt("Hourly.")),
+        (key("fund-admin", "HOURLY", "staging"), Some(prompt("Hourly."))),
         (key("fund-admin", "mail/reply", "staging"), None),
     ]);
     stream.send(log.update(1, 2, 10)).await;
