@@ -85,7 +85,7 @@ struct ApproveArgs {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
-    /// Apply this verb, entity or choice instead (of a synonym: this relation); for a single candidate only
+    /// Apply this verb, entity or choice instead (of a synonym: this relation, of a prompt: this text); for a single candidate only
     #[arg(long, value_name = "CHOICE")]
     instead: Option<String>,
     /// Why
@@ -241,6 +241,12 @@ async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result
                 .map_err(|Invalid(why)| Failure::usage(format!("--instead: {why}")))?,
             ..synonym
         }),
+        // Another text: variables and settings stay.
+        Some(Learned::Prompt(prompt)) => Learned::Prompt(
+            prompt
+                .with_text(choice)
+                .map_err(|violations| Failure::usage(format!("--instead: {violations}")))?,
+        ),
         _ => Learned::of(kind, choice.to_owned())
             .map_err(|Invalid(why)| Failure::usage(format!("--instead: {why}")))?,
     };
