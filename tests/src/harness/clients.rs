@@ -174,6 +174,7 @@ pub struct Learning {
     pub evidence: EvidenceServiceClient<Channel>,
     /// For calls that are not spelled out here.
     pub outputs: OutputServiceClient<Channel>,
+    /// For calls that are not spelled out here.
     pub profiles: ProfileServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,

@@ -51,7 +51,7 @@ pub struct Running {
 #[derive(Debug)]
 enum Service {
     Feedback(feedback_svc::Handle),
-    Learning(learning_svc::Handle),
+    Learning(Box<learning_svc::Handle>),
 }
 
 impl Running {
@@ -141,7 +141,7 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
     let handle = started.unwrap_or_else(|error| panic!("learning-svc does not start: {error:#}"));
     within("learning-svc is ready", handle.ready()).await;
     Running {
-        service: Service::Learning(handle),
+        service: Service::Learning(Box::new(handle)),
         lifecycle,
     }
 }

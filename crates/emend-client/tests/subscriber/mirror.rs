@@ -78,7 +78,10 @@ async fn a_node_mirrors_the_prompts_under_the_label_that_it_follows() {
             Some(encoded("DAILY", with_settings)),
         ),
         (key("fund-admin", "mail/reply", "staging"), Some(prompt("Reply."))),
-        (key("fund-admin", "DAILY", "production"), Some(prompt("another label"))),
+        (
+            key("fund-admin", "DAILY", "production"),
+            Some(prompt("another label")),
+        ),
     ]);
     let stream = server.stream().await;
     stream.send(log.snapshot(1, SnapshotReason::NoCursor, 1)).await;

@@ -99,8 +99,8 @@ impl Subject {
         self.correction(word).effects(&namespace(), None).remove(0)
     }
 
-    fn said(&self, world: &World, word: &str, sender: &str) -> IngestEvent {
-        let mut event = correction(world, &self.correction(word));
+    fn said(&self, world: &World, words: &str, sender: &str) -> IngestEvent {
+        let mut event = correction(world, &self.correction(words));
         if let FeedbackChange::Recorded(recorded) = &mut event.what {
             recorded.sender = roles(sender);
         }
@@ -144,6 +144,7 @@ impl Subject {
             kinds: vec![self.kind],
             statuses: Vec::new(),
             keys: vec![Key::parse(self.kind.rules().key, &self.name).unwrap()],
+            user: None,
         };
         app.list_candidates(&filter, None, 500).await.unwrap().0
     }

@@ -337,6 +337,7 @@ fn waiting() -> CandidateFilter {
         kinds: vec![Kind::EdgeLabel],
         statuses: vec![Status::Pending, Status::AwaitingReview],
         keys: Vec::new(),
+        user: None,
     }
 }
 

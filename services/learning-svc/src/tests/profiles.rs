@@ -360,7 +360,7 @@ async fn another_users_suggestion_is_not_found_and_no_list_mixes_users(world: &W
         user: Some(user(name)),
     };
     let (listed, _) = app.list_candidates(&filter("ann"), None, 50).await.unwrap();
-    assert_eq!(listed, [of_ann.record.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&of_ann.record));
     let of_kind = CandidateFilter {
         kinds: vec![Kind::Profile],
         statuses: vec![Status::AwaitingReview],

@@ -311,7 +311,7 @@ struct Held {
 
 #[async_trait]
 impl Generator for Held {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "held"
     }
 

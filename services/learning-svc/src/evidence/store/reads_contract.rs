@@ -76,6 +76,7 @@ async fn claims_edges_and_lines_of_exports_are_found_by_indexes() {
         reviewed: None,
         corrected: None,
         task: None,
+        edge: None,
     };
     let of_levels = EdgeFilter {
         claim: None,
