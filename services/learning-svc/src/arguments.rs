@@ -90,7 +90,7 @@ pub struct GeneratorArgs {
         requires = "generator_url"
     )]
     pub generator_model: Option<String>,
-    /// The key for it
+    /// The key for the model, sent as a bearer token
     #[arg(
         long,
         value_name = "KEY",

@@ -41,14 +41,14 @@ const BATCH_BYTES: usize = 1 << 20;
 #[command(after_help = "\
 Examples:
   emend evidence import graph.jsonl
-  emend evidence export t-17 --out t-17.jsonl
+  emend evidence export t1 --out t1.jsonl
   emend evidence events --claim claim:12
-  emend evidence events --task t-17 --from 2026-01-31
+  emend evidence events --task t1 --from 2026-01-31
 
   $ cat graph.jsonl
-  {\"page\": {\"page_id\": \"page:1\", \"domain\": \"blog.example\", \"title\": \"On coffee\"}}
-  {\"claim\": {\"claim_id\": \"claim:12\", \"task_id\": \"t-17\", \"text\": \"Coffee dehydrates.\"}}
-  {\"edge\": {\"edge_id\": \"edge:7\", \"task_id\": \"t-17\", \"relation\": \"supports\", \"source\": \"page:1\", \"target\": \"claim:12\"}}
+  {\"page\":{\"page_id\":\"page:1\",\"domain\":\"blog.example\",\"title\":\"On coffee\"}}
+  {\"claim\":{\"claim_id\":\"claim:1\",\"task_id\":\"t1\",\"text\":\"Coffee dehydrates.\"}}
+  {\"edge\":{\"edge_id\":\"e7\",\"task_id\":\"t1\",\"relation\":\"refutes\",\"source\":\"page:1\",\"target\":\"claim:1\"}}
 
 A file has one such object per line, in any order; docs/evidence.md shows every field. An end of an
 edge is an id that begins with page:, fragment: or claim:, or an object such as

@@ -285,7 +285,7 @@ fn approve(
     reason: Option<&str>,
 ) -> Result<(), Refusal> {
     let kept = known(evaluation, id)?;
-    check_open(evaluation, kept)?;
+    check_open(evaluation, id, kept)?;
     people::check_kind(evaluation, edited)?;
     people::check_room(evaluation)?;
     evaluation.cause = Cause::Review;
@@ -310,7 +310,8 @@ fn approve(
     Ok(())
 }
 
-fn check_open(evaluation: &Evaluation<'_>, kept: Proposed) -> Result<(), Refusal> {
+fn check_open(evaluation: &Evaluation<'_>, id: CandidateId, kept: Proposed) -> Result<(), Refusal> {
+    check_not_edited(evaluation, id)?;
     match kept.verdict {
         Verdict::Approved => Err(Refusal::AlreadyApplied),
         Verdict::Rejected => Err(Refusal::AlreadyRejected),
@@ -320,8 +321,18 @@ fn check_open(evaluation: &Evaluation<'_>, kept: Proposed) -> Result<(), Refusal
     }
 }
 
+/// What a person applied in another wording is decided.
+fn check_not_edited(evaluation: &Evaluation<'_>, id: CandidateId) -> Result<(), Refusal> {
+    let candidate = evaluation.state.candidate(id);
+    match candidate.and_then(|of| of.reason) {
+        Some(Reason::Edited) => Err(Refusal::AlreadyApplied),
+        _ => Ok(()),
+    }
+}
+
 fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Result<(), Refusal> {
     let kept = known(evaluation, id)?;
+    check_not_edited(evaluation, id)?;
     match kept.verdict {
         Verdict::Approved => return Err(Refusal::AlreadyApplied),
         Verdict::Rejected => return Err(Refusal::AlreadyRejected),

@@ -29,7 +29,7 @@ use emend_tests::harness::{
 };
 use tonic::Code;
 
-use crate::ONLY_WITH_TLS;
+use crate::{ONLY_WITH_TLS, profiles::suggested};
 
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md");
 const BEGIN: &str =
@@ -192,6 +192,14 @@ async fn each_documented_metric_is_exported_and_changes() {
     for series in [
         "emend_generations_total{outcome=\"proposed\"}",
         "emend_generation_seconds_count",
+    ] {
+        until_counted(address, series, 1).await;
+    }
+
+    assert_eq!(suggested(&learning, "jane", &["Kafka"]).await.len(), 1);
+    for series in [
+        "emend_profile_activities_total",
+        "emend_profile_suggestions_total{result=\"proposed\"}",
     ] {
         until_counted(address, series, 1).await;
     }

@@ -84,7 +84,7 @@ enum Action {
     },
     /// Print rated outputs for training, one JSON object a line
     Export(read::ExportArgs),
-    /// Write the current prompts into a directory, as <target>.md
+    /// Write the current prompts into a directory, as TARGET.md
     Pull(files::PullArgs),
     /// Put the prompts of a directory that differ from the current ones
     Push(files::PushArgs),

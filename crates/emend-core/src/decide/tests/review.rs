@@ -308,6 +308,8 @@ fn an_edited_approval_is_a_version_of_its_own() {
         reviewed.status(proposed),
         (Status::Superseded, Some(Reason::Edited))
     );
+    assert_eq!(reviewed.approve(proposed), Err(Refusal::AlreadyApplied));
+    assert_eq!(reviewed.reject(proposed), Err(Refusal::AlreadyApplied));
     let candidate = reviewed.state.candidate(written).unwrap();
     assert_eq!(
         (candidate.origin, candidate.edited_from),
