@@ -26,7 +26,8 @@ Examples:
   emend settings set --rated-judgement 'CHECK=TRUE:good,FALSE:bad' --remove-rated-target TRIAGE
 
 Rated targets are what an application's people can rate beside what can be rated everywhere, with
-the values they may give. Ratings that are stored stay as they are, whatever becomes of their target.
+the values they may give. Ratings that are stored stay as they are, whatever becomes of their
+target.
 
 Once a correction is as old as the personal retention, its personal parts (reporter, session,
 reason, context and more) are erased in both services, as by `emend redact`. Its vote and what was

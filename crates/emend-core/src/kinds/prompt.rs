@@ -50,7 +50,14 @@ impl Prompt {
     /// A prompt without a number. The text is kept byte for byte; variables keep their order, settings are sorted by name.
     pub fn new(text: &str, variables: Vec<Variable>, mut settings: Vec<Setting>) -> Result<Self, Violations> {
         let mut violations = Violations::new();
-        violations.check("text", verbatim(text, 1));
+        if text.trim().is_empty() {
+            violations.add(
+                "text",
+                format!("is required: 1 to {PROMPT_CHARS} characters, not only white space"),
+            );
+        } else {
+            violations.check("text", verbatim(text));
+        }
         check_count(&mut violations, "variables", variables.len());
         for (index, Variable { name, default }) in variables.iter().enumerate() {
             let field = |part| format!("variables[{index}].{part}");
@@ -63,7 +70,7 @@ impl Prompt {
                 violations.add(field("name"), why);
             }
             if let Some(default) = default {
-                violations.check(&field("default_value"), verbatim(default, 0));
+                violations.check(&field("default_value"), verbatim(default));
             }
         }
         check_count(&mut violations, "settings", settings.len());
@@ -117,7 +124,7 @@ impl Prompt {
         for (name, value) in values {
             let field = format!("variables[{name}]");
             if self.variables.iter().any(|variable| variable.name == *name) {
-                violations.check(&field, verbatim(value, 0));
+                violations.check(&field, verbatim(value));
             } else {
                 violations.add(field, "is not a variable of this prompt");
             }
@@ -181,16 +188,11 @@ fn parse_name(name: &str) -> Result<(), Invalid> {
 }
 
 /// A text that is kept byte for byte: no control characters but tabs and line ends.
-fn verbatim(text: &str, min: usize) -> Result<(), Invalid> {
+fn verbatim(text: &str) -> Result<(), Invalid> {
     let length = text.chars().count();
-    if length < min {
-        return Err(Invalid::new(format!(
-            "is required: {min} to {PROMPT_CHARS} characters"
-        )));
-    }
     if length > PROMPT_CHARS {
         return Err(Invalid::new(format!(
-            "must be {min} to {PROMPT_CHARS} characters, has {length}"
+            "must have at most {PROMPT_CHARS} characters, has {length}"
         )));
     }
     let control = text
@@ -368,7 +370,13 @@ mod tests {
             .collect();
         let refused = Prompt::new("x", vec![], many).unwrap_err().to_string();
         assert_eq!(refused, "settings: must have at most 32 entries, has 33");
-        assert!(Prompt::new("", vec![], vec![]).is_err());
+        for empty in ["", " \n"] {
+            let refused = Prompt::new(empty, vec![], vec![]).unwrap_err().to_string();
+            assert_eq!(
+                refused,
+                "text: is required: 1 to 32768 characters, not only white space"
+            );
+        }
     }
 
     #[test]
@@ -391,7 +399,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn without_variables_a_prompt_is_its_text_byte_for_byte(text in "[ {}a\n\té]{1,40}") {
+        fn without_variables_a_prompt_is_its_text_byte_for_byte(text in "[ {}a\n\té]{0,20}[{}aé][ {}a\n\té]{0,20}") {
             let prompt = Prompt::new(&text, vec![], vec![]).unwrap();
             prop_assert_eq!(prompt.fill(&BTreeMap::new()).unwrap(), text);
         }

@@ -95,11 +95,18 @@ pub fn improve(material: &Material) -> Option<Improved> {
     }
 }
 
+/// A number of things, in words.
+fn numbered(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 fn reason(material: &Material, used: usize, faults: usize, corrections: usize) -> String {
     let all = material.ratings.len();
     match material.language {
         Language::En => format!(
-            "Of {all} ratings, {used} say what was wrong. The guidelines list {faults} faults and {corrections} corrected outputs."
+            "Of {all} ratings, {used} say what was wrong. The guidelines list {} and {}.",
+            numbered(faults, "fault"),
+            numbered(corrections, "corrected output")
         ),
         Language::Ja => format!(
             "評価{all}件のうち{used}件に指摘がありました。指針には問題点{faults}件と修正後の出力{corrections}件を載せています。"
@@ -339,7 +346,7 @@ mod tests {
         );
         assert_eq!(
             improved.reason,
-            "Of 4 ratings, 3 say what was wrong. The guidelines list 2 faults and 1 corrected outputs."
+            "Of 4 ratings, 3 say what was wrong. The guidelines list 2 faults and 1 corrected output."
         );
     }
 
