@@ -45,11 +45,9 @@ pub(super) fn happen(
         }
         Event::Proposed { proposal, value } => {
             let is_closed = rules.rejection_closes_to_generators
-                && evaluation
-                    .state
-                    .candidates
-                    .iter()
-                    .any(|of| of.status == Status::Rejected);
+                && evaluation.state.candidates.iter().any(|of| {
+                    of.status == Status::Rejected && of.value.learned.canonical() == value.learned.canonical()
+                });
             if is_closed {
                 return Err(Refusal::RejectedForGood);
             }
@@ -298,6 +296,7 @@ fn approve(
         None => {
             people::note(evaluation, id, reason);
             make_current(evaluation, id);
+            close_all(evaluation, id);
         }
         Some(edited) => {
             close(evaluation, id, Status::Superseded, Reason::Edited);
@@ -305,6 +304,7 @@ fn approve(
             if let Some(candidate) = evaluation.state.candidate_mut(written) {
                 candidate.edited_from = Some(id);
             }
+            close_all(evaluation, written);
         }
     }
     Ok(())
@@ -366,6 +366,7 @@ fn revert(
         people::note(evaluation, reverted, Some(reason));
         evaluation.move_to(reverted, Status::Superseded, Some(Reason::Reverted));
         evaluation.state.versions.current = 0;
+        close_all(evaluation, reverted);
     }
     let Some(value) = restore else { return Ok(()) };
     let approved = |of: &&crate::contest::Candidate| {

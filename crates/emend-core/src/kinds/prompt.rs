@@ -11,6 +11,8 @@ pub const PRODUCTION: &str = "production";
 
 /// The most characters of a prompt, and of the value of one of its variables.
 pub const PROMPT_CHARS: usize = 32_768;
+/// The most bytes of a prompt whose variables are filled in.
+const FILLED_BYTES: usize = 1 << 20;
 /// The most variables of a prompt, and the most settings.
 const MAX_PARTS: usize = 32;
 /// The most characters of a name of a variable or setting.
@@ -140,7 +142,13 @@ impl Prompt {
             }
         }
         let text = fill(&self.text, &filled);
-        violations.finish(Some(text))
+        if text.is_none() {
+            violations.add(
+                "variables",
+                format!("make a text of more than {FILLED_BYTES} bytes, the maximum"),
+            );
+        }
+        violations.finish(text)
     }
 }
 
@@ -148,8 +156,8 @@ fn placeholder(name: &str) -> String {
     format!("{{{{{name}}}}}")
 }
 
-/// Replaces the places in one pass from the left.
-fn fill(text: &str, values: &[(String, &str)]) -> String {
+/// Replaces the places in one pass from the left; `None` if the text becomes too long.
+fn fill(text: &str, values: &[(String, &str)]) -> Option<String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("{{") {
@@ -158,10 +166,13 @@ fn fill(text: &str, values: &[(String, &str)]) -> String {
         let found = values.iter().find(|(place, _)| from.starts_with(place.as_str()));
         let (length, value) = found.map_or((1, "{"), |(place, value)| (place.len(), *value));
         filled.push_str(value);
+        if filled.len() > FILLED_BYTES {
+            return None;
+        }
         rest = from.get(length..).unwrap_or_default();
     }
     filled.push_str(rest);
-    filled
+    (filled.len() <= FILLED_BYTES).then_some(filled)
 }
 
 fn check_count(violations: &mut Violations, field: &str, count: usize) {
@@ -334,6 +345,17 @@ mod tests {
             "variables[month]: is not a variable of this prompt; \
              variables[who]: must not contain control characters, has U+0000; \
              variables[day]: is required: the prompt has no default for it"
+        );
+    }
+
+    #[test]
+    fn a_value_in_many_places_makes_no_text_without_end() {
+        let prompt = Prompt::new(&"{{a}}".repeat(6_000), vec![variable("a", None)], vec![]).unwrap();
+        assert!(prompt.fill(&values(&[("a", "x")])).is_ok());
+        let refused = prompt.fill(&values(&[("a", &"x".repeat(PROMPT_CHARS))]));
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "variables: make a text of more than 1048576 bytes, the maximum"
         );
     }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{
-    AcceptOrder, Event, Kind, Learned, Prompt, RatingClass, ResourceKey, ResourceValue, Violations,
+    AcceptOrder, Event, FeedbackId, Kind, Learned, Prompt, RatingClass, ResourceKey, ResourceValue,
+    Violations,
     kinds::PRODUCTION,
     outputs::{Improved, Material, RatedOutput},
 };
@@ -302,6 +303,22 @@ impl App {
         if current(&unit, key).is_none_or(|(_, base)| base != started.base) {
             return Err(overtaken("another version of the prompt became current meanwhile").into());
         }
+        let feedback: Vec<FeedbackId> = started
+            .material
+            .ratings
+            .iter()
+            .map(|rating| rating.feedback)
+            .collect();
+        // What was taken back or erased while it was generated must not come back in a prompt.
+        let known = match tx.ratings() {
+            Some(ratings) => ratings.known(&feedback).await?,
+            None => return Err(Error::Unimplemented("ratings").into()),
+        };
+        if known.values().any(|known| known.rated.excluded) {
+            return Err(
+                overtaken("a rating that it was made of was taken back or redacted meanwhile").into(),
+            );
+        }
         let value = ResourceValue::new(key.key.as_str(), Learned::Prompt(version.clone()));
         unit.check_size(key, &value).map_err(value_too_large)?;
         let event = Event::Proposed {
@@ -326,12 +343,7 @@ impl App {
             reason: improved.reason.clone(),
             counts: started.counts,
             newest_order: started.newest_order,
-            feedback: started
-                .material
-                .ratings
-                .iter()
-                .map(|rating| rating.feedback)
-                .collect(),
+            feedback,
         };
         if !improvements(&mut *tx)?.finish(started.lease, &finished).await? {
             return Err(overtaken("it took so long that another improvement was begun").into());

@@ -318,7 +318,10 @@ impl App {
             .suggestion(id)
             .await?
             .ok_or_else(unknown)?;
-        let record = self.candidate(namespace, id).await.map_err(|_| unknown())?;
+        let record = self.candidate(namespace, id).await.map_err(|error| match error {
+            Error::NotFound { .. } => unknown(),
+            other => other,
+        })?;
         if record.key.kind != Kind::Profile || record.key.user.as_ref() != Some(user) {
             return Err(unknown());
         }

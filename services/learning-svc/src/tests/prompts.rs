@@ -49,6 +49,7 @@ on_both_databases!(
     a_proposal_is_decided_once,
     of_twenty_approvals_one_wins,
     a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing,
+    what_was_redacted_meanwhile_does_not_come_back_in_a_prompt,
     a_generator_that_fails_leaves_nothing,
     a_lease_that_expired_is_taken_over,
     an_edited_proposal_is_a_version_of_its_own,
@@ -371,6 +372,23 @@ async fn a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing(
     put(&app, "Summarise very briefly.").await;
     let refused = approve(&app, proposed.candidate.id).await;
     assert!(matches!(refused, Err(Error::Aborted { .. })), "{refused:?}");
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn what_was_redacted_meanwhile_does_not_come_back_in_a_prompt(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let events = rate(world, &app, &["w", "x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    one(&app, &world.redaction(&events[0])).await;
+    generator.go_on.notify_one();
+    assert!(matches!(generating.await.unwrap(), Err(Error::Aborted { .. })));
+    assert_eq!(candidates(&app).await.len(), 1);
+    // The three that are left are enough.
+    let proposed = generate(&app).await.unwrap();
+    assert_eq!(proposed.candidate.status, Status::AwaitingReview);
     assert_eq!(findings(world).await, "[]");
 }
 

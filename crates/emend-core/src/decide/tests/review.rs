@@ -169,8 +169,8 @@ fn what_was_made_for_another_version_is_not_approved() {
     reviewed.approve(one).unwrap();
     assert_eq!(reviewed.approve(two), Err(Refusal::BaseChanged));
     assert_eq!(
-        reviewed.status(two).0,
-        Status::AwaitingReview,
+        reviewed.status(two),
+        (Status::Superseded, Some(Reason::BaseChanged)),
         "it may still be rejected"
     );
     reviewed.reject(two).unwrap();
@@ -323,7 +323,8 @@ fn a_rejection_closes_to_generators_where_the_kind_says_so_and_not_to_people() {
     let mut entry = Reviewed::new(true);
     let proposed = entry.generated("rust").unwrap();
     entry.reject(proposed).unwrap();
-    assert_eq!(entry.generated("rust again"), Err(Refusal::RejectedForGood));
+    assert_eq!(entry.generated("rust"), Err(Refusal::RejectedForGood));
+    assert!(entry.generated("go").is_ok(), "another value was not rejected");
     let (_, outcome) = entry.corrected(1, "rust");
     assert_eq!(outcome.state, OutcomeState::AwaitingReview);
     entry.put("rust");
@@ -373,6 +374,28 @@ fn a_revert_makes_the_version_before_current_again() {
     assert_eq!(reviewed.state.candidates.len(), 2, "no version is made for it");
     reviewed.happens(&revert(None)).unwrap();
     assert_eq!((reviewed.applies(), reviewed.state.versions.current), (None, 0));
+}
+
+/// Also a proposal that was open is closed: it was made for the version that was reverted.
+#[test]
+fn a_revert_closes_what_is_open() {
+    for restore in [Some("one"), None] {
+        let mut reviewed = Reviewed::new(false);
+        reviewed.put("one");
+        reviewed.put("two");
+        let open = reviewed.generated("three").unwrap();
+        let revert = Event::Revert {
+            revision: Revision(2),
+            restore: restore.map(Reviewed::value),
+            reason: "worse".into(),
+        };
+        reviewed.happens(&revert).unwrap();
+        assert_eq!(
+            reviewed.status(open),
+            (Status::Superseded, Some(Reason::BaseChanged))
+        );
+        assert_eq!(reviewed.approve(open), Err(Refusal::BaseChanged));
+    }
 }
 
 #[test]
