@@ -3,12 +3,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    env, fs,
     path::PathBuf,
     process::ExitCode,
+    thread,
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
@@ -22,6 +23,11 @@ use crate::{
 /// Names a file to which tests append a line for each thing they skip: `skipped: <reason>`.
 const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
 
+/// How many tests of one program run at a time on each core. Most of them wait: for a disk, a database, another process.
+const TESTS_PER_CORE: usize = 2;
+/// What the test programs read it from.
+const TEST_THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
+
 /// Which tests to run.
 #[derive(Debug)]
 pub(crate) enum Tier {
@@ -34,7 +40,9 @@ pub(crate) enum Tier {
 }
 
 /// Test programs of the second tier alone: they kill processes, fill disks, start manifests, try thousands of inputs.
-const OF_ALL_ALONE: [&str; 3] = ["fire", "manifests", "short"];
+const OF_ALL_ALONE: [&str; 3] = [FAULTS, "manifests", "short"];
+/// The program of them that expects of a service to be back within a time; it gets the machine as it is elsewhere.
+const FAULTS: &str = "fire";
 /// Tests of the second tier alone within other programs, by the beginning of their names.
 const SKIPPED_BY_QUICK: [&str; 1] = ["documents::"];
 
@@ -99,42 +107,81 @@ fn run_tests(
     skipped_file: &PathBuf,
     tier: &Tier,
 ) -> Result<Outcome> {
-    let mut command = workspace.cargo(["test", "--locked", "--no-fail-fast"]);
-    match tier {
-        Tier::All => {
-            command.arg("--workspace");
+    let mut failed = false;
+    for run in runs(workspace, tier)? {
+        let mut command = workspace.cargo(["test", "--locked", "--no-fail-fast"]);
+        command.args(&run.arguments);
+        command.env(SKIPPED_FILE_VARIABLE, skipped_file);
+        if env::var_os(TEST_THREADS_VARIABLE).is_none() {
+            let cores = thread::available_parallelism()?.get();
+            command.env(TEST_THREADS_VARIABLE, (cores * run.tests_per_core).to_string());
         }
-        Tier::Quick => {
-            // All packages, so that nothing is built with other features than in the other tier.
-            command.args(["--workspace", "--lib", "--bins", "--examples"]);
-            for program in quick_programs(workspace)? {
-                command.args(["--test", &program]);
-            }
-            command.arg("--");
-            for skipped in SKIPPED_BY_QUICK {
-                command.args(["--skip", skipped]);
-            }
+        command.envs(
+            tools
+                .programs
+                .iter()
+                .map(|(variable, program)| (variable, program)),
+        );
+        if let Some(server) = server {
+            command.env(postgres::URL_VARIABLE, server.url());
         }
-        Tier::Selected(arguments) => {
-            command.args(arguments);
-        }
+        // What failed is above; the other runs still say what they find.
+        failed |= process::run(&mut command).is_err();
     }
-    command.env(SKIPPED_FILE_VARIABLE, skipped_file);
-    command.envs(
-        tools
-            .programs
-            .iter()
-            .map(|(variable, program)| (variable, program)),
-    );
-    if let Some(server) = server {
-        command.env(postgres::URL_VARIABLE, server.url());
-    }
-    process::run(&mut command)?;
+    ensure!(!failed, "tests failed");
     Ok(Outcome::Done)
 }
 
-/// The test programs of the first tier.
-fn quick_programs(workspace: &Workspace) -> Result<BTreeSet<String>> {
+/// One call of `cargo test`.
+struct Run {
+    arguments: Vec<String>,
+    tests_per_core: usize,
+}
+
+/// The calls that run a tier.
+fn runs(workspace: &Workspace, tier: &Tier) -> Result<Vec<Run>> {
+    if let Tier::Selected(arguments) = tier {
+        return Ok(vec![Run {
+            arguments: arguments.clone(),
+            tests_per_core: 1,
+        }]);
+    }
+    // All packages, so that nothing is built with other features than in the other tier.
+    let mut arguments = ["--workspace", "--lib", "--bins", "--examples"]
+        .map(str::to_owned)
+        .to_vec();
+    let programs = test_programs(workspace)?;
+    let all = matches!(tier, Tier::All);
+    let wanted = programs
+        .iter()
+        .map(String::as_str)
+        .filter(|program| *program != FAULTS && (all || !OF_ALL_ALONE.contains(program)));
+    for program in wanted {
+        arguments.extend(["--test".to_owned(), program.to_owned()]);
+    }
+    if !all {
+        arguments.push("--".to_owned());
+        for skipped in SKIPPED_BY_QUICK {
+            arguments.extend(["--skip".to_owned(), skipped.to_owned()]);
+        }
+    }
+    let mut runs = vec![Run {
+        arguments,
+        tests_per_core: TESTS_PER_CORE,
+    }];
+    if all {
+        let alone = |arguments: &[&str]| Run {
+            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            tests_per_core: 1,
+        };
+        runs.push(alone(&["--workspace", "--test", FAULTS]));
+        runs.push(alone(&["--workspace", "--doc"]));
+    }
+    Ok(runs)
+}
+
+/// All test programs.
+fn test_programs(workspace: &Workspace) -> Result<BTreeSet<String>> {
     #[derive(Deserialize)]
     struct Metadata {
         packages: Vec<Package>,
@@ -154,9 +201,7 @@ fn quick_programs(workspace: &Workspace) -> Result<BTreeSet<String>> {
     let programs = targets
         .filter(|target| target.kind == ["test"])
         .map(|target| target.name);
-    Ok(programs
-        .filter(|name| !OF_ALL_ALONE.contains(&name.as_str()))
-        .collect())
+    Ok(programs.collect())
 }
 
 /// Removes the file of an earlier run.
