@@ -120,7 +120,10 @@ impl fmt::Display for Explained {
             description,
         } in &self.preconditions
         {
-            write!(f, "\n  {kind} {subject}: {description}")?;
+            // One that is all there is to say was said.
+            if *description != self.message {
+                write!(f, "\n  {kind} {subject}: {description}")?;
+            }
         }
         if let Some(delay) = self.retry_after {
             write!(f, "\n  try again in {delay:?}")?;

@@ -343,6 +343,28 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     );
     assert_eq!(up.shows(&["push", path]).await, "4 unchanged\n");
 
+    // A file that says an earlier version is brought up to date; one with changes of its own only by force.
+    up.puts("日報", "Newer.", &[]).await.ok();
+    assert_eq!(
+        up.shows(&["pull", path]).await,
+        "日報.md: updated, version 2\n3 unchanged\n"
+    );
+    fs::write(directory.join("日報.md"), "Mine.").expect("a file");
+    let refused = up.run(&["prompts", "pull", path]).await;
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.stderr.contains("not pushed: 日報.md"), "{refused:?}");
+    assert_eq!(
+        fs::read_to_string(directory.join("日報.md")).expect("the file"),
+        "Mine."
+    );
+    up.shows(&["pull", path, "--force"]).await;
+    assert_eq!(
+        fs::read_to_string(directory.join("日報.md")).expect("the file"),
+        "Newer."
+    );
+    let earlier = up.shows(&["show", "日報", "1"]).await;
+    assert!(earlier.contains("looks like a header"), "{earlier}");
+
     // One file that is no prompt, and nothing is put.
     fs::write(directory.join("NEW.md"), "New again.").expect("a file");
     fs::write(directory.join("BROKEN.md"), "---\nsettings:\n").expect("a file");

@@ -19,7 +19,7 @@ pub(super) fn what(candidate: &Candidate) -> String {
 pub(super) fn table(candidates: &[Candidate]) -> Table {
     Table::new([
         ("CANDIDATE", Column::Fixed),
-        ("PHRASE → CHOICE", Column::Text),
+        ("WHAT", Column::Text),
         ("STATUS", Column::Fixed),
         ("VOTERS", Column::Number),
         ("NET", Column::Number),

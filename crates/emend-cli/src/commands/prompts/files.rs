@@ -7,9 +7,10 @@ use std::{
 
 use emend_client::prompt_files::{PromptFile, file_name, names_in, replace};
 use emend_core::Prompt;
+use emend_proto::learning::v1::PromptVersion;
 use serde_json::{Value, json};
 
-use super::{Current, Decision, Label, current, diff, prompt_of, put_request};
+use super::{Current, Decision, Label, current, diff, prompt_of, put_request, versions};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -25,6 +26,9 @@ pub(super) struct PullArgs {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Also replace files that say what no version says: changes that were not pushed are lost
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -44,6 +48,9 @@ pub(super) struct PushArgs {
 pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let directory = &args.directory;
     let prompts = current(context, Some(&args.label.label)).await?;
+    if !args.force {
+        nothing_is_lost(directory, &prompts, context).await?;
+    }
     if !args.dry_run {
         fs::create_dir_all(directory).map_err(|error| named(directory, &error))?;
     }
@@ -94,6 +101,37 @@ pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<
         output.line(&format!("{unchanged} unchanged"))?;
     }
     Ok(())
+}
+
+/// Refuses to replace files that say what no version of their prompt says.
+async fn nothing_is_lost(directory: &Path, prompts: &[Current], context: &Context) -> Result {
+    let mut changed = Vec::new();
+    for Current { target, prompt, .. } in prompts {
+        let name = file_name(target);
+        let held = match fs::read_to_string(directory.join(&name)) {
+            Ok(held) => held,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(named(&directory.join(&name), &error)),
+        };
+        let held = PromptFile::parse(&held).and_then(|file| file.prompt()).ok();
+        let says = |version: &Prompt| held.as_ref().is_some_and(|held| held.says_the_same(version));
+        if says(prompt) {
+            continue;
+        }
+        let (all, _) = versions(context, target, 0).await?;
+        let of = |version: &PromptVersion| prompt_of(version.candidate.as_ref()?.value.as_ref());
+        if !all.iter().filter_map(of).any(|version| says(&version)) {
+            changed.push(name);
+        }
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Conflict(format!(
+        "{} would lose changes that were not pushed: {}\n  push them, or pull with --force",
+        directory.display(),
+        changed.join(", ")
+    )))
 }
 
 /// A file to push, and what is current.

@@ -148,15 +148,14 @@ async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>
 }
 
 #[derive(Debug, clap::Args)]
-#[command(disable_version_flag = true)]
 pub(super) struct ShowArgs {
     /// What the AI is asked for
     target: String,
+    /// Show this version instead of the current one
+    #[arg(value_name = "VERSION")]
+    number: Option<u32>,
     #[command(flatten)]
     label: Label,
-    /// Show the version of this number instead of the current one
-    #[arg(long = "version", value_name = "NUMBER")]
-    number: Option<u32>,
 }
 
 pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<'_>) -> Result {
@@ -273,7 +272,7 @@ pub(super) struct PreviewArgs {
     /// The proposal's candidate id
     candidate_id: String,
     /// On how many of the newest rated inputs, 1 to 20
-    #[arg(long, default_value_t = 5, value_name = "COUNT")]
+    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=20))]
     inputs: i32,
     /// Also show the old and the new prompt as they would be sent with each input
     #[arg(long)]
