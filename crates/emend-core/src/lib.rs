@@ -11,7 +11,7 @@
 //! * [`evidence`]: sources and how far they are trusted, and how far evidence speaks for a claim.
 //! * [`outputs`]: ratings of what an AI made, and the examples that they become.
 //! * [`outcome`]: what a reporter is told when a correction is evaluated. [`standing`]: what has become of it since.
-//! * [`lookup`]: what a node answers.
+//! * [`lookup`]: what a node answers. [`search`]: what it makes of a query's text.
 //! * [`digest`]: whether two parties hold the same resources.
 //! * [`personal_data`]: what must not be stored or learned without review.
 
@@ -31,6 +31,7 @@ pub mod personal_data;
 pub mod policy;
 pub mod reporter;
 pub mod resource;
+pub mod search;
 pub mod standing;
 pub mod violation;
 

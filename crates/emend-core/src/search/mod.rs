@@ -1,0 +1,23 @@
+//! What a node makes of a query: terms found in running text and what else to search for, what to try when nothing is
+//! found, and how good a list of results is.
+
+mod expand;
+mod fold;
+mod matcher;
+mod measures;
+mod retry;
+mod significance;
+mod tuning;
+
+pub use self::{
+    expand::{Alternatives, ExpandMode, ExpandedText, OrGroup, Term, expand},
+    fold::FoldedText,
+    matcher::{Found, Matcher, find},
+    measures::{Judged, mean, ndcg, precision, recall, reciprocal_rank},
+    retry::{Attempt, RetryPlan, Step},
+    significance::{Interval, paired_randomisation, two_proportions, wilson},
+    tuning::{
+        COMBINED, DEFAULT_MIN_SCORE, DEFAULT_TOP_K, Decimal, MAX_TOP_K, RetryStep, RetryStepFields, Tuning,
+        TuningFields,
+    },
+};
