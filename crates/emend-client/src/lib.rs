@@ -87,6 +87,7 @@ pub use emend_core::{
     kinds::{Setting, Variable},
     lookup::Match,
     outputs::{Learning, LearningLevel, rank_learnings, render as render_prompt, render_for},
+    search::{Attempt, ExpandMode, ExpandedText, OrGroup, RetryPlan, RetryStep, Step, Tuning, TuningFields},
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, Rating, ResourceKey},

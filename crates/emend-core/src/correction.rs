@@ -5,7 +5,7 @@ use crate::{
     ids::{CandidateId, FeedbackId, Namespace, UserId},
     kinds::{
         self, ClaimDecision, ClaimState, DomainDecision, DomainRule, EdgeLabel, FewShotSet, HUMAN, Kind,
-        Learned, Relation, Rule, Synonym, parse_choice,
+        Learned, Relation, Rule, SearchTuning, Synonym, parse_choice,
     },
     normalize::NormalizedKey,
     outputs::{OwnTarget, RatedTexts, Rating, RatingFields},
@@ -53,11 +53,13 @@ pub enum Form {
     ClaimRestore,
     /// An edge has this label.
     EdgeCorrect,
+    /// Queries of one type are searched so.
+    Tuning,
 }
 
 impl Form {
     /// All forms, in the order of their numbers on the wire.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Verb,
         Self::PhraseMapping,
         Self::Entity,
@@ -71,6 +73,7 @@ impl Form {
         Self::ClaimReject,
         Self::ClaimRestore,
         Self::EdgeCorrect,
+        Self::Tuning,
     ];
 
     /// The kind of resource it teaches.
@@ -86,6 +89,7 @@ impl Form {
             Self::Rating => Kind::FewShotSet,
             Self::ClaimReject | Self::ClaimRestore => Kind::ClaimState,
             Self::EdgeCorrect => Kind::EdgeLabel,
+            Self::Tuning => Kind::SearchTuning,
         }
     }
 
@@ -105,6 +109,7 @@ impl Form {
             Self::ClaimReject => "claim_reject",
             Self::ClaimRestore => "claim_restore",
             Self::EdgeCorrect => "edge_correct",
+            Self::Tuning => "tuning",
         }
     }
 
@@ -117,7 +122,8 @@ impl Form {
             | Self::Prohibition
             | Self::Term
             | Self::Rating
-            | Self::EdgeCorrect => false,
+            | Self::EdgeCorrect
+            | Self::Tuning => false,
             Self::DomainBlock
             | Self::DomainUnblock
             | Self::DomainClearOverride
@@ -156,6 +162,7 @@ impl Form {
             Self::Rating => ("target", "value"),
             Self::ClaimReject | Self::ClaimRestore => ("claim_id", "reason_code"),
             Self::EdgeCorrect => ("edge_id", "correct_relation"),
+            Self::Tuning => ("query_type", "tuning"),
         }
     }
 }
@@ -341,6 +348,25 @@ impl Correction {
     pub fn parse_edge(edge_id: &str, relation: Result<EdgeRelation, Invalid>) -> Result<Self, Violations> {
         let label = relation.and_then(EdgeLabel::new).map(Learned::EdgeLabel);
         Self::decision(Form::EdgeCorrect, edge_id, "", label)
+    }
+
+    /// Parses the fields of a tuning. Violations of `tuning` are those of the caller's own parsing, within its message.
+    pub fn parse_tuning(
+        query_type: &str,
+        tuning: Result<SearchTuning, Violations>,
+    ) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let tuning = violations.part("tuning", tuning);
+        let set = match tuning {
+            Some(tuning) if tuning.tuning().is_none() => {
+                Err(Invalid::new("must be set: only an operator clears it"))
+            }
+            Some(tuning) => Ok(tuning),
+            None => Ok(SearchTuning::cleared()),
+        };
+        let parsed = Self::decision(Form::Tuning, query_type, "", set.map(Learned::SearchTuning));
+        let parsed = violations.part("", parsed);
+        violations.finish(parsed)
     }
 
     /// What is decided about the one thing that `target` names.

@@ -47,7 +47,7 @@ pub use ids::{
 };
 pub use kinds::{
     ClaimDecision, ClaimState, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, Example, FewShotSet,
-    Kind, Learned, ProfileEntry, Prompt, Relation, Rule, Synonym,
+    Kind, Learned, ProfileEntry, Prompt, Relation, Rule, SearchTuning, Synonym,
 };
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};

@@ -241,7 +241,10 @@ impl Policy {
                 max_counted_feedback: 10_000,
             },
             ruling: RulingPolicy {
-                entitled: Role::Reviewer,
+                entitled: match kind.rules().rule {
+                    Rule::Ruling(rules) => rules.entitled,
+                    Rule::Votes { .. } | Rule::Window(_) | Rule::Review(_) => Role::Reviewer,
+                },
             },
             window: WindowPolicy::default(),
             review: ReviewPolicy::default(),

@@ -4,14 +4,14 @@
 use emend_core::{
     ClaimDecision, ClaimState, Correction, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel,
     EdgeRelation, Example, FeedbackId, FewShotSet, Invalid, Kind, Language, Learned, Rating, RatingClass,
-    Relation, ResourceValue, Synonym, TrustLevel, Violations,
+    Relation, ResourceValue, SearchTuning, Synonym, TrustLevel, Violations,
     correction::{Assertion, Form},
     kinds::{Finding, RuleCause, parse_choice},
     outputs::{OwnTarget, RatingFields},
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
 
-use crate::{outputs, render};
+use crate::{outputs, render, search};
 
 /// The kind that a value is of.
 pub(crate) fn kind_of(value: &Value) -> Kind {
@@ -26,6 +26,7 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::EdgeLabel(_) => Kind::EdgeLabel,
         Value::Prompt(_) => Kind::Prompt,
         Value::Profile(_) => Kind::Profile,
+        Value::SearchTuning(_) => Kind::SearchTuning,
     }
 }
 
@@ -108,6 +109,9 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
         Value::Profile(message) => violations
             .part("", outputs::profile_entry(message))
             .map(Learned::ProfileEntry),
+        Value::SearchTuning(message) => violations
+            .part("", search::tuning(message))
+            .map(Learned::SearchTuning),
     };
     violations.finish(learned)
 }
@@ -146,6 +150,7 @@ pub fn value(learned: &Learned) -> Value {
         }),
         Learned::Prompt(prompt) => Value::Prompt(outputs::prompt_message(&prompt)),
         Learned::ProfileEntry(entry) => Value::Profile(outputs::profile_message(entry)),
+        Learned::SearchTuning(tuning) => Value::SearchTuning(search::tuning_message(&tuning)),
     }
 }
 
@@ -253,6 +258,17 @@ pub(crate) fn correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Corr
             Correction::parse_edge(edge_id, edge_relation(*correct_relation)),
         ),
         Oneof::Rating(message) => rating(message, own_targets),
+        Oneof::Tuning(pb::TuningCorrection { query_type, tuning }) => {
+            let tuning = tuning.as_ref().map_or_else(
+                || {
+                    let mut violations = Violations::new();
+                    violations.add("", "is required");
+                    violations.finish(None)
+                },
+                search::tuning,
+            );
+            Correction::parse_tuning(query_type, tuning)
+        }
     }
 }
 
@@ -330,6 +346,7 @@ pub(crate) fn form_of(form: &Oneof) -> Form {
         Oneof::ClaimReject(_) => Form::ClaimReject,
         Oneof::ClaimRestore(_) => Form::ClaimRestore,
         Oneof::EdgeCorrect(_) => Form::EdgeCorrect,
+        Oneof::Tuning(_) => Form::Tuning,
     }
 }
 
@@ -378,6 +395,7 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
         }
         Learned::ClaimState(state) => claim_decision(input, state),
         Learned::EdgeLabel(label) => edge_correction(input, *label),
+        Learned::SearchTuning(tuning) => tuning_correction(input, tuning),
     };
     if let (Some(task), Some(said_in)) = (task_of(&mut form), correction.task()) {
         said_in.clone_into(task);
@@ -430,6 +448,14 @@ pub fn edge_correction(edge_id: String, label: EdgeLabel) -> Oneof {
     })
 }
 
+/// The correction that has queries of one type searched so.
+pub fn tuning_correction(query_type: String, tuning: &SearchTuning) -> Oneof {
+    Oneof::Tuning(pb::TuningCorrection {
+        query_type,
+        tuning: Some(search::tuning_message(tuning)),
+    })
+}
+
 /// The research task in which a correction is said, if its form names one.
 pub fn task_of(form: &mut Oneof) -> Option<&mut String> {
     match form {
@@ -445,7 +471,8 @@ pub fn task_of(form: &mut Oneof) -> Option<&mut String> {
         | Oneof::Entity(_)
         | Oneof::Prohibition(_)
         | Oneof::Term(_)
-        | Oneof::Rating(_) => None,
+        | Oneof::Rating(_)
+        | Oneof::Tuning(_) => None,
     }
 }
 
@@ -582,7 +609,7 @@ mod tests {
     #[test]
     fn the_wire_names_kinds_and_fields_as_their_rows_do() {
         for kind in Kind::ALL {
-            let learned = ["choice", "block", "rejected:SPAM", "refutes"]
+            let learned = ["choice", "block", "rejected:SPAM", "refutes", "top_k=5"]
                 .into_iter()
                 .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())
                 .unwrap_or_else(|| Learned::FewShotSet(FewShotSet::default()));
@@ -665,6 +692,19 @@ mod tests {
             };
             parsed.unwrap()
         });
+        let tuning = ("[A-Za-z]{1,9}", 1u32..=100, 0.0f64..=1.0, 0usize..4).prop_map(
+            |(query_type, top_k, score, which)| {
+                let more = [
+                    "retry=none",
+                    "namespaces=a,b retry=+c,-0.1,top_k=20 suggestion=Try fewer words.",
+                    "confidence.high=0.8 weight.keyword=2.5",
+                    "",
+                ][which];
+                let line = format!("top_k={top_k} min_score={score} {more}");
+                let tuning = emend_core::search::Tuning::parse(&line).unwrap();
+                Correction::parse_tuning(&query_type, Ok(tuning.into())).unwrap()
+            },
+        );
         let of_task = (
             prop_oneof![domain, of_evidence],
             proptest::option::of("[A-Za-z]{1,9}"),
@@ -688,7 +728,7 @@ mod tests {
                 Correction::parse_rating(fields, &[]).unwrap()
             },
         );
-        prop_oneof![choice, term, of_task, rating]
+        prop_oneof![choice, term, of_task, rating, tuning]
     }
 
     proptest! {

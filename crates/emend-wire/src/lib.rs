@@ -10,4 +10,5 @@ pub mod outputs;
 pub mod page;
 pub mod parse;
 pub mod render;
+pub mod search;
 pub mod value;

@@ -357,7 +357,8 @@ fn effects(correction: &Form) -> Vec<(i32, &str, &str, String)> {
         | Form::ClaimReject(_)
         | Form::ClaimRestore(_)
         | Form::EdgeCorrect(_)
-        | Form::Rating(_) => Vec::new(),
+        | Form::Rating(_)
+        | Form::Tuning(_) => Vec::new(),
     }
 }
 

@@ -33,6 +33,7 @@ pub mod revert;
 pub mod settings;
 pub mod submit;
 pub mod trust;
+pub mod tuning;
 pub mod up;
 pub mod watch;
 
@@ -61,6 +62,8 @@ pub enum Command {
     Resources(resources::Args),
     /// What is decided about domains: block, unblock, clear, trust, list, blocked, check
     Domains(domains::Args),
+    /// How queries of each type are searched: list, show, set, delete
+    Tuning(tuning::Args),
     /// Trust files: apply
     Trust(trust::Args),
     /// Claims and how sure they are: list, show, reject, restore
@@ -93,7 +96,7 @@ pub enum Command {
     Watch(watch::Args),
     /// Show what nodes answer for a phrase
     Resolve(resolve::Args),
-    /// Import phrases, aliases, prohibitions, synonyms and decisions about domains, claims and edges from a file
+    /// Import phrases, aliases, prohibitions, synonyms, tunings and decisions about domains, claims and edges from a file
     Import(import::Args),
     /// Export learned resources in a format that import reads
     Export(export::Args),
@@ -124,6 +127,7 @@ impl Command {
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Domains(args) => domains::run(args, context, output).await?,
+            Self::Tuning(args) => tuning::run(args, context, output).await?,
             Self::Trust(args) => trust::run(args, context, output).await?,
             Self::Claims(args) => claims::run(args, context, output).await?,
             Self::Edges(args) => edges::run(args, context, output).await?,

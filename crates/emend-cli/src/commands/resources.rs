@@ -94,7 +94,7 @@ struct PutArgs {
     /// The phrase, alias, term or pattern of domains
     phrase: String,
     /// The verb, the entity's id, the choice never to offer, the term that it stands for, or the decision about a domain:
-    /// block, unblock, unblock:LEVEL or a level
+    /// block, unblock, unblock:LEVEL or a level, or a tuning as one line
     choice: String,
     /// How a synonym is related to the term that it stands for [default: equivalent]
     #[arg(long, value_enum, value_name = "RELATION")]
@@ -235,18 +235,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             request.etag = args.etag;
             request.reason = args.reason;
             request.on_behalf_of = args.by;
-            let response = context
-                .resources()
-                .await?
-                .put_resource(context.request(request))
-                .await?
-                .into_inner();
-            let resource = required(response.resource)?;
-            let json = json!({"resource": view::resource(&resource), "revision": response.revision});
-            output.result(&json, || match response.revision {
-                0 => format!("{} had this value already", what(&resource)),
-                revision => format!("{} (revision {revision})", what(&resource)),
-            })
+            put(request, context, output).await
         }
         Action::Delete(args) => {
             let request = DeleteResourceRequest {
@@ -255,17 +244,37 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 reason: args.reason,
                 on_behalf_of: args.by,
             };
-            let response = context
-                .resources()
-                .await?
-                .delete_resource(context.request(request))
-                .await?
-                .into_inner();
-            output.result(&json!({"revision": response.revision}), || {
-                format!("Deleted (revision {})", response.revision)
-            })
+            delete(request, context, output).await
         }
     }
+}
+
+/// Sets a value, and prints it.
+pub(super) async fn put(request: PutResourceRequest, context: &Context, output: &mut Output<'_>) -> Result {
+    let mut client = context.resources().await?;
+    let response = client.put_resource(context.request(request)).await?.into_inner();
+    let resource = required(response.resource)?;
+    let json = json!({"resource": view::resource(&resource), "revision": response.revision});
+    output.result(&json, || match response.revision {
+        0 => format!("{} had this value already", what(&resource)),
+        revision => format!("{} (revision {revision})", what(&resource)),
+    })
+}
+
+/// Deletes a value, and prints in which revision.
+pub(super) async fn delete(
+    request: DeleteResourceRequest,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
+    let mut client = context.resources().await?;
+    let response = client
+        .delete_resource(context.request(request))
+        .await?
+        .into_inner();
+    output.result(&json!({"revision": response.revision}), || {
+        format!("Deleted (revision {})", response.revision)
+    })
 }
 
 fn required(resource: Option<Resource>) -> Result<Resource> {

@@ -1,6 +1,8 @@
 //! One row, independent of the file format.
 
-use emend_core::{ClaimState, DomainRule, EdgeLabel, Invalid, Kind, Learned, Relation, kinds::HUMAN};
+use emend_core::{
+    ClaimState, DomainRule, EdgeLabel, Invalid, Kind, Learned, Relation, kinds::HUMAN, search::Tuning,
+};
 use emend_proto::{
     common::v1::{
         ClaimRestore, Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Resource,
@@ -8,7 +10,9 @@ use emend_proto::{
     },
     learning::v1::ImportRow,
 };
-use emend_wire::kinds::{claim_decision, domain_decision, edge_correction, relation_number};
+use emend_wire::kinds::{
+    claim_decision, domain_decision, edge_correction, relation_number, tuning_correction,
+};
 use serde::{Serialize, Serializer};
 
 use crate::view;
@@ -21,10 +25,10 @@ pub const COLUMNS: [&str; 5] = ["type", "input", "choice", "relation", "user_id"
 pub struct Record {
     /// What it teaches; its short name in files.
     pub kind: Kind,
-    /// The phrase, alias, term, pattern of domains, or id of a claim or edge.
+    /// The phrase, alias, term, pattern of domains, query type, or id of a claim or edge.
     pub input: String,
-    /// The verb, the entity's id, the choice never to offer, the term that it stands for, or the decision as one
-    /// word.
+    /// The verb, the entity's id, the choice never to offer, the term that it stands for, the decision as one word, or the
+    /// tuning as one line.
     pub choice: String,
     /// How a synonym is related to the term that it stands for.
     pub relation: Option<Relation>,
@@ -109,18 +113,18 @@ impl Field {
             .as_str()
         {
             "type" => Ok(Self::Type),
-            "input" | "phrase" | "alias" | "term" | "pattern" | "claim_id" | "edge_id" | "original_input" => {
-                Ok(Self::Input)
-            }
+            "input" | "phrase" | "alias" | "term" | "pattern" | "claim_id" | "edge_id" | "query_type"
+            | "original_input" => Ok(Self::Input),
             "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice"
-            | "representative" | "decision" | "label" => Ok(Self::Choice),
+            | "representative" | "decision" | "label" | "tuning" => Ok(Self::Choice),
             "relation" => Ok(Self::Relation),
             "system_choice" => Ok(Self::SystemChoice),
             "user_id" | "user" => Ok(Self::UserId),
             _ => Err(RowError::field(
                 name,
-                "is not known; expected type, input (or phrase, alias, term, pattern, claim_id, edge_id), choice (or \
-                 verb, entity_id, forbidden_choice, representative, decision, label), relation, system_choice, user_id",
+                "is not known; expected type, input (or phrase, alias, term, pattern, claim_id, edge_id, query_type), choice \
+                 (or verb, entity_id, forbidden_choice, representative, decision, label, tuning), relation, \
+                 system_choice, user_id",
             )),
         }
     }
@@ -224,6 +228,10 @@ impl Record {
             ),
             Kind::EdgeLabel => {
                 edge_correction(input, EdgeLabel::parse(&choice).unwrap_or(EdgeLabel::CLEARED))
+            }
+            // The line was checked where the record was parsed.
+            Kind::SearchTuning => {
+                tuning_correction(input, &Tuning::parse(&choice).unwrap_or_default().into())
             }
             // No file has one: what no correction says is refused where records are parsed, and by the service.
             Kind::FewShotSet | Kind::Prompt | Kind::Profile => Variant::Rating(Rating {

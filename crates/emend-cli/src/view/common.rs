@@ -88,6 +88,10 @@ pub fn correction(correction: Option<&Correction>) -> Value {
             ),
             "taskId": of.task_id,
         }}),
+        Some(Variant::Tuning(of)) => json!({"tuning": {
+            "queryType": of.query_type,
+            "tuning": of.tuning.as_ref().map_or(Value::Null, super::search::tuning),
+        }}),
         Some(Variant::Rating(of)) => json!({"rating": {
             "target": of.target,
             "value": of.value,
@@ -213,6 +217,8 @@ pub fn value(value: Option<&ResourceValue>) -> Value {
         object["prompt"] = super::outputs::prompt(prompt);
     } else if let Some(resource_value::Value::Profile(entry)) = &value.value {
         object["profile"] = super::outputs::profile_entry(entry);
+    } else if let Some(resource_value::Value::SearchTuning(tuning)) = &value.value {
+        object["searchTuning"] = super::search::tuning(tuning);
     } else if let Some(learned) = learned(Some(value)) {
         let fields: serde_json::Map<_, _> = learned
             .fields()
@@ -276,6 +282,7 @@ pub fn learned_text(learned: &Learned) -> String {
         Learned::Prompt(prompt) => return format!("version {}: {}", prompt.version, learned.maps_to()),
         Learned::ProfileEntry(ProfileEntry::Years(years)) => return format!("{years} years"),
         Learned::ProfileEntry(ProfileEntry::Text(entry)) => return entry.clone(),
+        Learned::SearchTuning(_) => return learned.maps_to().to_owned(),
         _ => {}
     }
     let fields = learned.fields();

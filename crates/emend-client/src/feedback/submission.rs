@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{ClaimState, DomainRule, EdgeLabel, Relation, RequestId};
+use emend_core::{ClaimState, DomainRule, EdgeLabel, Relation, RequestId, search::Tuning};
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, Scope, TermCorrection,
@@ -12,7 +12,9 @@ use emend_proto::{
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
-use emend_wire::kinds::{claim_decision, domain_decision, edge_correction, relation_number, task_of};
+use emend_wire::kinds::{
+    claim_decision, domain_decision, edge_correction, relation_number, task_of, tuning_correction,
+};
 
 /// A correction to submit.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,6 +150,11 @@ impl Submission {
     /// The label that an edge should have. In force as decisions about claims are; the reason is optional.
     pub fn edge(namespace: impl Into<String>, edge_id: impl Into<String>, label: EdgeLabel) -> Self {
         Self::new(namespace, edge_correction(edge_id.into(), label))
+    }
+
+    /// How queries of one type are searched. In force at once if the caller may set values (policy; by default operators).
+    pub fn tuning(namespace: impl Into<String>, query_type: impl Into<String>, tuning: Tuning) -> Self {
+        Self::new(namespace, tuning_correction(query_type.into(), &tuning.into()))
     }
 
     /// What an AI made is good, or is not: the newest such ratings of a target are its examples.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_core::{Kind, Layer, Learned, Revision};
+use emend_core::{Kind, Layer, Learned, Revision, search::Tuning};
 
 use super::{
     domains::{DomainRules, OnlyRule, RulesFound},
@@ -41,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) claim: Option<Box<ClaimDecided>>,
     /// The label of the edge of that id; `None` if no person gave one.
     pub(crate) edge: Option<EdgeDecided>,
+    /// How queries of the type of that name are searched; `None`: with the defaults.
+    pub(crate) tuning: Option<Arc<Tuning>>,
 }
 
 impl Entry {
@@ -56,7 +58,8 @@ impl Entry {
             | Kind::ClaimState
             | Kind::EdgeLabel
             | Kind::Prompt
-            | Kind::Profile => None,
+            | Kind::Profile
+            | Kind::SearchTuning => None,
         }
     }
 
@@ -94,6 +97,7 @@ impl Entry {
                     revision: fact.revision,
                 }));
             }
+            Learned::SearchTuning(of) => self.tuning = of.tuning().cloned(),
             Learned::EdgeLabel(label) => {
                 self.edge = label.relation().map(|relation| EdgeDecided {
                     relation,
@@ -119,7 +123,8 @@ impl Entry {
             | Kind::ClaimState
             | Kind::EdgeLabel
             | Kind::Prompt
-            | Kind::Profile => {}
+            | Kind::Profile
+            | Kind::SearchTuning => {}
         }
     }
 
@@ -150,6 +155,7 @@ impl Entry {
             Kind::Profile => self.change_outputs(|outputs| outputs.set_entry(qualifier, None)),
             Kind::ClaimState => self.claim = None,
             Kind::EdgeLabel => self.edge = None,
+            Kind::SearchTuning => self.tuning = None,
         }
     }
 
@@ -181,6 +187,7 @@ impl Entry {
             && self.outputs.is_none()
             && self.claim.is_none()
             && self.edge.is_none()
+            && self.tuning.is_none()
     }
 }
 
@@ -256,6 +263,14 @@ impl<'a> Found<'a> {
         match self {
             Self::One(..) | Self::Domain(_) => None,
             Self::Many(entry) => entry.edge,
+        }
+    }
+
+    /// How queries of the type of that name are searched.
+    pub(crate) fn tuning(self) -> Option<&'a Arc<Tuning>> {
+        match self {
+            Self::One(..) | Self::Domain(_) => None,
+            Self::Many(entry) => entry.tuning.as_ref(),
         }
     }
 

@@ -54,7 +54,8 @@ impl Reading<'_> {
         self.of_id(namespace, edge_id)?.edge()
     }
 
-    fn of_id(&self, namespace: &Namespace, id: &str) -> Option<Found<'_>> {
+    /// What was learned for a key of the form `exact`.
+    pub(super) fn of_id(&self, namespace: &Namespace, id: &str) -> Option<Found<'_>> {
         let key = self.hash.namespace(namespace.as_str()) ^ self.hash.phrase(id.trim());
         self.state.find(key)
     }

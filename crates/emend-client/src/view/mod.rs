@@ -6,6 +6,7 @@
 mod domains;
 mod entry;
 mod evidence;
+mod expand;
 mod line;
 mod lookup;
 mod outputs;
@@ -14,8 +15,10 @@ mod state;
 pub(crate) mod status;
 mod synonyms;
 mod table;
+mod terms;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -295,16 +298,7 @@ impl Reading<'_> {
 impl Reading<'_> {
     /// What else to search for where a term stands: the user's own synonyms and everybody's.
     pub fn synonyms(&self, key: LookupKey<'_>, user: Option<&UserId>) -> Expansion<'_> {
-        let state = &*self.state;
-        let namespace = self.hash.namespace(key.namespace.as_str());
-        let user = user
-            .filter(|_| state.user_scoped)
-            .map(|user| self.hash.user(user.as_str()));
-        Expansion::of(key.phrase.as_str(), |term| {
-            let global = namespace ^ self.hash.phrase(term);
-            let own = user.map(|user| global ^ user);
-            [own, Some(global)].map(|key| key.and_then(|key| state.find(key)?.synonyms()))
-        })
+        Expansion::of(key.phrase.as_str(), self.synonyms_of(key.namespace, user))
     }
 }
 

@@ -4,6 +4,8 @@
 //! An update copies the overlay and changes the copy. When the overlay exceeds its bound it is merged into a new table;
 //! at 20 updates a second, that is every few minutes for a million phrases. The publisher keeps retired states until
 //! no reader holds them, so that a reader never has to free a large table.
+//!
+//! What finds terms in texts is built as `terms.rs` says, and swapped in with the rest.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -14,6 +16,7 @@ use super::{
     entry::{Entry, Found},
     state::{Overlay, ViewState},
     table::{Table, TextIndex},
+    terms::TermIndex,
 };
 use crate::keyed_hash::KeyedHash;
 
@@ -38,17 +41,17 @@ pub struct Fact<'a> {
 }
 
 impl Fact<'_> {
-    /// Passes to `change` each entry that the fact belongs to, by the hash of its key, and how it is noted there: a synonym
-    /// also in the entry of its representative, a decision about a domain in that of the pattern's name.
-    fn for_each_entry(&self, hash: &KeyedHash, mut change: impl FnMut(u128, fn(&mut Entry, &Self))) {
+    /// Passes to `change` each entry that the fact belongs to, by the hash of its key and the key itself, and how it is noted
+    /// there: a synonym also in the entry of its representative, a decision about a domain in that of the pattern's name.
+    fn for_each_entry(&self, hash: &KeyedHash, mut change: impl FnMut(u128, &str, fn(&mut Entry, &Self))) {
         let key = match self.kind {
             Kind::DomainRule => Covering::of(self.key).name,
             _ => self.key,
         };
-        change(hash.entry(self.namespace, self.user_id, key), Entry::note);
+        change(hash.entry(self.namespace, self.user_id, key), key, Entry::note);
         if self.kind == Kind::Synonym {
             let representative = hash.entry(self.namespace, self.user_id, self.qualifier);
-            change(representative, Entry::note_in_set);
+            change(representative, self.qualifier, Entry::note_in_set);
         }
     }
 }
@@ -59,6 +62,7 @@ pub struct Publisher {
     view: LearnedView,
     hash: Arc<KeyedHash>,
     texts: TextIndex,
+    terms: TermIndex,
     pub(super) retired: Vec<Arc<ViewState>>,
 }
 
@@ -69,6 +73,7 @@ impl Publisher {
             view,
             hash,
             texts,
+            terms: TermIndex::default(),
             retired: Vec::new(),
         }
     }
@@ -82,25 +87,29 @@ impl Publisher {
     ) {
         let mut table = Table::with_capacity(count);
         let mut texts = TextIndex::new(Arc::clone(&self.hash));
+        let mut terms = TermIndex::default();
         let mut user_scoped = false;
         for fact in facts {
             if fact.value.is_none() {
                 continue;
             }
             user_scoped |= !fact.user_id.is_empty();
-            fact.for_each_entry(&self.hash, |key, note| {
+            fact.for_each_entry(&self.hash, |key, term, note| {
                 if table.needs_rebuild(1) {
                     table = rebuilt(&table, count, &mut texts, &self.hash);
                 }
                 let mut entry = table.find(key).map(Found::to_entry).unwrap_or_default();
-                note(&mut entry, &fact);
+                terms.watch(fact.namespace, term, &mut entry, |entry| note(entry, &fact));
                 table.put(key, &entry, &mut texts);
             });
         }
         self.texts = texts;
+        terms.settle(&self.terms);
+        self.terms = terms;
         self.publish(ViewState {
             table: Arc::new(table),
             overlay: Overlay::default(),
+            terms: self.terms.current(),
             user_scoped,
             revision,
         });
@@ -112,15 +121,18 @@ impl Publisher {
         next.revision = revision;
         for fact in facts {
             next.user_scoped |= !fact.user_id.is_empty();
-            fact.for_each_entry(&self.hash, |key, note| {
+            fact.for_each_entry(&self.hash, |key, term, note| {
                 let mut entry = next.find(key).map(Found::to_entry).unwrap_or_default();
-                note(&mut entry, &fact);
+                self.terms
+                    .watch(fact.namespace, term, &mut entry, |entry| note(entry, &fact));
                 next.overlay.put(key, entry);
             });
         }
         if next.overlay.len() > overlay_bound(next.table.len()) {
             self.merge(&mut next);
         }
+        self.terms.refresh();
+        next.terms = self.terms.current();
         self.publish(next);
     }
 
@@ -128,19 +140,33 @@ impl Publisher {
     pub fn advance(&mut self, revision: Revision) {
         self.sweep();
         let current = self.view.state();
-        if current.revision != revision {
+        if self.terms.refresh() || current.revision != revision {
             self.publish(ViewState {
                 revision,
+                terms: self.terms.current(),
                 ..ViewState::clone(&current)
             });
         }
     }
 
-    /// Whether the next `apply` may take milliseconds, because it merges into a large table.
+    /// Whether the next `apply` may take milliseconds, because it merges into a large table or has many new terms.
     pub(crate) fn is_about_to_merge(&self, changes: usize) -> bool {
         let current = self.view.state();
         let phrases = current.table.len();
-        phrases > 20_000 && current.overlay.len() + changes > overlay_bound(phrases)
+        let merges = phrases > 20_000 && current.overlay.len() + changes > overlay_bound(phrases);
+        merges || self.terms.is_slow_to_refresh(changes)
+    }
+
+    /// How many terms only small matchers find.
+    #[cfg(test)]
+    pub(super) fn new_terms(&self) -> usize {
+        self.terms.new_terms()
+    }
+
+    /// The large matcher of a namespace.
+    #[cfg(test)]
+    pub(super) fn large_matcher(&self, namespace: &str) -> Option<Arc<emend_core::search::Matcher>> {
+        self.terms.large_matcher(namespace)
     }
 
     fn merge(&mut self, next: &mut ViewState) {

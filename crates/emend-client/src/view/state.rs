@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use super::{
     entry::{Entry, Found},
     table::Table,
+    terms::Terms,
 };
 
 /// One state.
@@ -16,6 +17,8 @@ use super::{
 pub(crate) struct ViewState {
     pub(crate) table: Arc<Table>,
     pub(crate) overlay: Overlay,
+    /// Finds at least the terms that have synonyms in this state; whether one has, the table and overlay say.
+    pub(crate) terms: Arc<Terms>,
     /// Whether anything may be user-scoped. If not, look-ups skip the user's entry.
     pub(crate) user_scoped: bool,
     /// Everything up to this revision is included.
@@ -28,6 +31,7 @@ impl ViewState {
         Self {
             table: Arc::new(Table::with_capacity(0)),
             overlay: Overlay::default(),
+            terms: Arc::default(),
             user_scoped: false,
             revision: Revision(0),
         }

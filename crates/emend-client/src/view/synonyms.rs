@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use emend_core::{Relation, ResourceValue, Revision, Synonym};
+use emend_core::{
+    Relation, ResourceValue, Revision, Synonym,
+    search::{Alternatives, Term},
+};
 
 /// One term's part in the synonyms of its namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,6 +83,11 @@ impl Synonyms {
         self.set.retain(|of| *of.key != *key);
     }
 
+    /// Whether there is anything to search for beside the term.
+    pub(super) fn expand(&self) -> bool {
+        !self.representatives.is_empty() || self.set.iter().any(|member| member.is_found)
+    }
+
     /// Whether nothing is left.
     pub(super) fn is_empty(&self) -> bool {
         self.representatives.is_empty() && self.set.is_empty()
@@ -121,35 +129,64 @@ impl<'a> Expansion<'a> {
 
     /// Expands `term`, a key in normal form. `find` answers for a user's own and everybody's synonyms of a key.
     pub(super) fn of(term: &str, find: impl Fn(&str) -> [Option<&'a Synonyms>; 2]) -> Self {
-        let mut known: Vec<&str> = vec![term];
-        let mut representatives = Vec::new();
-        let mut others: Vec<&Member> = Vec::new();
-        let mut roots: Vec<&str> = vec![term];
-        for synonyms in find(term).into_iter().flatten() {
-            for of in &synonyms.representatives {
-                if known.contains(&&*of.key) {
-                    continue;
-                }
-                known.push(&of.key);
-                roots.push(&of.key);
-                representatives.push(StandsFor {
+        let (representatives, others) = around(term, find);
+        Self {
+            representatives: representatives
+                .into_iter()
+                .map(|of| StandsFor {
                     representative: &of.written,
                     relation: of.relation,
                     revision: of.revision,
-                });
-            }
-        }
-        for root in roots {
-            for synonyms in find(root).into_iter().flatten() {
-                others.extend(synonyms.set.iter().filter(|member| member.is_found));
-            }
-        }
-        others.retain(|member| !known.contains(&&*member.key));
-        others.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        others.dedup_by(|one, other| one.key == other.key);
-        Self {
-            representatives,
+                })
+                .collect(),
             others: others.into_iter().map(|member| &*member.written).collect(),
         }
     }
+}
+
+/// What else to search for where `term`, a key in normal form, stands in a text.
+pub(super) fn alternatives<'a>(
+    term: &str,
+    find: impl Fn(&str) -> [Option<&'a Synonyms>; 2],
+) -> Alternatives<'a> {
+    let (representatives, others) = around(term, find);
+    let representatives = representatives.into_iter().map(|of| Term {
+        key: &of.key,
+        written: &of.written,
+    });
+    let others = others.into_iter().map(|of| Term {
+        key: &of.key,
+        written: &of.written,
+    });
+    Alternatives {
+        representatives: representatives.collect(),
+        others: others.collect(),
+    }
+}
+
+/// The representatives of a term, and the other terms of their sets and its own.
+fn around<'a>(
+    term: &str,
+    find: impl Fn(&str) -> [Option<&'a Synonyms>; 2],
+) -> (Vec<&'a Representative>, Vec<&'a Member>) {
+    let mut known: Vec<&str> = vec![term];
+    let mut representatives = Vec::new();
+    let mut others: Vec<&Member> = Vec::new();
+    for synonyms in find(term).into_iter().flatten() {
+        for of in &synonyms.representatives {
+            if !known.contains(&&*of.key) {
+                known.push(&of.key);
+                representatives.push(of);
+            }
+        }
+    }
+    for root in &known {
+        for synonyms in find(root).into_iter().flatten() {
+            others.extend(synonyms.set.iter().filter(|member| member.is_found));
+        }
+    }
+    others.retain(|member| !known.contains(&&*member.key));
+    others.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    others.dedup_by(|one, other| one.key == other.key);
+    (representatives, others)
 }

@@ -224,6 +224,7 @@ impl Table {
                 outputs: None,
                 claim: None,
                 edge: None,
+                tuning: None,
             } if prohibited.is_empty() => self.answer_word(Word::VERB, answer, texts),
             Entry {
                 verb: None,
@@ -234,6 +235,7 @@ impl Table {
                 outputs: None,
                 claim: None,
                 edge: None,
+                tuning: None,
             } if prohibited.is_empty() => self.answer_word(Word::ENTITY, answer, texts),
             Entry {
                 verb: None,
@@ -244,6 +246,7 @@ impl Table {
                 outputs: None,
                 claim: None,
                 edge: None,
+                tuning: None,
             } if prohibited.is_empty() => {
                 domains::packed(rules).and_then(|(index, revision)| Word::one(Word::DOMAIN, index, revision))
             }

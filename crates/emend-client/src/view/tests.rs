@@ -14,6 +14,7 @@ use jiff::SignedDuration;
 use super::*;
 
 mod domains;
+mod expand;
 mod prompts;
 
 fn fact<'a>(key: &'a str, kind: Kind, user_id: &'a str, value: &'a str, revision: i64) -> Fact<'a> {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::violation::Invalid;
+use crate::{policy::Role, violation::Invalid};
 
 /// Maximum length of a reason code in characters.
 const MAX_REASON_CODE_CHARS: usize = 64;
@@ -115,6 +115,7 @@ pub(super) const RULES: KindRules = KindRules {
         nothing,
         is_high_risk: |_| false,
         needs_target: true,
+        entitled: Role::Reviewer,
     }),
     parse: |word| ClaimState::parse(&word).map(Learned::ClaimState),
     allows: |_, _| Ok(()),

@@ -7,6 +7,7 @@
 use super::{Field, Form, KindRules, Learned, Qualifier, Rule, RulingRules};
 use crate::{
     evidence::{DomainPattern, Layer, Suffix, TrustLevel},
+    policy::Role,
     violation::Invalid,
 };
 
@@ -189,6 +190,7 @@ pub(super) const RULES: KindRules = KindRules {
         nothing,
         is_high_risk,
         needs_target: false,
+        entitled: Role::Reviewer,
     }),
     parse: |word| DomainRule::parse(&word).map(|rule| Learned::DomainRule(rule.into())),
     allows,

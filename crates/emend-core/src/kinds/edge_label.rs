@@ -2,7 +2,7 @@
 //! model's prediction follows from the newest prediction, and is no part of the value.
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{evidence::EdgeRelation, violation::Invalid};
+use crate::{evidence::EdgeRelation, policy::Role, violation::Invalid};
 
 /// The label that a person gave an edge; never `Cites`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,6 +57,7 @@ pub(super) const RULES: KindRules = KindRules {
         nothing,
         is_high_risk: |_| false,
         needs_target: true,
+        entitled: Role::Reviewer,
     }),
     parse: |word| EdgeLabel::parse(&word).map(Learned::EdgeLabel),
     allows: |_, _| Ok(()),

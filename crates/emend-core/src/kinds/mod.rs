@@ -11,6 +11,7 @@ mod invocation_phrase;
 mod profile;
 mod prohibition;
 mod prompt;
+mod search_tuning;
 mod synonym;
 
 use std::{borrow::Cow, fmt};
@@ -25,12 +26,13 @@ pub use self::{
         EXPERIENCE_YEARS, KNOWN_TECHNOLOGIES, LEARNING_GOALS, LISTS, MAX_YEARS, ProfileEntry, SPECIALTIES,
     },
     prompt::{PRODUCTION, PROMPT_CHARS, Prompt, Setting, Variable},
+    search_tuning::SearchTuning,
     synonym::{Relation, Synonym},
 };
 use crate::{
     ids::FeedbackId,
     outputs::Rated,
-    policy::{Policy, RiskLevel},
+    policy::{Policy, RiskLevel, Role},
     resource::length_prefixed,
     violation::Invalid,
 };
@@ -158,6 +160,8 @@ pub struct RulingRules {
     pub is_high_risk: fn(&str) -> bool,
     /// Whether a ruling takes effect only once what its key names is known.
     pub needs_target: bool,
+    /// Whose rulings are effective at once, if no policy says.
+    pub entitled: Role,
 }
 
 /// The newest ruling, unless it says that nothing applies.
@@ -327,6 +331,10 @@ kinds! {
     Profile:
         /// One entry.
         ProfileEntry(ProfileEntry) in profile;
+    /// How queries of one type are searched.
+    SearchTuning:
+        /// How.
+        SearchTuning(SearchTuning) in search_tuning;
 }
 
 impl Kind {
@@ -441,7 +449,7 @@ mod tests {
     #[test]
     fn a_value_says_the_qualifier_of_its_key() {
         for kind in Kind::ALL {
-            let choices = ["delete_fund", "block", "rejected", "supports"];
+            let choices = ["delete_fund", "block", "rejected", "supports", "top_k=5"];
             let learned = choices
                 .into_iter()
                 .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())

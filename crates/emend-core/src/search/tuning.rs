@@ -89,7 +89,7 @@ pub struct RetryStep {
 #[derive(Debug, Clone, Default)]
 pub struct TuningFields {
     /// How many results, 1 to 100; default 10.
-    pub top_k: Option<u32>,
+    pub top_k: Option<i64>,
     /// The score from which on results are given, 0.0 to 1.0; default 0.4.
     pub min_score: Option<f64>,
     /// Names of confidence, and the score from which on a result is of that confidence, 0.0 to 1.0; at most 16.
@@ -112,7 +112,7 @@ pub struct RetryStepFields {
     /// How much the minimum score is lowered, 0.0 to 1.0.
     pub lower_min_score_by: f64,
     /// At least so many results, 1 to 100; 0: as many as before.
-    pub top_k: u32,
+    pub top_k: i64,
     /// The text is embedded again, with its synonyms.
     pub expand: bool,
 }
@@ -136,7 +136,7 @@ impl Tuning {
     /// weights by name.
     pub fn new(fields: TuningFields) -> Result<Self, Violations> {
         let mut violations = Violations::new();
-        let top_k = fields.top_k.unwrap_or(DEFAULT_TOP_K);
+        let top_k = fields.top_k.unwrap_or(DEFAULT_TOP_K.into());
         let top_k = violations.check("top_k", parse_top_k(top_k, 1));
         let min_score = fields.min_score.unwrap_or(DEFAULT_MIN_SCORE);
         let min_score = violations.check("min_score", Decimal::parse(min_score, 1.0));
@@ -253,12 +253,11 @@ impl Tuning {
     }
 }
 
-fn parse_top_k(value: u32, min: u32) -> Result<u32, Invalid> {
-    if (min..=MAX_TOP_K).contains(&value) {
-        Ok(value)
-    } else {
-        Err(Invalid::new(format!("must be {min} to {MAX_TOP_K}, is {value}")))
-    }
+fn parse_top_k(value: i64, min: u32) -> Result<u32, Invalid> {
+    let parsed = u32::try_from(value).ok();
+    parsed
+        .filter(|top_k| (min..=MAX_TOP_K).contains(top_k))
+        .ok_or_else(|| Invalid::new(format!("must be {min} to {MAX_TOP_K}, is {value}")))
 }
 
 fn parse_step(violations: &mut Violations, path: &str, step: &RetryStepFields) -> Option<RetryStep> {

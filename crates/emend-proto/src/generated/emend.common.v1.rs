@@ -10,7 +10,7 @@ pub struct ResourceKey {
     pub kind: i32,
     /// The look-up key, 1 to 512 characters. Accepted in any spelling, always returned in the form of the kind: for
     /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for FEW_SHOT_SET,
-    /// CLAIM_STATE, EDGE_LABEL and PROMPT the text itself, only trimmed, at most 256 characters, for PROFILE one of its four
+    /// CLAIM_STATE, EDGE_LABEL, PROMPT and SEARCH_TUNING the text itself, only trimmed, at most 256 characters, for PROFILE one of its four
     /// fields, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
@@ -46,7 +46,7 @@ pub struct ResourceValue {
     /// Exactly one is set: the one for the resource's kind.
     #[prost(
         oneof = "resource_value::Value",
-        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
+        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
     )]
     pub value: ::core::option::Option<resource_value::Value>,
 }
@@ -85,6 +85,9 @@ pub mod resource_value {
         /// For RESOURCE_KIND_PROFILE.
         #[prost(message, tag = "19")]
         Profile(super::ProfileValue),
+        /// For RESOURCE_KIND_SEARCH_TUNING.
+        #[prost(message, tag = "20")]
+        SearchTuning(super::SearchTuningValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -387,6 +390,129 @@ impl ::prost::Name for ProfileValue {
         "/emend.common.v1.ProfileValue".into()
     }
 }
+/// How queries of one type are searched. What is left out has its default; what is returned has everything.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchTuningValue {
+    /// How many results, 1 to 100. Default: 10.
+    #[prost(int32, optional, tag = "1")]
+    pub top_k: ::core::option::Option<i32>,
+    /// The score from which on results are given, 0.0 to 1.0. Default: 0.4.
+    #[prost(double, optional, tag = "2")]
+    pub min_score: ::core::option::Option<f64>,
+    /// From which score on a result is of which confidence, at most 16; returned from the highest score down.
+    #[prost(message, repeated, tag = "3")]
+    pub confidences: ::prost::alloc::vec::Vec<ConfidenceThreshold>,
+    /// What lists of results weigh when they are merged, at most 16; returned sorted by name.
+    #[prost(message, repeated, tag = "4")]
+    pub weights: ::prost::alloc::vec::Vec<MergeWeight>,
+    /// Where to search, in the backend's own names, at most 32: 1 to 64 characters each, without white space, commas, = and +.
+    /// Empty: where the backend searches without being told.
+    #[prost(string, repeated, tag = "5")]
+    pub namespaces: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What is tried when nothing is found. Default: search combined, too, lower min_score by 0.1 and give 20 results; then
+    /// embed the text with its synonyms.
+    #[prost(message, optional, tag = "6")]
+    pub retry: ::core::option::Option<SearchRetry>,
+    /// What the user is told when nothing was found after all, at most 300 characters. Empty: the backend's own text.
+    #[prost(string, tag = "7")]
+    pub suggestion: ::prost::alloc::string::String,
+    /// Nothing is set: the defaults apply. Only proposed, never a resource.
+    #[prost(bool, tag = "8")]
+    pub cleared: bool,
+}
+impl ::prost::Name for SearchTuningValue {
+    const NAME: &'static str = "SearchTuningValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.SearchTuningValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.SearchTuningValue".into()
+    }
+}
+/// From which score on a result is of a confidence.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfidenceThreshold {
+    /// The confidence, for example high: 1 to 64 characters, without white space, commas, = and +.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The score, 0.0 to 1.0.
+    #[prost(double, tag = "2")]
+    pub min_score: f64,
+}
+impl ::prost::Name for ConfidenceThreshold {
+    const NAME: &'static str = "ConfidenceThreshold";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.ConfidenceThreshold".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.ConfidenceThreshold".into()
+    }
+}
+/// What one list of results weighs.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MergeWeight {
+    /// The list, for example keyword: 1 to 64 characters, without white space, commas, = and +.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The weight, 0.0 to 100.0.
+    #[prost(double, tag = "2")]
+    pub weight: f64,
+}
+impl ::prost::Name for MergeWeight {
+    const NAME: &'static str = "MergeWeight";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.MergeWeight".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.MergeWeight".into()
+    }
+}
+/// What is tried when nothing is found.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchRetry {
+    /// One search after another, at most 8, until something is found. Empty: nothing is tried.
+    #[prost(message, repeated, tag = "1")]
+    pub steps: ::prost::alloc::vec::Vec<SearchRetryStep>,
+}
+impl ::prost::Name for SearchRetry {
+    const NAME: &'static str = "SearchRetry";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.SearchRetry".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.SearchRetry".into()
+    }
+}
+/// What is changed for another search. What earlier steps changed stays; each step must change something.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchRetryStep {
+    /// Where to search, too, at most 32 names.
+    #[prost(string, repeated, tag = "1")]
+    pub namespaces: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How much min_score is lowered, 0.0 to 1.0; it never falls below 0.0.
+    #[prost(double, tag = "2")]
+    pub lower_min_score_by: f64,
+    /// At least so many results, 1 to 100. Default (0): as many as before.
+    #[prost(int32, tag = "3")]
+    pub top_k: i32,
+    /// Whether the text is embedded again, with its synonyms.
+    #[prost(bool, tag = "4")]
+    pub expand: bool,
+}
+impl ::prost::Name for SearchRetryStep {
+    const NAME: &'static str = "SearchRetryStep";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.SearchRetryStep".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.SearchRetryStep".into()
+    }
+}
 /// What nodes consume: the learned value of one key.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Resource {
@@ -480,6 +606,9 @@ pub enum ResourceKind {
     /// or learning_goals; qualifier: the entry, as a phrase (empty exactly for experience_years); user_id is required. Decided by
     /// review by the user.
     Profile = 10,
+    /// How queries of one type are searched. Key: the query type, for example HYBRID, compared byte for byte. Decided by rulings of
+    /// whoever sets values (by the default policy; others' await review).
+    SearchTuning = 11,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -499,6 +628,7 @@ impl ResourceKind {
             Self::EdgeLabel => "RESOURCE_KIND_EDGE_LABEL",
             Self::Prompt => "RESOURCE_KIND_PROMPT",
             Self::Profile => "RESOURCE_KIND_PROFILE",
+            Self::SearchTuning => "RESOURCE_KIND_SEARCH_TUNING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -515,6 +645,7 @@ impl ResourceKind {
             "RESOURCE_KIND_EDGE_LABEL" => Some(Self::EdgeLabel),
             "RESOURCE_KIND_PROMPT" => Some(Self::Prompt),
             "RESOURCE_KIND_PROFILE" => Some(Self::Profile),
+            "RESOURCE_KIND_SEARCH_TUNING" => Some(Self::SearchTuning),
             _ => None,
         }
     }
@@ -963,19 +1094,19 @@ impl ::prost::Name for Reporter {
 }
 /// What a reporter says is wrong and, where known, what is right. Verbs, entity ids and forbidden choices are trimmed and
 /// brought into Normalization Form C; one with an invisible character (U+200B, U+202E …) is INVALID_ARGUMENT.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
     #[prost(
         oneof = "correction::Correction",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15"
     )]
     pub correction: ::core::option::Option<correction::Correction>,
 }
 /// Nested message and enum types in `Correction`.
 pub mod correction {
     /// Exactly one is required.
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Correction {
         /// The wrong verb was chosen for what the user said.
         #[prost(message, tag = "1")]
@@ -1016,6 +1147,9 @@ pub mod correction {
         /// An edge has this label.
         #[prost(message, tag = "13")]
         EdgeCorrect(super::EdgeCorrect),
+        /// Queries of one type are searched so.
+        #[prost(message, tag = "15")]
+        Tuning(super::TuningCorrection),
     }
 }
 impl ::prost::Name for Correction {
@@ -1300,6 +1434,26 @@ impl ::prost::Name for EdgeCorrect {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.common.v1.EdgeCorrect".into()
+    }
+}
+/// Queries of one type are searched so. Learns SEARCH_TUNING: query type → how.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TuningCorrection {
+    /// The query type, 1 to 256 characters, compared byte for byte.
+    #[prost(string, tag = "1")]
+    pub query_type: ::prost::alloc::string::String,
+    /// How they are searched. Required; never cleared.
+    #[prost(message, optional, tag = "2")]
+    pub tuning: ::core::option::Option<SearchTuningValue>,
+}
+impl ::prost::Name for TuningCorrection {
+    const NAME: &'static str = "TuningCorrection";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.TuningCorrection".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.TuningCorrection".into()
     }
 }
 /// What an AI made is good, or is not. Decides FEW_SHOT_SET: the newest good and the newest bad ratings of a target are its

@@ -8764,7 +8764,7 @@ impl ::prost::Name for ImportRows {
     }
 }
 /// One row.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImportRow {
     /// The line or entry in the source, starting at 1; errors refer to it.
     #[prost(int64, tag = "1")]

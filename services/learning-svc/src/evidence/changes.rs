@@ -20,7 +20,8 @@ pub(crate) fn is_evidence(kind: Kind) -> bool {
         | Kind::Synonym
         | Kind::FewShotSet
         | Kind::Prompt
-        | Kind::Profile => false,
+        | Kind::Profile
+        | Kind::SearchTuning => false,
     }
 }
 

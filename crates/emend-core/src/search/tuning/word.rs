@@ -206,11 +206,11 @@ mod tests {
             let steps = steps.into_iter().map(|(namespaces, lower_min_score_by, top_k, expand)| RetryStepFields {
                 namespaces: namespaces.into_iter().collect(),
                 lower_min_score_by,
-                top_k,
+                top_k: top_k.into(),
                 expand,
             });
             let tuning = Tuning::new(TuningFields {
-                top_k: Some(top_k),
+                top_k: Some(top_k.into()),
                 min_score: Some(min_score),
                 confidences: named.clone(),
                 weights: named,

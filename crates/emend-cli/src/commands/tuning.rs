@@ -1,0 +1,215 @@
+//! `emend tuning`: how queries of each type are searched.
+
+use clap::Subcommand;
+use emend_core::{Invalid, Kind, Learned, search::Tuning};
+use emend_proto::{
+    common::v1::{Resource, ResourceKey},
+    learning::v1::{DeleteResourceRequest, GetResourceRequest, ListResourcesRequest},
+};
+use serde_json::json;
+
+use super::resources;
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view,
+};
+
+/// List, show, set or delete.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend tuning list
+  emend tuning show HYBRID
+  emend tuning set HYBRID top_k=20 min_score=0.3 --reason \"too few results\"
+  emend tuning set FILTERABLE namespaces=effects,faq weight.keyword=0.7 weight.embedding=0.3
+  emend tuning set SEMANTIC retry=+combined,-0.1,top_k=20 retry=synonyms \"suggestion=Try fewer words.\"
+  emend tuning delete HYBRID --reason \"the defaults do\"
+
+Settings that are left out have their defaults:
+  top_k=10               how many results, 1 to 100
+  min_score=0.4          the score from which on results are given, 0.0 to 1.0
+  confidence.NAME=SCORE  from which score on a result is of that confidence
+  weight.NAME=WEIGHT     what a list of results weighs when lists are merged, 0.0 to 100.0
+  namespaces=NAME,NAME   where to search, in the backend's own names
+  retry=STEP             what is tried when nothing is found, one step after another, or none: of +NAME (search there,
+                         too), -SCORE (lower min_score), top_k=NUMBER (at least so many) and synonyms (embed the text
+                         with its synonyms), with commas between them
+                         [default: retry=+combined,-0.1,top_k=20 retry=synonyms]
+  suggestion=TEXT        what the user is told when nothing was found after all
+
+Query types are those of the backend, compared byte for byte. The newest tuning is in force; nodes
+search the next query with it.")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the query types that have a tuning of their own
+    List {
+        /// List at most this many; 0 for all
+        #[arg(long, default_value_t = 50, value_name = "COUNT")]
+        limit: usize,
+    },
+    /// Show how queries of a type are searched
+    Show {
+        /// The query type, for example HYBRID
+        query_type: String,
+    },
+    /// Set how queries of a type are searched
+    Set {
+        /// The query type, for example HYBRID
+        query_type: String,
+        /// What differs from the defaults
+        #[arg(required = true, value_name = "NAME=VALUE")]
+        settings: Vec<String>,
+        /// Only if it still has this etag
+        #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
+        etag: String,
+        #[command(flatten)]
+        why: Why,
+    },
+    /// Search queries of a type with the defaults again
+    Delete {
+        /// The query type, for example HYBRID
+        query_type: String,
+        /// Only if it still has this etag
+        #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
+        etag: String,
+        #[command(flatten)]
+        why: Why,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Why {
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Who decided it
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    by: String,
+}
+
+/// Lists, shows, sets or deletes.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    match args.action {
+        Action::List { limit } => list(limit, context, output).await,
+        Action::Show { query_type } => show(query_type, context, output).await,
+        Action::Set {
+            query_type,
+            settings,
+            etag,
+            why,
+        } => {
+            let tuning = Tuning::parse(&settings.join(" "))
+                .map_err(|Invalid(why)| Failure::usage(format!("NAME=VALUE: {why}")))?;
+            let learned = Learned::SearchTuning(tuning.into());
+            let mut request = resources::put_request(context.namespace(), query_type, &learned);
+            request.etag = etag;
+            request.reason = why.reason;
+            request.on_behalf_of = why.by;
+            resources::put(request, context, output).await
+        }
+        Action::Delete {
+            query_type,
+            etag,
+            why,
+        } => {
+            let request = DeleteResourceRequest {
+                key: Some(key(context, query_type)),
+                etag,
+                reason: why.reason,
+                on_behalf_of: why.by,
+            };
+            resources::delete(request, context, output).await
+        }
+    }
+}
+
+fn key(context: &Context, query_type: String) -> ResourceKey {
+    ResourceKey {
+        namespace: context.namespace(),
+        kind: Kind::SearchTuning.number(),
+        key: query_type,
+        ..ResourceKey::default()
+    }
+}
+
+async fn list(limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = ListResourcesRequest {
+        kinds: vec![Kind::SearchTuning.number()],
+        ..ListResourcesRequest::default()
+    };
+    let (found, more) = resources::list(context, &request, limit).await?;
+    let none = context.none_of("tunings: all queries are searched with the defaults");
+    output.results(&found, view::resource, table, &none)?;
+    super::candidates::note_more(more);
+    Ok(())
+}
+
+/// What is in force, or the defaults.
+async fn show(query_type: String, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = GetResourceRequest {
+        key: Some(key(context, query_type.clone())),
+        ..GetResourceRequest::default()
+    };
+    let mut client = context.resources().await?;
+    let found = match client.get_resource(context.request(request)).await {
+        Ok(found) => found.into_inner().resource,
+        Err(status) if status.code() == tonic::Code::NotFound => None,
+        Err(status) => return Err(status.into()),
+    };
+    let Some(resource) = found else {
+        let defaults = Tuning::default();
+        let message = emend_wire::search::tuning_message(&defaults.clone().into());
+        let json = json!({"queryType": query_type, "isDefault": true, "searchTuning": view::search_tuning(&message)});
+        return output.result(&json, || {
+            text(&query_type, &defaults, "the defaults: nobody set others")
+        });
+    };
+    let width = output.width();
+    output.result(&view::resource(&resource), || {
+        match view::learned(resource.value.as_ref()) {
+            Some(Learned::SearchTuning(of)) => of.tuning().map(|tuning| {
+                let since = format!("since revision {}", resource.revision);
+                text(&query_type, tuning, &since)
+            }),
+            _ => None,
+        }
+        .unwrap_or_else(|| table(std::slice::from_ref(&resource)).render(width))
+    })
+}
+
+/// One setting on each line.
+fn text(query_type: &str, tuning: &Tuning, since: &str) -> String {
+    let line = tuning.to_string();
+    let (settings, suggestion) = match line.split_once(" suggestion=") {
+        Some((settings, suggestion)) => (settings, Some(suggestion)),
+        None => (&*line, None),
+    };
+    let mut lines = vec![format!("{query_type} ({since})")];
+    lines.extend(settings.split(' ').map(|setting| format!("  {setting}")));
+    lines.extend(suggestion.map(|text| format!("  suggestion={text}")));
+    lines.join("\n")
+}
+
+fn table(resources: &[Resource]) -> Table {
+    Table::new([
+        ("QUERY TYPE", Column::Text),
+        ("TUNING", Column::Text),
+        ("REVISION", Column::Number),
+        ("COMMITTED", Column::Fixed),
+    ])
+    .with_rows(resources, |resource| {
+        [
+            resource.key.clone().unwrap_or_default().key,
+            view::value_text(resource.value.as_ref()),
+            resource.revision.to_string(),
+            view::short_time(resource.committed_at.as_ref()),
+        ]
+    })
+}
