@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use emend_base::{Entropy, SharedClock};
+use emend_base::{Entropy, Lifecycle, SharedClock};
 use emend_core::Revision;
 use emend_store::StoreError;
 use tokio::{sync::Notify, time::timeout};
@@ -51,6 +51,8 @@ pub struct App {
     pub clock: SharedClock,
     /// Source of ids and jitter.
     pub entropy: Entropy,
+    /// Owns what goes on when its caller has gone; by default a scope of its own, which nobody ends.
+    pub lifecycle: Lifecycle,
     /// Wakes the worker that cleans up after erasures.
     pub erased: Arc<Notify>,
     /// Wakes the worker that computes what follows from changed evidence.
@@ -90,6 +92,7 @@ impl App {
             follower,
             clock,
             entropy,
+            lifecycle: Lifecycle::new(),
             erased: Arc::default(),
             evidence_changed: Arc::default(),
             policy_changed: Arc::default(),

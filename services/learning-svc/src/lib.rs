@@ -294,6 +294,7 @@ pub async fn start(
         clock,
         entropy.clone(),
     );
+    app.lifecycle = lifecycle.clone();
     app.promotions = metrics.contests.promotions.clone();
     app.generations = metrics.generations.clone();
     if let Some(endpoint) = &config.generator {

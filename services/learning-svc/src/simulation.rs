@@ -58,12 +58,13 @@ impl Replica {
             entropy.clone(),
             &lifecycle,
         );
-        let app = App::new(
+        let mut app = App::new(
             store,
             Arc::new(stream.clone()),
             Arc::clone(clock),
             entropy.clone(),
         );
+        app.lifecycle = lifecycle.clone();
         let queue = IngestQueue::start(&app, workers, &lifecycle);
         lifecycle.spawn(
             "evaluate anew",

@@ -3,8 +3,9 @@
 //!
 //! Of a target one is generated at a time over all replicas, and while one awaits review no other: the contest that counts the
 //! versions of the target is locked for both transactions, and between them a lease says that somebody is at work. Whoever
-//! dies leaves only that lease; once it has expired, the next caller begins anew. Ratings go on being taken in meanwhile:
-//! their contest is not locked.
+//! dies leaves only that lease; once it has expired, the next caller begins anew. A caller that no longer waits changes nothing:
+//! what was begun is a task of the process, which proposes it, or gives it up when the process ends. Ratings go on being taken
+//! in meanwhile: their contest is not locked.
 
 use std::time::Duration;
 
@@ -16,7 +17,10 @@ use emend_core::{
     outputs::{Improved, Material, RatedOutput},
 };
 use emend_store::retry_conflicts;
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 use crate::{
     actor::Actor,
@@ -159,12 +163,29 @@ struct Started {
 }
 
 impl App {
-    /// Generates an improvement of the prompt with this key, which then awaits review.
+    /// Generates an improvement of the prompt with this key, which then awaits review. If this is dropped, it is generated all
+    /// the same.
     pub async fn generate_improvement(
         &self,
         key: &ResourceKey,
         actor: &Actor,
     ) -> Result<CandidateRecord, Error> {
+        let (app, key, actor) = (self.clone(), key.clone(), actor.clone());
+        let (answer, answered) = oneshot::channel();
+        self.lifecycle.spawn("generate an improvement", async move {
+            // Nobody hears it if the caller no longer waits.
+            let _ = answer.send(app.begin_and_propose(&key, &actor).await);
+        });
+        answered.await.unwrap_or_else(|_| {
+            Err(Error::Unavailable {
+                reason: "SHUTTING_DOWN",
+                message: "this replica shuts down".to_owned(),
+                retry_after: None,
+            })
+        })
+    }
+
+    async fn begin_and_propose(&self, key: &ResourceKey, actor: &Actor) -> Result<CandidateRecord, Error> {
         let started = retry_conflicts::<_, Failure, _>(&self.entropy, || self.begin_improvement(key)).await?;
         let proposed = match self.generated(&started).await {
             Ok((improved, version)) => retry_conflicts::<_, Failure, _>(&self.entropy, || {
@@ -260,14 +281,19 @@ impl App {
     /// Generates it, and checks what comes back.
     async fn generated(&self, started: &Started) -> Result<(Improved, Prompt), Error> {
         let began = Instant::now();
-        let improved = timeout(PATIENCE, self.generator.improve(&started.material)).await;
+        let improved = tokio::select! {
+            biased;
+            improved = timeout(PATIENCE, self.generator.improve(&started.material)) => {
+                improved.unwrap_or_else(|_| {
+                    let patience = PATIENCE.as_secs();
+                    Err(GeneratorError::Unavailable(format!("it did not answer within {patience} seconds")))
+                })
+            }
+            () = self.lifecycle.soft().cancelled() => {
+                Err(GeneratorError::Unavailable("this replica shuts down and does not wait for it".to_owned()))
+            }
+        };
         self.generations.took(began.elapsed());
-        let improved = improved.unwrap_or_else(|_| {
-            Err(GeneratorError::Unavailable(format!(
-                "it did not answer within {} seconds",
-                PATIENCE.as_secs()
-            )))
-        });
         let checked = improved.and_then(|improved| {
             let version = improved
                 .version_of(&started.material.prompt)

@@ -1,12 +1,15 @@
 //! Prompts: versions, and better ones from what people found wrong.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
-use emend_base::Error;
+use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
 use emend_core::{
     CandidateId, Correction, Kind, Learned, Policy, Prompt, ResourceKey, ResourceValue, Status,
     contest::Verdict as Decided,
@@ -15,7 +18,7 @@ use emend_core::{
 use emend_serve::auth::Access;
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::{StreamExt as _, future::join_all};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::{
     app::App,
@@ -51,6 +54,8 @@ on_both_databases!(
     a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing,
     what_was_redacted_meanwhile_does_not_come_back_in_a_prompt,
     a_generator_that_fails_leaves_nothing,
+    what_a_caller_began_is_proposed_when_it_has_gone,
+    a_process_that_ends_gives_up_what_is_generated,
     a_lease_that_expired_is_taken_over,
     an_edited_proposal_is_a_version_of_its_own,
     what_a_person_writes_closes_what_is_proposed,
@@ -65,6 +70,8 @@ on_both_databases!(
 );
 
 const TARGET: &str = "SUMMARIZE_DAILY";
+/// How long a test waits for what goes on without it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn key_of(label: &str) -> ResourceKey {
     ResourceKey::parse("fund-admin", Some(Kind::Prompt), TARGET, label, "").unwrap()
@@ -407,6 +414,48 @@ async fn a_generator_that_fails_leaves_nothing(world: &World) {
         generate(&app).await.unwrap().candidate.status,
         Status::AwaitingReview
     );
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn what_a_caller_began_is_proposed_when_it_has_gone(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    generating.abort();
+    assert!(generating.await.unwrap_err().is_cancelled());
+    let (_, message) = told(generate(&app).await);
+    assert_eq!(message, "an improvement of SUMMARIZE_DAILY is being generated");
+    generator.go_on.notify_one();
+    let open = timeout(PATIENCE, async {
+        loop {
+            if let Some(open) = app.output_stats(&key()).await.unwrap().open {
+                break open;
+            }
+        }
+    });
+    let open = app.candidate(&namespace(), open.await.unwrap()).await.unwrap();
+    assert_eq!(open.candidate.status, Status::AwaitingReview);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (mut slow, generator) = held(&app);
+    slow.lifecycle = Lifecycle::new();
+    let lifecycle = slow.lifecycle.clone();
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    assert_eq!(lifecycle.shutdown(PATIENCE).await, Shutdown::Graceful);
+    let (reason, message) = told(generating.await.unwrap());
+    assert_eq!(reason, "GENERATOR_UNAVAILABLE");
+    assert!(message.contains("shuts down"), "{message}");
+    // No lease is left to wait for.
+    generate(&app).await.unwrap();
     assert_eq!(findings(world).await, "[]");
 }
 
