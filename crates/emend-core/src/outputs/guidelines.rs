@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Improved, Language, Material, RatingClass,
+    Improved, Language, Material, RatingClass, Unimproved,
     rating::cut,
     render::{fenced, visible},
 };
@@ -43,9 +43,8 @@ const fn words(language: Language) -> &'static Words {
     }
 }
 
-/// The prompt with its section of guidelines, new or renewed. `None` if the ratings name neither faults nor corrections, or
-/// the prompt has no room for one.
-pub fn improve(material: &Material) -> Option<Improved> {
+/// The prompt with its section of guidelines, new or renewed.
+pub fn improve(material: &Material) -> Result<Improved, Unimproved> {
     let text = material.prompt.text();
     let found = Section::find(text);
     let mut faults = Items::default();
@@ -68,7 +67,7 @@ pub fn improve(material: &Material) -> Option<Improved> {
         used += usize::from(before != (faults.seen, corrections.seen));
     }
     if used == 0 {
-        return None;
+        return Err(Unimproved::NothingSaid);
     }
     for (listed, items, chars) in [
         (&found.faults, &mut faults, FAULTS.1),
@@ -81,12 +80,12 @@ pub fn improve(material: &Material) -> Option<Improved> {
     let (mut faults, mut corrections) = (faults.most(FAULTS.0), corrections.most(CORRECTIONS.0));
     loop {
         if faults.is_empty() && corrections.is_empty() {
-            return None;
+            return Err(Unimproved::NoRoom);
         }
         let text = found.replaced(text, &section(material.language, &faults, &corrections));
         if text.chars().count() <= PROMPT_CHARS {
             let reason = reason(material, used, faults.len(), corrections.len());
-            return Some(Improved { text, reason });
+            return Ok(Improved { text, reason });
         }
         // What was said least often makes room.
         if corrections.pop().is_none() {
@@ -396,12 +395,11 @@ mod tests {
             rating(BAD, &[" \u{200b}"], ""),
             rating(RatingClass::Good, &["x"], "y"),
         ];
-        assert_eq!(improve(&material("P", Language::En, ratings)), None);
+        let silent = improve(&material("P", Language::En, ratings));
+        assert_eq!(silent, Err(Unimproved::NothingSaid));
         let full = "é".repeat(PROMPT_CHARS - 10);
-        assert_eq!(
-            improve(&material(&full, Language::En, vec![rating(BAD, &["vague"], "")])),
-            None
-        );
+        let crowded = improve(&material(&full, Language::En, vec![rating(BAD, &["vague"], "")]));
+        assert_eq!(crowded, Err(Unimproved::NoRoom));
     }
 
     #[test]

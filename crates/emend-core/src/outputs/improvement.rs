@@ -34,6 +34,17 @@ pub struct RatedOutput {
     pub texts: RatedTexts,
 }
 
+/// Why ratings make no better prompt: another attempt with the same ratings comes to the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unimproved {
+    /// None that is bad or neutral has issues or a corrected text.
+    #[error("nothing in the bad ratings says what is wrong: they have neither issues nor corrected texts")]
+    NothingSaid,
+    /// The prompt is as long as prompts may be.
+    #[error("the prompt has no room for guidelines")]
+    NoRoom,
+}
+
 /// A proposed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Improved {

@@ -14,7 +14,7 @@ mod suggestion;
 pub use self::{
     few_shot::{Rated, RatedId, set_of},
     guidelines::improve,
-    improvement::{Improved, Material, RatedOutput},
+    improvement::{Improved, Material, RatedOutput, Unimproved},
     own::{MAX_OWN_TARGETS, MAX_OWN_VALUES, OwnTarget, OwnValue, check_own_targets},
     profile::{Learning, LearningLevel, Profile, rank_learnings},
     question::{Question, improvement_question, json_object, suggestion_question},

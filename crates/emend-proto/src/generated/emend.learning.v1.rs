@@ -5659,8 +5659,9 @@ pub mod output_service_client {
         }
         /// Generates a better prompt from the ratings since the newest proposal; it then awaits review. FAILED_PRECONDITION: too few bad
         /// ratings (reason TOO_FEW_RATINGS, says how many are missing), no current version (NO_PROMPT), or an improvement of the target
-        /// is open or being generated already (IMPROVEMENT_OPEN). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator
-        /// failed; nothing is stored.
+        /// is open or being generated already (IMPROVEMENT_OPEN), the ratings have neither issues nor corrected texts (NOTHING_SAID), or
+        /// the prompt has no room for guidelines (PROMPT_FULL). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator failed;
+        /// nothing is stored.
         pub async fn generate_improvement(
             &mut self,
             request: impl tonic::IntoRequest<super::GenerateImprovementRequest>,
@@ -5798,8 +5799,9 @@ pub mod output_service_server {
         >;
         /// Generates a better prompt from the ratings since the newest proposal; it then awaits review. FAILED_PRECONDITION: too few bad
         /// ratings (reason TOO_FEW_RATINGS, says how many are missing), no current version (NO_PROMPT), or an improvement of the target
-        /// is open or being generated already (IMPROVEMENT_OPEN). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator
-        /// failed; nothing is stored.
+        /// is open or being generated already (IMPROVEMENT_OPEN), the ratings have neither issues nor corrected texts (NOTHING_SAID), or
+        /// the prompt has no room for guidelines (PROMPT_FULL). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator failed;
+        /// nothing is stored.
         async fn generate_improvement(
             &self,
             request: tonic::Request<super::GenerateImprovementRequest>,

@@ -14,7 +14,7 @@ use emend_core::{
     AcceptOrder, Event, FeedbackId, Kind, Learned, Prompt, RatingClass, ResourceKey, ResourceValue,
     Violations,
     kinds::PRODUCTION,
-    outputs::{Improved, Material, RatedOutput},
+    outputs::{Improved, Material, RatedOutput, Unimproved},
 };
 use emend_store::retry_conflicts;
 use tokio::{
@@ -140,15 +140,7 @@ impl Hindrance {
             Self::Open(Some(candidate)) => candidate.to_string(),
             _ => subject(key),
         };
-        Error::FailedPrecondition {
-            reason: self.reason(),
-            message: message.clone(),
-            violations: vec![PreconditionViolation {
-                kind: self.reason().into(),
-                subject: about,
-                description: message,
-            }],
-        }
+        precondition(self.reason(), message, about)
     }
 }
 
@@ -187,7 +179,7 @@ impl App {
 
     async fn begin_and_propose(&self, key: &ResourceKey, actor: &Actor) -> Result<CandidateRecord, Error> {
         let started = retry_conflicts::<_, Failure, _>(&self.entropy, || self.begin_improvement(key)).await?;
-        let proposed = match self.generated(&started).await {
+        let proposed = match self.generated(key, &started).await {
             Ok((improved, version)) => retry_conflicts::<_, Failure, _>(&self.entropy, || {
                 self.propose_improvement(key, actor, &started, &improved, &version)
             })
@@ -279,7 +271,7 @@ impl App {
     }
 
     /// Generates it, and checks what comes back.
-    async fn generated(&self, started: &Started) -> Result<(Improved, Prompt), Error> {
+    async fn generated(&self, key: &ResourceKey, started: &Started) -> Result<(Improved, Prompt), Error> {
         let began = Instant::now();
         let improved = tokio::select! {
             biased;
@@ -302,6 +294,10 @@ impl App {
         });
         checked.map_err(|error| {
             let (outcome, reason) = match &error {
+                GeneratorError::Unimproved(why) => {
+                    self.generations.ended(Generation::Unimproved);
+                    return unimproved(*why, key);
+                }
                 GeneratorError::Unavailable(_) => (Generation::Unavailable, "GENERATOR_UNAVAILABLE"),
                 GeneratorError::BadAnswer(_) => (Generation::BadAnswer, "GENERATOR_BAD_ANSWER"),
             };
@@ -401,6 +397,33 @@ fn current(unit: &OpenContests, key: &ResourceKey) -> Option<(Prompt, u32)> {
 
 pub(super) fn improvements(tx: &mut dyn UnitOfWork) -> Result<&mut dyn ImprovementRepository, Error> {
     tx.improvements().ok_or(Error::Unimplemented("outputs"))
+}
+
+/// The reasons for which the same ratings will never make a better prompt.
+pub(super) const UNIMPROVED: [&str; 2] = ["NOTHING_SAID", "PROMPT_FULL"];
+
+fn unimproved(why: Unimproved, key: &ResourceKey) -> Error {
+    let [nothing_said, prompt_full] = UNIMPROVED;
+    precondition(
+        match why {
+            Unimproved::NothingSaid => nothing_said,
+            Unimproved::NoRoom => prompt_full,
+        },
+        format!("{} can't be improved: {why}", key.key),
+        subject(key),
+    )
+}
+
+fn precondition(reason: &'static str, message: String, subject: String) -> Error {
+    Error::FailedPrecondition {
+        reason,
+        message: message.clone(),
+        violations: vec![PreconditionViolation {
+            kind: reason.into(),
+            subject,
+            description: message,
+        }],
+    }
 }
 
 fn overtaken(message: &str) -> Error {

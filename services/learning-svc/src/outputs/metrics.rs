@@ -14,9 +14,9 @@ const GENERATIONS: Description = Description {
     name: "emend_generations_total",
     kind: Kind::Counter,
     unit: "generations",
-    labels: &["outcome=proposed|unavailable|bad_answer|overtaken|failed"],
+    labels: &["outcome=proposed|unavailable|bad_answer|unimproved|overtaken|failed"],
     help: "What this replica asked the generator for, by what became of it: proposed; the generator could not be asked, or gave what \
-           can't be used; what it was made for changed meanwhile; it could not be stored",
+           can't be used; the ratings say nothing to improve, or the prompt has no room; what it was made for changed meanwhile; it could not be stored",
 };
 const SECONDS_OF: Description = Description {
     name: "emend_generation_seconds",
@@ -37,6 +37,8 @@ pub enum Generation {
     Unavailable,
     /// It gave what can't be used.
     BadAnswer,
+    /// The ratings say nothing to improve, or the prompt has no room for it.
+    Unimproved,
     /// What it was made for changed meanwhile.
     Overtaken,
     /// It could not be stored.
@@ -44,10 +46,11 @@ pub enum Generation {
 }
 
 impl Generation {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Proposed,
         Self::Unavailable,
         Self::BadAnswer,
+        Self::Unimproved,
         Self::Overtaken,
         Self::Failed,
     ];
@@ -57,6 +60,7 @@ impl Generation {
             Self::Proposed => "proposed",
             Self::Unavailable => "unavailable",
             Self::BadAnswer => "bad_answer",
+            Self::Unimproved => "unimproved",
             Self::Overtaken => "overtaken",
             Self::Failed => "failed",
         }
@@ -100,6 +104,12 @@ impl Generations {
     /// Counts how long the generator took.
     pub fn took(&self, time: Duration) {
         self.seconds.observe(time.as_secs_f64());
+    }
+
+    /// How often this became of one.
+    #[cfg(test)]
+    pub(crate) fn count(&self, outcome: Generation) -> u64 {
+        self.of(outcome).get()
     }
 
     fn of(&self, outcome: Generation) -> Counter {

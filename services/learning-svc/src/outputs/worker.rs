@@ -1,16 +1,20 @@
 //! Generates improvements without a request, where the policy says so: for the label production, as soon as there are enough
 //! bad ratings.
 //!
-//! It keeps nothing but when it tries a target again after a failure: which targets are due is read each time, and that no
+//! It keeps nothing but when it tries a target again after a failure, and which ratings say nothing to improve: which targets are due is read each time, and that no
 //! two replicas improve one at once is [`improve`](super::improve)'s.
 
 use std::{collections::HashMap, time::Duration};
 
 use emend_base::{BackoffConfig, Error, Lifecycle, backoff};
-use emend_core::{Caller, ContestId, ResourceKey, kinds::PRODUCTION};
+use emend_core::{Caller, ContestId, FeedbackId, RatingClass, ResourceKey, kinds::PRODUCTION};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{actor::Actor, app::App};
+use crate::{
+    actor::Actor,
+    app::App,
+    outputs::improve::{UNIMPROVED, window_of},
+};
 
 /// How often it looks without being woken: another replica may have been.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -25,9 +29,28 @@ const BACKOFF: BackoffConfig = BackoffConfig {
     multiplier: 2.0,
 };
 
-/// Targets that failed: how often in a row, and until when each is left alone.
+/// The ratings that say what is wrong may be of these classes.
+const TELLING: [(RatingClass, u32); 2] = [(RatingClass::Bad, 1), (RatingClass::Neutral, 1)];
+
+/// Targets that are left alone for now.
 #[derive(Debug, Default)]
-pub struct Failing(HashMap<ContestId, (u32, Instant)>);
+pub struct Failing(HashMap<ContestId, Rest>);
+
+/// Why a target is left alone.
+#[derive(Debug)]
+enum Rest {
+    /// The generator failed so often in a row: until then.
+    Until(u32, Instant),
+    /// Nothing better can be made of what was read: until other ratings or another version are there.
+    Unimproved(Read),
+}
+
+/// What an improvement would be made of: the newest ratings and the current version.
+#[derive(Debug, PartialEq, Eq)]
+struct Read {
+    newest: Vec<FeedbackId>,
+    version: u32,
+}
 
 impl App {
     /// Generates what is due now. Returns how many improvements it proposed.
@@ -55,10 +78,14 @@ impl App {
     async fn improve_if_due(&self, key: &ResourceKey, failing: &mut Failing) -> Result<bool, Error> {
         let target = key.contest_id();
         let now = Instant::now();
-        if failing.0.get(&target).is_some_and(|(_, until)| now < *until) {
+        if matches!(failing.0.get(&target), Some(Rest::Until(_, until)) if now < *until) {
             return Ok(false);
         }
         if self.hindrance(key).await?.is_some() {
+            return Ok(false);
+        }
+        let read = self.read_of(key).await?;
+        if matches!(failing.0.get(&target), Some(Rest::Unimproved(before)) if *before == read) {
             return Ok(false);
         }
         match self
@@ -69,17 +96,37 @@ impl App {
                 failing.0.remove(&target);
                 Ok(true)
             }
+            Err(error @ Error::FailedPrecondition { .. }) if UNIMPROVED.contains(&error.reason()) => {
+                tracing::info!(target = %key.key, %error, "waiting for other ratings");
+                failing.0.insert(target, Rest::Unimproved(read));
+                Ok(false)
+            }
             // Somebody else was faster, or the prompt changed.
             Err(Error::FailedPrecondition { .. } | Error::Aborted { .. }) => Ok(false),
             Err(error) => {
-                let (failures, until) = failing.0.entry(target).or_insert((0, now));
-                let delay = backoff::delay_for_attempt(*failures, &BACKOFF, self.entropy.fraction());
-                *failures = failures.saturating_add(1);
-                *until = now + delay;
+                let failures = match failing.0.get(&target) {
+                    Some(Rest::Until(failures, _)) => *failures,
+                    _ => 0,
+                };
+                let delay = backoff::delay_for_attempt(failures, &BACKOFF, self.entropy.fraction());
+                let rest = Rest::Until(failures.saturating_add(1), now + delay);
+                failing.0.insert(target, rest);
                 tracing::warn!(target = %key.key, %error, ?delay, "can't generate an improvement; trying again later");
                 Ok(false)
             }
         }
+    }
+
+    /// What an improvement would be made of now.
+    async fn read_of(&self, key: &ResourceKey) -> Result<Read, Error> {
+        let outputs = self.outputs()?;
+        let newest = outputs
+            .newest_ratings(window_of(key).contest_id(), &TELLING)
+            .await?;
+        Ok(Read {
+            newest: newest.into_iter().map(|rated| rated.feedback).collect(),
+            version: outputs.current_version(key.contest_id()).await?,
+        })
     }
 
     /// Works until the lifecycle ends.

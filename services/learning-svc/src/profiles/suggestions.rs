@@ -350,7 +350,9 @@ impl App {
 fn generator_failed(error: &GeneratorError) -> Error {
     let (reason, message) = match error {
         GeneratorError::Unavailable(_) => ("GENERATOR_UNAVAILABLE", error.to_string()),
-        GeneratorError::BadAnswer(_) => ("GENERATOR_BAD_ANSWER", error.to_string()),
+        GeneratorError::BadAnswer(_) | GeneratorError::Unimproved(_) => {
+            ("GENERATOR_BAD_ANSWER", error.to_string())
+        }
     };
     Error::Unavailable {
         reason,

@@ -33,6 +33,7 @@ use crate::{
     outputs::{
         examples::ExampleFormat,
         generator::{Generator, GeneratorError},
+        metrics::Generation,
         preview::RunSlots,
         versions::UseVersion,
         worker::Failing,
@@ -64,6 +65,7 @@ on_both_databases!(
     statistics_tell_versions_apart_and_say_what_is_missing,
     a_redacted_rating_is_counted_with_what_was_made_of_it,
     where_the_policy_says_so_improvements_come_by_themselves,
+    ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for,
     examples_are_exported_with_a_stable_split,
     a_preview_shows_both_prompts_on_rated_inputs,
     ratings_are_taken_in_while_the_generator_works,
@@ -655,14 +657,7 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
     put(&app, "Summarise.").await;
     rate(world, &app, &["x", "y", "z"], "BAD").await;
     assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
-    let update = PolicyUpdate {
-        key: PolicyKey::of(&key()),
-        etag: None,
-        actor: operator(),
-        reason: None,
-        change: Box::new(|policy: &mut Policy| policy.review.automatic = true),
-    };
-    app.update_policy(&update).await.unwrap();
+    automatic(&app).await;
     let (failed, generator) = held(&app);
     generator.fails.store(true, Ordering::SeqCst);
     generator.go_on.notify_one();
@@ -674,6 +669,68 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
         0,
         "one is open"
     );
+}
+
+/// A rating that says only that the output was bad.
+fn silent(world: &World, output: &str) -> IngestEvent {
+    let mut event = rating(world, output, "BAD", "1");
+    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        unreachable!("it was recorded")
+    };
+    let correction = Correction::parse_rating(
+        RatingFields {
+            target: TARGET,
+            value: "BAD",
+            target_id: output,
+            input_text: "the day's tickets",
+            output_text: output,
+            ..RatingFields::default()
+        },
+        &[],
+    );
+    recorded.effects = correction.unwrap().effects(&namespace(), None);
+    event
+}
+
+async fn automatic(app: &App) {
+    let update = PolicyUpdate {
+        key: PolicyKey::of(&key()),
+        etag: None,
+        actor: operator(),
+        reason: None,
+        change: Box::new(|policy: &mut Policy| policy.review.automatic = true),
+    };
+    app.update_policy(&update).await.unwrap();
+}
+
+async fn ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let events = ["x", "y", "z"].map(|output| silent(world, output));
+    apply(&app, &events).await;
+    let (reason, message) = told(generate(&app).await);
+    assert_eq!(reason, "NOTHING_SAID");
+    assert_eq!(
+        message,
+        "SUMMARIZE_DAILY can't be improved: nothing in the bad ratings says what is wrong: they have neither issues nor \
+         corrected texts"
+    );
+    automatic(&app).await;
+    let tried = |app: &App| app.generations.count(Generation::Unimproved);
+    let mut failing = Failing::default();
+    for _ in 0..2 {
+        assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+        assert_eq!(tried(&app), 2, "by request and by itself, each once");
+    }
+    one(&app, &silent(world, "w")).await;
+    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+    assert_eq!(tried(&app), 3);
+    rate(world, &app, &["v"], "BAD").await;
+    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 1);
+    for failure in [Generation::Unavailable, Generation::BadAnswer, Generation::Failed] {
+        assert_eq!(app.generations.count(failure), 0);
+    }
+    assert_eq!(findings(world).await, "[]");
 }
 
 async fn examples_are_exported_with_a_stable_split(world: &World) {

@@ -16,12 +16,7 @@ impl Generator for Embedded {
     }
 
     async fn improve(&self, material: &Material) -> Result<Improved, GeneratorError> {
-        improve(material).ok_or_else(|| {
-            GeneratorError::BadAnswer(
-                "the ratings name no issues and no corrected texts, or the prompt has no room for them"
-                    .to_owned(),
-            )
-        })
+        Ok(improve(material)?)
     }
 
     async fn suggest(&self, material: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError> {

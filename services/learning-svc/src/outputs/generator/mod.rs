@@ -5,7 +5,7 @@ pub mod embedded;
 pub mod http;
 
 use async_trait::async_trait;
-use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial};
+use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial, Unimproved};
 
 /// Why nothing was generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +16,9 @@ pub enum GeneratorError {
     /// What it answered can't be used.
     #[error("the generator's answer can't be used: {0}")]
     BadAnswer(String),
+    /// There is nothing to make a better prompt of.
+    #[error(transparent)]
+    Unimproved(#[from] Unimproved),
 }
 
 /// Generates texts.
