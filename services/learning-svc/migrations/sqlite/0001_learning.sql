@@ -190,7 +190,9 @@ CREATE TABLE ballot_details (
 -- Ratings of what an AI made, for contests decided by a window of ratings. Of the ratings of one output by one voter the newest
 -- that is not excluded is live; the newest live ones of a class are shown. Feedback ids are UUIDv7: new rows go to the end.
 CREATE TABLE ratings (
-    feedback_id  BLOB PRIMARY KEY,
+    -- Grows within a contest in the order in which its ratings arrived: its row is locked by whoever adds one.
+    rating       INTEGER PRIMARY KEY,
+    feedback_id  BLOB NOT NULL UNIQUE,
     contest      INTEGER NOT NULL,
     accept_order INTEGER NOT NULL,
     -- Pseudonyms of who rated, and of what was rated.
@@ -205,9 +207,11 @@ CREATE TABLE ratings (
     -- 1: it was retracted or redacted, and never counts again.
     excluded     INTEGER NOT NULL,
     live         INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;
 -- What is shown, and what takes its place.
 CREATE INDEX ratings_live ON ratings (contest, class, accept_order, feedback_id) WHERE live = 1;
+-- What arrived since an improvement was begun.
+CREATE INDEX ratings_arrived ON ratings (contest, class, rating) WHERE live = 1;
 -- How many ratings each version of a prompt has, and since when.
 CREATE INDEX ratings_by_version ON ratings (contest, prompt_version, class, received_at) WHERE live = 1;
 -- Which rating of an output by a voter is live, and which was before it.
@@ -246,8 +250,8 @@ CREATE TABLE improvements (
     good_count     INTEGER NOT NULL,
     neutral_count  INTEGER NOT NULL,
     bad_count      INTEGER NOT NULL,
-    -- Their highest accept order: newer ratings are for the next one.
-    newest_order   INTEGER NOT NULL
+    -- The last of them to arrive: what arrived after it is for the next one, whenever it was accepted.
+    newest_rating  INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX improvements_running ON improvements (target) WHERE candidate_id IS NULL;
 CREATE INDEX improvements_by_target ON improvements (target, improvement);

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{
-    AcceptOrder, Event, FeedbackId, Kind, Learned, Prompt, RatingClass, ResourceKey, ResourceValue,
-    Violations,
+    Event, FeedbackId, Kind, Learned, Prompt, RatingClass, ResourceKey, ResourceValue, Violations,
     kinds::PRODUCTION,
     outputs::{Improved, Material, RatedOutput, Unimproved},
 };
@@ -34,7 +33,7 @@ use crate::{
     outputs::{
         generator::GeneratorError,
         metrics::Generation,
-        store::improvements::{Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
+        store::improvements::{Arrival, Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
     },
     policies::store::PolicyKey,
     resources::write::subject,
@@ -151,7 +150,7 @@ struct Started {
     base: u32,
     material: Material,
     counts: Counts,
-    newest_order: AcceptOrder,
+    newest_rating: Arrival,
 }
 
 impl App {
@@ -247,11 +246,11 @@ impl App {
         improvements(&mut *tx)?.begin(&begun, LEASE).await?;
         tx.commit().await?;
         let mut counts = Counts::default();
-        for rating in &rated {
+        for (_, rating) in &rated {
             counts.add(rating.class, 1);
         }
-        let newest_order = rated.iter().map(|rating| rating.accept_order).max();
-        let ratings = rated.into_iter().map(|rated| RatedOutput {
+        let newest_rating = rated.iter().map(|(arrival, _)| *arrival).max();
+        let ratings = rated.into_iter().map(|(_, rated)| RatedOutput {
             feedback: rated.feedback,
             class: rated.class,
             texts: rated.texts,
@@ -260,7 +259,7 @@ impl App {
             lease,
             base,
             counts,
-            newest_order: newest_order.unwrap_or_default(),
+            newest_rating: newest_rating.unwrap_or_default(),
             material: Material {
                 target: key.key.to_string(),
                 prompt,
@@ -364,7 +363,7 @@ impl App {
             candidate,
             reason: improved.reason.clone(),
             counts: started.counts,
-            newest_order: started.newest_order,
+            newest_rating: started.newest_rating,
             feedback,
         };
         if !improvements(&mut *tx)?.finish(started.lease, &finished).await? {

@@ -69,6 +69,7 @@ on_both_databases!(
     examples_are_exported_with_a_stable_split,
     a_preview_shows_both_prompts_on_rated_inputs,
     ratings_are_taken_in_while_the_generator_works,
+    a_rating_that_arrives_late_counts_for_the_next_improvement,
 );
 
 const TARGET: &str = "SUMMARIZE_DAILY";
@@ -828,4 +829,26 @@ async fn ratings_are_taken_in_while_the_generator_works(world: &World) {
     generating.await.unwrap().unwrap();
     let stats = app.output_stats(&key()).await.unwrap();
     assert_eq!(stats.since.bad, 1, "what came meanwhile is for the next");
+}
+
+async fn a_rating_that_arrives_late_counts_for_the_next_improvement(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    // These were accepted before all others.
+    let late: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .map(|output| rating(world, output, "BAD", "1"))
+        .collect();
+    let first = proposed(world, &app, "in time").await;
+    approve(&app, first).await.unwrap();
+    apply(&app, &late).await;
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!((stats.since.bad, stats.hindrance), (3, None));
+    let next = generate(&app).await.unwrap();
+    let next = app.improvement(&next).await.unwrap().unwrap();
+    assert_eq!(next.record.counts.bad, 3);
+    assert!(next.text.contains("fault of a"), "{}", next.text);
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!(stats.since.bad, 0, "what was used counts no more");
+    assert_eq!(findings(world).await, "[]");
 }

@@ -1,10 +1,13 @@
 //! Rows of improvements, and of what is counted of ratings.
 
-use emend_core::{AcceptOrder, CandidateId, RatingClass, contest::Verdict};
+use emend_core::{CandidateId, Rated, RatingClass, contest::Verdict};
 use emend_store::StoreError;
 use sqlx::FromRow;
 
-use super::improvements::{Counts, ImprovementRecord, Newest, Progress, VersionStats};
+use super::{
+    improvements::{Arrival, Counts, ImprovementRecord, Newest, Progress, VersionStats},
+    rows::RatingRow,
+};
 use crate::store::{
     codes,
     rows::{At, StoredId},
@@ -18,7 +21,7 @@ pub(crate) struct ProgressRow {
     pub candidate_id: Option<Vec<u8>>,
     /// 1: somebody has a lease of it.
     pub leased: i32,
-    pub newest_order: i64,
+    pub newest_rating: i64,
     /// Of its candidate.
     pub proposal_verdict: Option<i32>,
     pub created_at: Option<i64>,
@@ -56,7 +59,7 @@ impl ProgressRow {
         Ok(Some(Newest {
             candidate: CandidateId(at.uuid("candidate_id", candidate)?),
             is_open: verdict == Verdict::Open,
-            newest_order: AcceptOrder(self.newest_order),
+            newest_rating: Arrival(self.newest_rating),
             proposed_at: at.time("candidate_id", self.created_at.unwrap_or_default())?,
         }))
     }
@@ -91,6 +94,20 @@ impl ImprovementRow {
             reason: self.reason,
         };
         Ok((CandidateId(at.uuid("candidate_id", &self.candidate_id)?), record))
+    }
+}
+
+/// A rating with its place by arrival.
+#[derive(Debug, FromRow)]
+pub(crate) struct ArrivedRow {
+    pub rating: i64,
+    #[sqlx(flatten)]
+    pub row: RatingRow,
+}
+
+impl ArrivedRow {
+    pub(crate) fn parse(self) -> Result<(Arrival, Rated), StoreError> {
+        Ok((Arrival(self.rating), self.row.parse()?))
     }
 }
 

@@ -18,6 +18,11 @@ use crate::contests::store::CandidateRecord;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// The place of a rating among those of its target by when they arrived here: later ones are greater. A rating may arrive long
+/// after others that were accepted later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival(pub i64);
+
 /// An improvement, and the right to go on with it: a random token, which nobody has who took it over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
@@ -51,8 +56,8 @@ pub struct Finished {
     pub reason: String,
     /// How many of its ratings were of each class.
     pub counts: Counts,
-    /// Their highest accept order.
-    pub newest_order: AcceptOrder,
+    /// The last of them to arrive.
+    pub newest_rating: Arrival,
     /// Their feedbacks.
     pub feedback: Vec<FeedbackId>,
 }
@@ -97,10 +102,10 @@ impl Progress {
             .map(|newest| newest.candidate)
     }
 
-    /// The order after which ratings are for the next improvement.
-    pub fn since(&self) -> AcceptOrder {
+    /// What arrived after this is for the next improvement.
+    pub fn since(&self) -> Arrival {
         self.newest
-            .map_or(AcceptOrder(i64::MIN), |newest| newest.newest_order)
+            .map_or(Arrival::default(), |newest| newest.newest_rating)
     }
 }
 
@@ -111,8 +116,8 @@ pub struct Newest {
     pub candidate: CandidateId,
     /// Whether it awaits review.
     pub is_open: bool,
-    /// The highest accept order of the ratings that it was made of.
-    pub newest_order: AcceptOrder,
+    /// The last to arrive of the ratings that it was made of.
+    pub newest_rating: Arrival,
     /// When it was proposed.
     pub proposed_at: Timestamp,
 }
@@ -158,17 +163,17 @@ pub trait ImprovementRepository: Send {
     /// How far improving a target has come.
     async fn progress(&mut self, target: ContestId) -> Result<Progress>;
 
-    /// How many live ratings of each class a window has after an accept order.
-    async fn count_ratings(&mut self, window: ContestId, after: AcceptOrder) -> Result<Counts>;
+    /// How many live ratings of each class arrived in a window after another.
+    async fn count_ratings(&mut self, window: ContestId, after: Arrival) -> Result<Counts>;
 
-    /// The newest live ratings of some classes after an accept order, with their texts, the newest first; of each class as
-    /// many as asked for.
+    /// The last live ratings of some classes to arrive after another, with their texts, the last first; of each class as many as
+    /// asked for.
     async fn newest_ratings(
         &mut self,
         window: ContestId,
-        after: AcceptOrder,
+        after: Arrival,
         wanted: &[(RatingClass, u32)],
-    ) -> Result<Vec<Rated>>;
+    ) -> Result<Vec<(Arrival, Rated)>>;
 
     /// Notes that one is being generated, in the place of one that was given up.
     async fn begin(&mut self, begun: &Begun, lease: Duration) -> Result<()>;
@@ -189,13 +194,13 @@ pub trait OutputStore: Send + Sync {
     /// How far improving a target has come.
     async fn progress(&self, target: ContestId) -> Result<Progress>;
 
-    /// How many live ratings of each class a window has after an accept order.
-    async fn count_ratings(&self, window: ContestId, after: AcceptOrder) -> Result<Counts>;
+    /// How many live ratings of each class arrived in a window after another.
+    async fn count_ratings(&self, window: ContestId, after: Arrival) -> Result<Counts>;
 
     /// The live ratings of a window by the version of the prompt, that with the newest rating first.
     async fn version_stats(&self, window: ContestId, limit: u32) -> Result<Vec<VersionStats>>;
 
-    /// The newest live ratings of some classes, with their texts, the newest first; of each class as many as asked for.
+    /// The last live ratings of some classes to arrive, with their texts, the last first; of each class as many as asked for.
     async fn newest_ratings(&self, window: ContestId, wanted: &[(RatingClass, u32)]) -> Result<Vec<Rated>>;
 
     /// Live ratings of some classes after one of them, with their texts, the oldest first.

@@ -13,7 +13,10 @@ use super::{
     by_version, counted, current_prompts, following, newest, newest_of, versions,
 };
 use crate::{
-    outputs::store::{NewRating, RatingWrites, improvements::OutputStore as _},
+    outputs::store::{
+        NewRating, RatingWrites,
+        improvements::{Arrival, OutputStore as _},
+    },
     store::Store as _,
 };
 
@@ -80,9 +83,9 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
     let namespace = Namespace::parse("research").unwrap();
     for (query, index) in [
         (newest(prompt.contest_id()), "improvements"),
-        (counted(window, AcceptOrder(20)), "ratings_live"),
+        (counted(window, Arrival(20)), "ratings_arrived"),
         (by_version(window, 100), "ratings_by_version"),
-        (newest_of(window, AcceptOrder(20), &wanted), "ratings_live"),
+        (newest_of(window, Arrival(20), &wanted), "ratings_arrived"),
         (following(window, &all, after, 32), "ratings_live"),
         (versions(&prompt, Some(9), None, 20), "contests_by_key"),
         (
@@ -112,7 +115,9 @@ async fn ratings_are_counted_by_version_and_read_in_their_order() {
         (newest.counts.good, newest.counts.neutral, newest.counts.bad),
         (2, 0, 0)
     );
-    let counts = store.count_ratings(window, AcceptOrder(247)).await.unwrap();
+    // The ratings of each target arrived after those of the one before it.
+    let after = Arrival(i64::from(3 * RATINGS) + 247);
+    let counts = store.count_ratings(window, after).await.unwrap();
     assert_eq!((counts.good, counts.neutral, counts.bad), (1, 1, 1));
     let orders = |rated: &[Rated]| -> Vec<i64> { rated.iter().map(|of| of.accept_order.0).collect() };
     let wanted = [(RatingClass::Good, 2), (RatingClass::Bad, 1)];

@@ -19,10 +19,10 @@ use super::{
 use crate::{
     contests::store::{CandidateRecord, rows::CandidateRecordRow},
     outputs::store::{
-        improvement_rows::{ClassCountRow, ImprovementRow, ProgressRow, VersionStatsRow},
+        improvement_rows::{ArrivedRow, ClassCountRow, ImprovementRow, ProgressRow, VersionStatsRow},
         improvements::{
-            Begun, Counts, Finished, ImprovementRecord, ImprovementRepository, Lease, OutputStore, Progress,
-            VersionRecord, VersionStats,
+            Arrival, Begun, Counts, Finished, ImprovementRecord, ImprovementRepository, Lease, OutputStore,
+            Progress, VersionRecord, VersionStats,
         },
         rows::RatingRow,
     },
@@ -45,17 +45,18 @@ impl ImprovementRepository for Work {
         ProgressRow::progress(&self.rows(newest(target)).await?)
     }
 
-    async fn count_ratings(&mut self, window: ContestId, after: AcceptOrder) -> Result<Counts> {
+    async fn count_ratings(&mut self, window: ContestId, after: Arrival) -> Result<Counts> {
         ClassCountRow::counts(&self.rows(counted(window, after)).await?)
     }
 
     async fn newest_ratings(
         &mut self,
         window: ContestId,
-        after: AcceptOrder,
+        after: Arrival,
         wanted: &[(RatingClass, u32)],
-    ) -> Result<Vec<Rated>> {
-        parse_ratings(self.rows(newest_of(window, after, wanted)).await?)
+    ) -> Result<Vec<(Arrival, Rated)>> {
+        let rows: Vec<ArrivedRow> = self.rows(newest_of(window, after, wanted)).await?;
+        rows.into_iter().map(ArrivedRow::parse).collect()
     }
 
     async fn begin(&mut self, begun: &Begun, lease: Duration) -> Result<()> {
@@ -67,7 +68,7 @@ impl ImprovementRepository for Work {
             .await?;
         sqlx::query(
             "INSERT INTO improvements (improvement_id, target, contest, base_version, lease, leased_until, generator, \
-             reason, good_count, neutral_count, bad_count, newest_order) \
+             reason, good_count, neutral_count, bad_count, newest_rating) \
              VALUES ($1, $2, $3, $4, $5, (SELECT now FROM database_clock) + $6, $7, '', 0, 0, 0, 0)",
         )
         .bind(bytes(begun.lease.improvement))
@@ -95,7 +96,9 @@ impl ImprovementRepository for Work {
             query.push(format_args!(", {column} = "));
             query.push_bind(i32::try_from(count).unwrap_or(i32::MAX));
         }
-        query.push(", newest_order = ").push_bind(finished.newest_order.0);
+        query
+            .push(", newest_rating = ")
+            .push_bind(finished.newest_rating.0);
         query.push(" WHERE ");
         push_lease(&mut query, lease);
         query.push(" RETURNING improvement");
@@ -132,7 +135,7 @@ impl OutputStore for Backend {
         ProgressRow::progress(&self.rows(newest(target)).await?)
     }
 
-    async fn count_ratings(&self, window: ContestId, after: AcceptOrder) -> Result<Counts> {
+    async fn count_ratings(&self, window: ContestId, after: Arrival) -> Result<Counts> {
         ClassCountRow::counts(&self.rows(counted(window, after)).await?)
     }
 
@@ -147,10 +150,7 @@ impl OutputStore for Backend {
     }
 
     async fn newest_ratings(&self, window: ContestId, wanted: &[(RatingClass, u32)]) -> Result<Vec<Rated>> {
-        parse_ratings(
-            self.rows(newest_of(window, AcceptOrder(i64::MIN), wanted))
-                .await?,
-        )
+        parse_ratings(self.rows(newest_of(window, Arrival::default(), wanted)).await?)
     }
 
     async fn ratings_after(
@@ -307,7 +307,7 @@ fn push_target(query: &mut QueryBuilder<Db>, of: &str, target: &ResourceKey) {
 /// The newest improvement that is a candidate, and the one before which it is that is being generated.
 pub(super) fn newest(target: ContestId) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
-        "SELECT i.improvement_id, i.candidate_id, i.newest_order, k.proposal_verdict, k.created_at, \
+        "SELECT i.improvement_id, i.candidate_id, i.newest_rating, k.proposal_verdict, k.created_at, \
          CASE WHEN i.leased_until > (SELECT now FROM database_clock) THEN 1 ELSE 0 END AS leased \
          FROM improvements AS i LEFT JOIN candidates AS k ON k.candidate_id = i.candidate_id WHERE i.target = ",
     );
@@ -316,8 +316,8 @@ pub(super) fn newest(target: ContestId) -> QueryBuilder<Db> {
     query
 }
 
-/// How many live ratings of each class there are after an accept order: a range of an index for each.
-pub(super) fn counted(window: ContestId, after: AcceptOrder) -> QueryBuilder<Db> {
+/// How many live ratings of each class arrived after another: a range of an index for each.
+pub(super) fn counted(window: ContestId, after: Arrival) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     for (index, class) in RatingClass::ALL.into_iter().enumerate() {
         query.push(if index > 0 { " UNION ALL " } else { "" });
@@ -327,10 +327,7 @@ pub(super) fn counted(window: ContestId, after: AcceptOrder) -> QueryBuilder<Db>
         ));
         query.push(" FROM ratings AS r WHERE r.live = 1 AND r.contest = ");
         push_contest(&mut query, window);
-        query.push(format_args!(
-            " AND r.class = {} AND r.accept_order > ",
-            class.number()
-        ));
+        query.push(format_args!(" AND r.class = {} AND r.rating > ", class.number()));
         query.push_bind(after.0);
     }
     query
@@ -356,14 +353,14 @@ pub(super) fn by_version(window: ContestId, limit: u32) -> QueryBuilder<Db> {
     query
 }
 
-const RATED: &str = "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, \
+const RATED: &str = "SELECT r.rating, r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, \
      r.received_at, r.excluded, r.live, t.input, t.output, t.corrected, t.judgement, t.issues FROM ratings AS r \
      LEFT JOIN rating_texts AS t ON t.feedback_id = r.feedback_id WHERE r.live = 1 AND r.contest = ";
 
-/// The newest live ratings of each class: one bounded read for each, by an index that holds them in this order.
+/// The last live ratings of each class to arrive: one bounded read for each, by an index that holds them in this order.
 pub(super) fn newest_of(
     window: ContestId,
-    after: AcceptOrder,
+    after: Arrival,
     wanted: &[(RatingClass, u32)],
 ) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("SELECT * FROM (");
@@ -374,12 +371,12 @@ pub(super) fn newest_of(
             .push(RATED);
         push_contest(&mut query, window);
         query.push(" AND r.class = ").push_bind(class.number());
-        query.push(" AND r.accept_order > ").push_bind(after.0);
-        query.push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ");
+        query.push(" AND r.rating > ").push_bind(after.0);
+        query.push(" ORDER BY r.rating DESC LIMIT ");
         push_limit(&mut query, *limit);
         query.push(format_args!(") AS of_{index}"));
     }
-    query.push(") AS newest ORDER BY accept_order DESC, feedback_id DESC");
+    query.push(") AS newest ORDER BY rating DESC");
     query
 }
 
