@@ -304,7 +304,7 @@ pub struct ContestState {
     pub resource: Option<CurrentResource>,
     /// The highest accept order seen; kept when the contest is cleared.
     pub highest_accept_order: AcceptOrder,
-    /// All candidates.
+    /// All candidates; of some kinds those that matter, see [`Rule::depends_on_the_decided`](crate::Rule::depends_on_the_decided).
     pub candidates: Vec<Candidate>,
     /// At least the newest `max_counted_feedback` ballots.
     pub ballots: Ballots,

@@ -108,6 +108,15 @@ impl Rule {
         }
     }
 
+    /// Whether a decision depends on what was decided about others of its contest. Where it does not, of a contest's candidates
+    /// only those need be there that are open or applied, and those that the event names.
+    pub const fn depends_on_the_decided(&self) -> bool {
+        match self {
+            Self::Votes { .. } | Self::Ruling(_) | Self::Window(_) => true,
+            Self::Review(rules) => rules.rejection_closes_to_generators,
+        }
+    }
+
     /// Whether corrections say what is learned, one by one, so that files of such rows can.
     pub const fn is_by_corrections(&self) -> bool {
         match self {

@@ -145,8 +145,10 @@ CREATE TABLE candidates (
     -- Grows with each change; the etag.
     version           INTEGER NOT NULL
 ) STRICT;
--- Every decision reads the candidates of its contests.
-CREATE INDEX candidates_by_contest ON candidates (contest);
+-- Every decision reads the candidates of its contests; of a prompt, only those that are open or applied.
+CREATE INDEX candidates_by_contest ON candidates (contest, status);
+-- The versions of a prompt, without what they say.
+CREATE INDEX candidates_by_version ON candidates (contest, proposal_version) WHERE proposal_version > 0;
 -- Lists, newest first, by any set of kinds and statuses: the newest of each kind and status, merged. Also what there is of
 -- each kind and status is counted here, not on the table with its values. A vote that changes no status does not touch it.
 CREATE INDEX candidates_listed ON candidates (namespace, kind, status, created_at, candidate_id);

@@ -26,7 +26,7 @@ use crate::{
     actor::Actor,
     contests::{
         ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
-        store::{CandidateRecord, CandidateWrite, StoredContest, TransitionWrite, VoteWrites},
+        store::{CandidateRecord, CandidateWrite, Named, StoredContest, TransitionWrite, VoteWrites},
     },
     evidence::{changes, store::EventWrite},
     fail_points,
@@ -275,6 +275,32 @@ impl OpenContests {
             .chain(known)
         {
             self.add_rating(contest, rated);
+        }
+        Ok(())
+    }
+
+    /// Reads a candidate that an event is about to name, unless it is there already.
+    pub async fn read_named(
+        &mut self,
+        tx: &mut dyn UnitOfWork,
+        contest: ContestId,
+        which: Named,
+    ) -> Result<(), StoreError> {
+        let Some(working) = self.contests.get_mut(&contest) else {
+            return Ok(());
+        };
+        let is_there = working.state.candidates.iter().any(|of| match which {
+            Named::Candidate(id) => of.id == id,
+            Named::Version(version) => of.proposal.is_some_and(|kept| kept.version == version),
+        });
+        if is_there || working.state.key.kind.rules().rule.depends_on_the_decided() {
+            return Ok(());
+        }
+        if let Some((candidate, kept)) = tx.contests().named(contest, which).await? {
+            working.before.kept.insert(candidate.id, kept.clone());
+            working.before.state.candidates.push(candidate.clone());
+            working.kept.insert(candidate.id, kept);
+            working.state.candidates.push(candidate);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::{
     app::App,
     contests::{
         open::{Attribution, OpenContests},
-        store::CandidateRecord,
+        store::{CandidateRecord, Named},
     },
     erasure::lock_user,
     etag,
@@ -86,6 +86,7 @@ impl App {
         }
         let contest = key.contest_id();
         let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        unit.read_named(&mut *tx, contest, Named::Candidate(id)).await?;
         let version = unit
             .found(contest)
             .and_then(|found| found.kept.get(&id))

@@ -1,14 +1,17 @@
 //! Reverts a revision: the state before it is restored, as a new revision.
 
 use emend_base::{Error, error::PreconditionViolation};
-use emend_core::{Event, Invalid, Namespace, Refusal, Revision};
+use emend_core::{Event, Invalid, Learned, Namespace, Refusal, Revision};
 use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
+    contests::{
+        open::{Attribution, OpenContests},
+        store::Named,
+    },
     failure::{Failure, refused},
     log::numbering::RevisionChoice,
     log::store::WrittenChange,
@@ -106,18 +109,18 @@ impl App {
             task: None,
         };
         for change in changes {
+            let contest = change.key.contest_id();
+            if let Some(Learned::Prompt(before)) = change.before.as_ref().map(|value| &value.learned) {
+                unit.read_named(&mut *tx, contest, Named::Version(before.version))
+                    .await?;
+            }
             let event = Event::Revert {
                 revision: revert.revision,
                 restore: change.before,
                 reason: revert.reason.clone(),
             };
-            unit.decide(
-                change.key.contest_id(),
-                &event,
-                &attribution,
-                RevisionChoice::Shared,
-            )
-            .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
+            unit.decide(contest, &event, &attribution, RevisionChoice::Shared)
+                .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
         }
         let written = self.commit(tx, &mut unit).await?;
         Ok(written.revisions.last())

@@ -9,7 +9,7 @@ use crate::{
     app::App,
     contests::{
         open::{Attribution, OpenContests},
-        store::CandidateRecord,
+        store::{CandidateRecord, Named},
     },
     failure::{Failure, refused},
     log::numbering::RevisionChoice,
@@ -128,6 +128,8 @@ impl App {
         if !is_approved {
             return Err(refused(&emend_core::Refusal::NotApproved, &candidate.id.to_string()).into());
         }
+        unit.read_named(&mut *tx, contest, Named::Version(*version))
+            .await?;
         let event = Event::MakeCurrent {
             version: *version,
             value: candidate.value,

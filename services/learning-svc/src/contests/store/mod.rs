@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status, UserId,
+    Ballot, Candidate, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status, UserId,
 };
 use emend_store::StoreError;
 use jiff::Timestamp;
@@ -30,8 +30,13 @@ pub trait ContestRepository: Send {
     /// Locks the rows of existing contests in order of their ids, and returns them in that order.
     async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
 
-    /// Reads everything a decision needs except the ballots.
+    /// Reads everything a decision needs except the ballots. Where a decision does not depend on what was decided before, that
+    /// need not be there: whoever names one of those candidates reads it with `named`.
     async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>>;
+
+    /// A candidate of a locked contest.
+    async fn named(&mut self, contest: ContestId, which: Named)
+    -> Result<Option<(Candidate, KeptCandidate)>>;
 
     /// The newest counted ballots of each of these contests, at most `limit` of each; contests without any are left
     /// out.
@@ -53,6 +58,15 @@ pub trait ContestRepository: Send {
         candidates: &[CandidateWrite],
         transitions: &[TransitionWrite],
     ) -> Result<()>;
+}
+
+/// Names one candidate of a contest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// That with this id.
+    Candidate(CandidateId),
+    /// That with this number as a version.
+    Version(u32),
 }
 
 /// Which candidates to list.

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, Ballot, CandidateId, ContestId, ContestState, ResourceKey, Target};
+use emend_core::{
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, ResourceKey, Status, Target,
+};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -13,11 +15,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     Db, FOR_UPDATE,
+    candidates_sql::push_numbers,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
     contests::store::{
-        CandidateWrite, ContestRepository, LockedContest, StoredContest, TransitionWrite, VoteWrites,
+        CandidateWrite, ContestRepository, KeptCandidate, LockedContest, Named, StoredContest,
+        TransitionWrite, VoteWrites,
         rows::{BallotRow, CandidateRow, ContestRow, ResourceRow},
     },
     store::{
@@ -92,20 +96,25 @@ impl ContestRepository for Work {
             let keys = ids.iter().map(|id| self.keys.contest(*id));
             let keys: Vec<i64> = keys.collect::<Result<_>>()?;
             let of: HashMap<i64, ContestId> = keys.iter().copied().zip(ids.iter().copied()).collect();
-            let mut query = QueryBuilder::new(
-                "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
-                 decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
-                 policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, \
-                 ruling_taken_back, proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, version FROM candidates WHERE contest IN ",
-            );
-            push_keys(&mut query, &keys);
-            query.push(" ORDER BY created_at, candidate_id");
-            for row in self.rows::<CandidateRow>(query).await? {
-                let (candidate, kept) = row.parse()?;
-                self.keys.note_candidate(candidate.id, row.candidate);
-                if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
-                    contest.kept.insert(candidate.id, kept);
-                    contest.state.candidates.push(candidate);
+            let in_full = |key: &i64| {
+                let contest = of.get(key).and_then(|id| contests.get(id));
+                contest.is_none_or(|contest| contest.row.key.kind.rules().rule.depends_on_the_decided())
+            };
+            let (in_full, in_part): (Vec<i64>, Vec<i64>) = keys.iter().partition(|key| in_full(key));
+            for query in [
+                (!in_full.is_empty()).then(|| all_candidates(&in_full)),
+                (!in_part.is_empty()).then(|| live_candidates(&in_part)),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                for row in self.rows::<CandidateRow>(query).await? {
+                    let (candidate, kept) = row.parse()?;
+                    self.keys.note_candidate(candidate.id, row.candidate);
+                    if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
+                        contest.kept.insert(candidate.id, kept);
+                        contest.state.candidates.push(candidate);
+                    }
                 }
             }
             let mut query = QueryBuilder::new(
@@ -121,6 +130,20 @@ impl ContestRepository for Work {
             }
         }
         Ok(ids.iter().filter_map(|id| contests.remove(id)).collect())
+    }
+
+    async fn named(
+        &mut self,
+        contest: ContestId,
+        which: Named,
+    ) -> Result<Option<(Candidate, KeptCandidate)>> {
+        let query = named_candidate(self.keys.contest(contest)?, which);
+        let Some(row) = self.rows::<CandidateRow>(query).await?.pop() else {
+            return Ok(None);
+        };
+        let (candidate, kept) = row.parse()?;
+        self.keys.note_candidate(candidate.id, row.candidate);
+        Ok(Some((candidate, kept)))
     }
 
     async fn newest_ballots(
@@ -176,6 +199,49 @@ impl ContestRepository for Work {
         save_candidates(self, candidates).await?;
         save_transitions(self, transitions).await
     }
+}
+
+const CANDIDATES: &str = "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
+     decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, policy_version, \
+     applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
+     proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, \
+     version FROM candidates WHERE contest ";
+
+/// All candidates of contests.
+fn all_candidates(contests: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATES);
+    query.push("IN ");
+    push_keys(&mut query, contests);
+    query.push(" ORDER BY created_at, candidate_id");
+    query
+}
+
+/// The candidates of contests that are open or applied, however many others there are.
+pub(super) fn live_candidates(contests: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATES);
+    query.push("IN ");
+    push_keys(&mut query, contests);
+    let live = [Status::Pending, Status::AwaitingReview, Status::Applied];
+    push_numbers(
+        &mut query,
+        " AND status IN (",
+        live.into_iter().map(codes::status),
+    );
+    query.push(" ORDER BY created_at, candidate_id");
+    query
+}
+
+/// One candidate of a contest.
+pub(super) fn named_candidate(contest: i64, which: Named) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATES);
+    query.push("= ").push_bind(contest);
+    match which {
+        Named::Candidate(id) => query.push(" AND candidate_id = ").push_bind(bytes(id.0)),
+        Named::Version(version) => query
+            .push(" AND proposal_version > 0 AND proposal_version = ")
+            .push_bind(small(version)),
+    };
+    query
 }
 
 /// The hash by which contests are looked up by key alone.

@@ -1,25 +1,39 @@
 //! The contract of what is read of ratings for prompts: by an index, however many there are of other targets. Compiled for
 //! each database.
 
+use std::sync::Arc;
+
+use emend_base::{Entropy, ManualClock};
 use emend_core::{
-    AcceptOrder, FeedbackId, Kind, Namespace, Rated, RatedId, RatedTexts, RatingClass, ResourceKey,
-    contest::VoterKey,
+    AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, Prompt, Rated, RatedId, RatedTexts,
+    RatingClass, ResourceKey, ResourceValue, contest::VoterKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    super::{Backend, open_for_test, work_sql::plan},
-    by_version, counted, current_prompts, following, newest, newest_of, versions,
+    super::{
+        Backend,
+        contests_sql::{live_candidates, named_candidate},
+        open_for_test,
+        work_sql::plan,
+    },
+    by_version, counted, current_prompts, following, newest, newest_of, version_value, versions,
 };
 use crate::{
+    actor::Actor,
+    contests::store::Named,
     outputs::store::{
         NewRating, RatingWrites,
         improvements::{Arrival, OutputStore as _},
     },
-    store::Store as _,
+    resources::write::Put,
+    store::{Store as _, begin_installation},
+    tests::world::app_on,
 };
 
+/// Versions of a prompt.
+const VERSIONS: u32 = 120;
 /// Targets, and ratings of each.
 const TARGETS: u32 = 40;
 const RATINGS: u32 = 250;
@@ -135,4 +149,58 @@ async fn ratings_are_counted_by_version_and_read_in_their_order() {
     }
     let expected: Vec<i64> = (1..=250).filter(|order| (order - 1) % 3 != 1).collect();
     assert_eq!(read, expected);
+}
+
+#[tokio::test]
+async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    begin_installation(&store, &Entropy::system()).await.unwrap();
+    let app = app_on(
+        Arc::new(store.clone()),
+        &ManualClock::default(),
+        &Entropy::system(),
+    );
+    let prompt = key(Kind::Prompt, 7);
+    for number in 1..=VERSIONS {
+        let text = format!("Version {number}. {}", "x".repeat(2_000));
+        let said = Learned::Prompt(Prompt::new(&text, vec![], vec![]).unwrap());
+        let put = Put {
+            key: prompt.clone(),
+            value: ResourceValue::new("T7", said),
+            etag: None,
+            reason: None,
+            actor: Actor::caller(Caller::system()),
+        };
+        app.put(&put).await.unwrap();
+    }
+    let contest = prompt.contest_id();
+    let mut tx = store.begin().await.unwrap();
+    let locked = tx.contests().lock(&[&prompt]).await.unwrap();
+    let read = tx.contests().load(locked).await.unwrap().remove(0).state;
+    let number = |of: &Candidate| of.proposal.map(|kept| kept.version);
+    let numbers: Vec<_> = read.candidates.iter().map(number).collect();
+    assert_eq!(numbers, [Some(VERSIONS)]);
+    let named = tx.contests().named(contest, Named::Version(3)).await.unwrap();
+    let third = named.unwrap().0;
+    assert_eq!(number(&third), Some(3));
+    let named = tx
+        .contests()
+        .named(contest, Named::Candidate(third.id))
+        .await
+        .unwrap();
+    assert_eq!(named.unwrap().0, third);
+    let none = tx.contests().named(contest, Named::Version(VERSIONS + 1)).await;
+    assert_eq!(none.unwrap(), None);
+    drop(tx);
+    for (query, index) in [
+        (live_candidates(&[1]), "candidates_by_contest"),
+        (named_candidate(1, Named::Version(3)), "candidates_by_version"),
+        (version_value(contest, 3), "candidates_by_version"),
+    ] {
+        let plan = plan(&store, query).await;
+        assert!(plan.contains(index), "{index}: {plan}");
+        assert!(plan.contains("status") || plan.contains("version"), "{plan}");
+    }
 }

@@ -196,11 +196,7 @@ impl OutputStore for Backend {
     }
 
     async fn version_value(&self, contest: ContestId, version: u32) -> Result<Option<ResourceValue>> {
-        let mut query = QueryBuilder::new("SELECT candidate_id, value FROM candidates WHERE contest = ");
-        push_contest(&mut query, contest);
-        query
-            .push(" AND proposal_version > 0 AND proposal_version = ")
-            .push_bind(small(version));
+        let query = version_value(contest, version);
         let row = self.rows::<(Vec<u8>, Vec<u8>)>(query).await?.pop();
         row.map(|(id, value)| {
             let at = At {
@@ -409,6 +405,16 @@ pub(super) fn following(
     }
     query.push(") AS following ORDER BY accept_order, feedback_id LIMIT ");
     push_limit(&mut query, limit);
+    query
+}
+
+/// What a version in a contest says.
+pub(super) fn version_value(contest: ContestId, version: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT candidate_id, value FROM candidates WHERE contest = ");
+    push_contest(&mut query, contest);
+    query
+        .push(" AND proposal_version > 0 AND proposal_version = ")
+        .push_bind(small(version));
     query
 }
 

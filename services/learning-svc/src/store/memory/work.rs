@@ -6,7 +6,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision};
+use emend_core::{
+    Ballot, Candidate, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision,
+};
 use emend_store::{CorruptRow, simulation::conflict};
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,8 +21,8 @@ use super::{
 
 use crate::{
     contests::store::{
-        CandidateWrite, ContestRepository, KnownBallot, LockedContest, StoredContest, TransitionWrite,
-        VoteWrites,
+        CandidateWrite, ContestRepository, KeptCandidate, KnownBallot, LockedContest, Named, StoredContest,
+        TransitionWrite, VoteWrites,
     },
     erasure::store::Erasures,
     evidence::store::EvidenceRepository,
@@ -340,6 +342,24 @@ impl ContestRepository for Work {
     async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
         self.read("load_contests", |tables| {
             rows.into_iter().map(|row| tables.contest(row)).collect()
+        })
+        .await
+    }
+
+    async fn named(
+        &mut self,
+        contest: ContestId,
+        which: Named,
+    ) -> Result<Option<(Candidate, KeptCandidate)>> {
+        self.read("named_candidate", |tables| {
+            let found = tables.candidates_of(contest).into_iter().find(|of| match which {
+                Named::Candidate(id) => of.candidate.id == id,
+                Named::Version(version) => {
+                    let proposal = of.candidate.proposal;
+                    proposal.is_some_and(|kept| kept.version == version)
+                }
+            });
+            Ok(found.map(|of| (of.candidate.clone(), of.kept.clone())))
         })
         .await
     }
