@@ -182,6 +182,10 @@ fn learned(
             violations.add(field, "must equal the key's qualifier");
         }
     }
+    if let Err((field, Invalid(why))) = learned.check_key(key) {
+        violations.add(format!("{kind}.{field}"), why);
+        return None;
+    }
     Some(learned)
 }
 

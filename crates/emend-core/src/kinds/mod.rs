@@ -424,6 +424,14 @@ impl Learned {
         self.fields().into_iter().find(|of| of.name == field)
     }
 
+    /// Checks that this may be learned for a key, where the kind's keys say something of it; the error names the field.
+    pub fn check_key(&self, key: &crate::ResourceKey) -> Result<(), (&'static str, Invalid)> {
+        match self {
+            Self::ProfileEntry(entry) => profile::check_key(key.key.as_str(), &key.qualifier, entry),
+            _ => Ok(()),
+        }
+    }
+
     /// The qualifier of the key that this is learned for, in its form, if the value says it; empty if the kind has none.
     pub fn qualifier_of_key(&self) -> Option<Result<String, Invalid>> {
         match (self.kind().rules().qualifier, self.qualifier()) {

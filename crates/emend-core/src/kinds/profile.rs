@@ -89,6 +89,33 @@ fn allows(field: &str, entry: &str) -> Result<(), Invalid> {
     }
 }
 
+/// Checks that an entry is that of its key; the error names the field of the value.
+pub(super) fn check_key(
+    field: &str,
+    qualifier: &str,
+    entry: &ProfileEntry,
+) -> Result<(), (&'static str, Invalid)> {
+    match (field == EXPERIENCE_YEARS, entry) {
+        (true, ProfileEntry::Years(_)) => Ok(()),
+        (true, ProfileEntry::Text(_)) => {
+            let why = format!("must be absent: {EXPERIENCE_YEARS} is a number of years");
+            Err(("entry", Invalid::new(why)))
+        }
+        (false, ProfileEntry::Years(_)) => {
+            let why = format!("must be absent: {field} is a list of entries");
+            Err(("years", Invalid::new(why)))
+        }
+        (false, ProfileEntry::Text(text)) => match Form::PhraseOrNone.parse(text) {
+            Ok(named) if named == qualifier => Ok(()),
+            Ok(_) => Err((
+                "entry",
+                Invalid::new("must be the entry that the key's qualifier names"),
+            )),
+            Err(invalid) => Err(("entry", invalid)),
+        },
+    }
+}
+
 pub(super) fn fields(entry: &ProfileEntry) -> Vec<Field<'_>> {
     let (years, text) = match entry {
         ProfileEntry::Years(years) => (years.to_string(), ""),
@@ -158,6 +185,25 @@ mod tests {
     fn entries_that_differ_in_case_or_width_are_one() {
         let one = key(KNOWN_TECHNOLOGIES, "Ｒｕｓｔ", "u1").unwrap();
         assert_eq!(one, key(KNOWN_TECHNOLOGIES, " rust ", "u1").unwrap());
+    }
+
+    #[test]
+    fn an_entry_is_that_of_its_key() {
+        let (years, rust) = (ProfileEntry::Years(3), ProfileEntry::Text("Ｒｕｓｔ".into()));
+        for (field, qualifier, entry, wrong) in [
+            (EXPERIENCE_YEARS, "", &years, None),
+            (EXPERIENCE_YEARS, "", &rust, Some("entry")),
+            (SPECIALTIES, "rust", &rust, None),
+            (SPECIALTIES, "go", &rust, Some("entry")),
+            (LEARNING_GOALS, "rust", &years, Some("years")),
+        ] {
+            let checked = check_key(field, qualifier, entry);
+            assert_eq!(
+                checked.err().map(|(field, _)| field),
+                wrong,
+                "{field} {qualifier}"
+            );
+        }
     }
 
     #[test]
