@@ -9,7 +9,6 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use emend_base::{Entropy, Lifecycle, SharedClock};
 use emend_core::Revision;
-use emend_store::StoreError;
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
@@ -19,11 +18,12 @@ use crate::{
         open::{OpenContests, Written},
     },
     fail_points,
+    failure::Failure,
     outputs::{
         generator::{Generator, embedded::Embedded},
         metrics::Generations,
     },
-    profiles::metrics::ProfileMetrics,
+    profiles::{metrics::ProfileMetrics, room},
     store::{Store, UnitOfWork},
 };
 
@@ -110,7 +110,8 @@ impl App {
         &self,
         mut tx: Box<dyn UnitOfWork>,
         unit: &mut OpenContests,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<Written, Failure> {
+        room::check(&mut *tx, unit).await?;
         let written = unit.finish(&mut *tx).await?;
         tx.commit().await?;
         self.promotions.count(&written.promoted);

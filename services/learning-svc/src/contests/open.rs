@@ -328,6 +328,15 @@ impl OpenContests {
         self.contests.get(&contest).map(|working| &working.before)
     }
 
+    /// The resources of a kind that come into being, and those that are deleted (false).
+    pub fn moved(&self, kind: Kind) -> impl Iterator<Item = (&ResourceKey, bool)> {
+        let changed = self.contests.values().filter(move |working| {
+            let is_there = working.state.resource.is_some();
+            working.state.key.kind == kind && working.before.state.resource.is_some() != is_there
+        });
+        changed.map(|working| (&working.state.key, working.state.resource.is_some()))
+    }
+
     /// The policy that applies to a key.
     pub fn policy(&self, key: &ResourceKey) -> Policy {
         self.policies

@@ -1,7 +1,9 @@
 //! Reverts a revision: the state before it is restored, as a new revision.
 
+use std::collections::BTreeSet;
+
 use emend_base::{Error, error::PreconditionViolation};
-use emend_core::{Event, Invalid, Learned, Namespace, Refusal, Revision};
+use emend_core::{Event, Invalid, Kind, Learned, Namespace, Refusal, Revision, UserId};
 use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
 
@@ -12,6 +14,7 @@ use crate::{
         open::{Attribution, OpenContests},
         store::Named,
     },
+    erasure::lock_user,
     failure::{Failure, refused},
     log::numbering::RevisionChoice,
     log::store::WrittenChange,
@@ -89,6 +92,11 @@ impl App {
                 violations: Vec::new(),
             }
             .into());
+        }
+        let owners = changes.iter().filter(|change| change.key.kind == Kind::Profile);
+        let owners: BTreeSet<&UserId> = owners.filter_map(|change| change.key.user.as_ref()).collect();
+        for user in owners {
+            lock_user(&mut *tx, &revert.namespace, user).await?;
         }
         let keys = changes.into_iter().map(|change| change.key);
         let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;

@@ -22,11 +22,11 @@ use crate::{
     app::App,
     contests::{
         open::{Attribution, OpenContests},
-        review::{Review, Reviewed, Verdict},
+        review::{Review, Reviewed},
         store::CandidatePosition,
     },
     erasure::lock_user,
-    failure::{Failure, refused, resource_limit},
+    failure::{Failure, refused},
     log::numbering::RevisionChoice,
     outputs::generator::GeneratorError,
     profiles::store::{StoredProfile, SuggestionDetails, SuggestionRecord},
@@ -37,8 +37,6 @@ use crate::{
 const SHOWN_ACTIVITIES: u32 = 500;
 /// Suggestions made at once at most.
 const MAX_SUGGESTIONS: usize = 50;
-/// Entries of a list that a suggestion may be added to at most, as in an update.
-pub(super) const MAX_ENTRIES: usize = 200;
 
 /// What to make suggestions from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -324,18 +322,6 @@ impl App {
         })?;
         if record.key.kind != Kind::Profile || record.key.user.as_ref() != Some(user) {
             return Err(unknown());
-        }
-        if let Verdict::Approve { .. } = review.verdict {
-            let profile = self.profile(namespace, user).await?.profile();
-            let field = record.key.key.as_str();
-            let has_room = profile
-                .list(field)
-                .is_none_or(|list| list.len() < MAX_ENTRIES || list.contains_key(&record.key.qualifier));
-            if !has_room && record.candidate.status == Status::AwaitingReview {
-                return Err(resource_limit(format!(
-                    "{field} has {MAX_ENTRIES} entries already"
-                )));
-            }
         }
         let Reviewed { candidate, revision } = self.review(review, access).await?;
         let suggestion = SuggestionRecord {

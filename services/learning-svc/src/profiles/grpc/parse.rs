@@ -26,7 +26,8 @@ use crate::{
     grpc::parse,
     profiles::{
         entries::ProfileUpdate,
-        suggestions::{MAX_ENTRIES, SuggestionDecided, SuggestionsAsked, entry_key},
+        room::MAX_ENTRIES,
+        suggestions::{SuggestionDecided, SuggestionsAsked, entry_key},
     },
 };
 
