@@ -199,6 +199,9 @@ pub struct DatabaseArgs {
     /// run at once, and a larger one has to be split
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = bytes(1 << 20..=16 << 30))]
     pub import_buffer_size: usize,
+    /// How long what users did is kept for suggestions, from when it was recorded, 1h to 3650d; what was suggested from it stays
+    #[arg(long, value_name = "SPAN", default_value = "90d", value_parser = long_span)]
+    pub activity_retention: SignedDuration,
 }
 
 /// How the update stream behaves.
@@ -256,6 +259,7 @@ impl Arguments {
         }
         config.database_patience = self.storage.database_patience;
         config.import_bytes = self.database.import_buffer_size;
+        config.activity_retention = self.database.activity_retention;
         config.trust_file.clone_from(&self.evidence.trust_file);
         config.generator = self.generator.endpoint()?;
         config.stream = Settings {
@@ -374,6 +378,7 @@ mod tests {
             "--init",
             "--ingest-workers=3",
             "--import-buffer-size=3MiB",
+            "--activity-retention=30d",
             "--trust-file=trust.yaml",
             "--generator-url=https://models.example/v1",
             "--generator-model=small-1",
@@ -420,6 +425,7 @@ mod tests {
         assert_eq!(config.stream.max_reconnect_delay, duration("1s").unwrap());
         assert_eq!(config.stream.tombstone_age, SignedDuration::from_hours(48));
         assert_eq!(config.stream.max_tombstones, 5_000);
+        assert_eq!(config.activity_retention, SignedDuration::from_hours(30 * 24));
         assert_eq!(config.stream.node_forgotten_after, SignedDuration::from_hours(72));
         assert_eq!(
             (config.stream.encoded_bytes, config.import_bytes),

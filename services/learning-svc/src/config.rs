@@ -7,6 +7,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use emend_base::telemetry::Metrics;
 use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
 use emend_store::{DatabaseUrl, PostgresUrl, available};
+use jiff::SignedDuration;
 
 use crate::{outputs::generator::http::Endpoint, stream::Settings};
 
@@ -35,6 +36,8 @@ pub struct Config {
     /// The language model that generates prompts and suggestions; none: they are made without one, from what was rated and
     /// recorded alone.
     pub generator: Option<Endpoint>,
+    /// How long what users did is kept, from when it was recorded.
+    pub activity_retention: SignedDuration,
     /// How the update stream behaves.
     pub stream: Settings,
     /// How much it takes on at once, and how long it waits for clients.
@@ -66,6 +69,7 @@ impl Config {
             import_bytes: 128 << 20,
             trust_file: None,
             generator: None,
+            activity_retention: SignedDuration::from_hours(90 * 24),
             stream: Settings::default(),
             bounds: Bounds::default(),
             authenticator: None,

@@ -323,7 +323,7 @@ pub async fn start(
     let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
     lifecycle.spawn(
         "clean up after erasures",
-        Eraser::new(erased).run(
+        Eraser::new(erased, config.activity_retention).run(
             Arc::clone(&app.erased),
             stream.settings().retention_interval,
             lifecycle.clone(),

@@ -266,7 +266,7 @@ CREATE TABLE improvement_ratings (
 );
 
 -- What users did, as their applications told it, masked; from it entries of profiles are suggested. Personal, and in this table
--- alone: erased with the user. Of each user the newest 10,000 are kept, however old they are.
+-- alone: erased with the user. Of each user the newest 10,000 are kept, for as long as the service's setting says.
 CREATE TABLE activities (
     namespace        TEXT COLLATE "C" NOT NULL,
     user_id          TEXT COLLATE "C" NOT NULL,
@@ -287,6 +287,8 @@ CREATE TABLE activities (
 );
 -- A user's newest, and the oldest beyond them.
 CREATE INDEX activities_newest ON activities (namespace, user_id, occurred_at, source_type, source_id);
+-- What has been kept for long enough.
+CREATE INDEX activities_by_age ON activities (recorded_at);
 
 -- What is kept of candidates that suggest an entry of a profile.
 CREATE TABLE suggestions (

@@ -1,10 +1,11 @@
-//! Takes erased users' names and values out of the log once no node needs them any more, and what was erased out of the
-//! database's files.
+//! Takes erased users' names and values out of the log once no node needs them any more, forgets what users did once it has
+//! been kept for long enough, and takes what was erased out of the database's files.
 
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Lifecycle;
 use emend_store::StoreError;
+use jiff::SignedDuration;
 use tokio::{sync::Notify, time::sleep};
 
 use crate::erasure::store::ErasedLog;
@@ -13,20 +14,25 @@ use crate::erasure::store::ErasedLog;
 const AGAIN: Duration = Duration::from_secs(1);
 /// Contests worked on in one transaction.
 const PAGE: u32 = 100;
+/// Activities deleted in one transaction.
+const ACTIVITIES: u32 = 1_000;
 
 /// The worker.
 #[derive(Clone)]
 pub(crate) struct Eraser {
     store: Arc<dyn ErasedLog>,
+    /// How long activities are kept.
+    activity_retention: SignedDuration,
     /// Whether something may be left in the files: so at first, because an earlier process may have left it.
     files_hold_traces: bool,
 }
 
 impl Eraser {
-    /// For one store.
-    pub(crate) fn new(store: Arc<dyn ErasedLog>) -> Self {
+    /// For one store, where activities are kept for so long.
+    pub(crate) fn new(store: Arc<dyn ErasedLog>, activity_retention: SignedDuration) -> Self {
         Self {
             store,
+            activity_retention,
             files_hold_traces: true,
         }
     }
@@ -37,6 +43,14 @@ impl Eraser {
             let forgotten = self.store.forget_erased(PAGE).await?;
             self.files_hold_traces |= forgotten > 0;
             if forgotten < u64::from(PAGE) {
+                break;
+            }
+        }
+        loop {
+            let age = self.activity_retention;
+            let forgotten = self.store.forget_activities(age, ACTIVITIES).await?;
+            self.files_hold_traces |= forgotten > 0;
+            if forgotten < u64::from(ACTIVITIES) {
                 break;
             }
         }

@@ -15,6 +15,7 @@ mod hot;
 mod imports;
 mod people;
 mod policies;
+mod profile_bounds;
 mod profiles;
 mod prompts;
 mod rulings;

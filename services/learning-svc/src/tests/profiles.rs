@@ -45,18 +45,18 @@ on_both_databases!(
     an_erased_user_leaves_nothing,
 );
 
-fn user(name: &str) -> UserId {
+pub(super) fn user(name: &str) -> UserId {
     UserId::parse(name).unwrap()
 }
 
-fn on_behalf(name: &str) -> Actor {
+pub(super) fn on_behalf(name: &str) -> Actor {
     Actor {
         caller: Caller::parse("backend").unwrap(),
         on_behalf_of: name.to_owned(),
     }
 }
 
-fn update(name: &str, lists: &[(&'static str, &[&str])]) -> ProfileUpdate {
+pub(super) fn update(name: &str, lists: &[(&'static str, &[&str])]) -> ProfileUpdate {
     let entries = lists.iter().flat_map(|(field, texts)| {
         texts.iter().map(|text| {
             let entry = match *field {
@@ -79,16 +79,16 @@ fn update(name: &str, lists: &[(&'static str, &[&str])]) -> ProfileUpdate {
     }
 }
 
-async fn profile(app: &App, name: &str) -> StoredProfile {
+pub(super) async fn profile(app: &App, name: &str) -> StoredProfile {
     app.profile(&namespace(), &user(name)).await.unwrap()
 }
 
-async fn list(app: &App, name: &str, field: &str) -> Vec<String> {
+pub(super) async fn list(app: &App, name: &str, field: &str) -> Vec<String> {
     let profile = profile(app, name).await.profile();
     profile.list(field).unwrap().values().cloned().collect()
 }
 
-fn activity(day: i64, technologies: &[&str], goals: &[&str]) -> Activity {
+pub(super) fn activity(day: i64, technologies: &[&str], goals: &[&str]) -> Activity {
     let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
     Activity {
         source_type: "GITHUB".to_owned(),
@@ -102,7 +102,7 @@ fn activity(day: i64, technologies: &[&str], goals: &[&str]) -> Activity {
     }
 }
 
-async fn record(app: &App, name: &str, activities: &[Activity]) -> u64 {
+pub(super) async fn record(app: &App, name: &str, activities: &[Activity]) -> u64 {
     app.record_activities(&namespace(), &user(name), activities)
         .await
         .unwrap()
@@ -118,7 +118,7 @@ fn asked(name: &str, include_experience: bool) -> SuggestionsAsked {
     }
 }
 
-async fn suggest(app: &App, name: &str) -> Vec<SuggestionRecord> {
+pub(super) async fn suggest(app: &App, name: &str) -> Vec<SuggestionRecord> {
     app.generate_suggestions(&asked(name, false)).await.unwrap()
 }
 
@@ -142,7 +142,7 @@ fn decided(name: &str, of: &SuggestionRecord, verdict: Verdict) -> SuggestionDec
     }
 }
 
-async fn accept(app: &App, name: &str, of: &SuggestionRecord) -> Result<Revision, Error> {
+pub(super) async fn accept(app: &App, name: &str, of: &SuggestionRecord) -> Result<Revision, Error> {
     let verdict = Verdict::Approve {
         edited: None,
         reason: None,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
 use emend_store::StoreError;
+use jiff::SignedDuration;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -30,12 +31,16 @@ pub trait Erasures: Send {
     async fn erase(&mut self, contests: &[ContestId], pseudonym: &UserId) -> Result<()>;
 }
 
-/// What is left of erased users after the unit of work.
+/// What is left of users after the unit of work.
 #[async_trait]
 pub trait ErasedLog: Send + Sync {
     /// Puts pseudonyms in place of users' names, and forgets values, in the changes of at most `limit` erased contests
     /// whose deletions have expired. Returns how many contests those were.
     async fn forget_erased(&self, limit: u32) -> Result<u64>;
+
+    /// Deletes at most `limit` of the activities that were recorded longest ago, more than `age` ago by the database's clock. Returns
+    /// how many those were.
+    async fn forget_activities(&self, age: SignedDuration, limit: u32) -> Result<u64>;
 
     /// Makes sure that what was deleted is no longer in the database's files, where the service can do that. Whether it
     /// is done: readers may keep an old state in use.

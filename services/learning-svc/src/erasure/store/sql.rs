@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey, kinds::Users};
 use emend_store::{CorruptRow, StoreError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::{FromRow, QueryBuilder};
 
 use super::{
     Backend, Db, FOR_UPDATE, Transaction,
     contests_sql::insert_contests,
-    work_sql::{Work, bytes, push_keys, push_list},
+    work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
     erasure::store::{ErasedLog, Erasures},
@@ -203,7 +203,28 @@ impl ErasedLog for Backend {
         Ok(expired.len() as u64)
     }
 
+    async fn forget_activities(&self, age: SignedDuration, limit: u32) -> Result<u64> {
+        let mut transaction = self.begin_write().await?;
+        let mut query = recorded_before(age, limit);
+        let forgotten = query.build().execute(&mut *transaction).await?.rows_affected();
+        transaction.commit().await?;
+        Ok(forgotten)
+    }
+
     async fn clean_files(&self) -> Result<bool> {
         self.clean().await
     }
+}
+
+/// The statement that deletes the activities that were recorded longest ago.
+pub(super) fn recorded_before(age: SignedDuration, limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "DELETE FROM activities WHERE (namespace, user_id, source_type, source_id) IN (SELECT a.namespace, a.user_id, \
+         a.source_type, a.source_id FROM activities AS a WHERE a.recorded_at < (SELECT now FROM database_clock) - ",
+    );
+    query.push_bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX));
+    query.push(" ORDER BY a.recorded_at LIMIT ");
+    push_limit(&mut query, limit);
+    query.push(")");
+    query
 }

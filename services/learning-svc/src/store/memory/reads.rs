@@ -11,6 +11,7 @@ use emend_core::{
     digest::value_checksum,
 };
 use emend_store::Connections;
+use jiff::SignedDuration;
 
 use super::{
     MemoryStore, Result, State,
@@ -201,6 +202,10 @@ impl PolicyStore for MemoryStore {
 #[async_trait]
 impl ErasedLog for MemoryStore {
     async fn forget_erased(&self, _limit: u32) -> Result<u64> {
+        Ok(0)
+    }
+
+    async fn forget_activities(&self, _age: SignedDuration, _limit: u32) -> Result<u64> {
         Ok(0)
     }
 
