@@ -80,6 +80,7 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         ("import_jsonl", files::jsonl()),
         ("import_yaml", files::yaml()),
         ("trust_files", files::trust_files()),
+        ("prompt_files", files::prompt_files()),
         ("tool_calls", files::tool_calls()),
     ]
 }

@@ -99,6 +99,7 @@ targets_hold!(
     import_jsonl,
     import_yaml,
     trust_files,
+    prompt_files,
     tool_calls,
 );
 

@@ -71,6 +71,18 @@ pub(super) fn trust_files() -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
+pub(super) fn prompt_files() -> Vec<Vec<u8>> {
+    let texts = [
+        "Summarise {{day}} for the board.\n",
+        "---\ntarget: \"SUMMARIZE_DAILY\"\nvariables:\n  day: \"today\"\n  tone:\nsettings:\n  model: \"small\"\n---\n\
+         Summarise {{day}} in a {{tone}} tone.\n",
+        "---\r\n# ours\r\nsettings: # of the model\r\n  temperature: 0.2 # low\r\n  model: a#b\r\n---\r\n---\r\n",
+        "---\nvariables:\n  day: \"\\u3042\\n\\\"\" # said\n---\n{{day}}",
+        "---\nsettings:\n  a: 'b'\n---\n",
+    ];
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
 fn disk_copy(count: u8) -> Vec<u8> {
     let mut bytes = b"EMENDLKG".to_vec();
     bytes.extend(2_u32.to_le_bytes());

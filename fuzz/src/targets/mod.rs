@@ -81,6 +81,7 @@ pub const TARGETS: &[Target] = &[
     target("import_jsonl", transfer::jsonl, Shape::Text, 100, 256 * KIB),
     target("import_yaml", transfer::yaml, Shape::Text, 200, 512 * KIB),
     target("trust_files", transfer::trust_files, Shape::Text, 200, 512 * KIB),
+    target("prompt_files", transfer::prompt_files, Shape::Text, 200, 64 * KIB),
     target("tool_calls", transfer::tool_calls, Shape::Text, 100, 64 * KIB),
 ];
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use emend_cli::transfer::{Format, Record, RowError};
+use emend_client::prompt_files::{FileError, PromptFile};
 use emend_core::{DomainRule, Learned};
 use learning_svc::evidence::trust_file::{self, ReadTrustFile};
 
@@ -34,6 +35,23 @@ pub(super) fn trust_files(bytes: &[u8]) -> usize {
             let learned = Learned::DomainRule((*rule).into());
             assert_eq!(DomainRule::parse(learned.maps_to()), Ok(*rule), "{pattern}");
         }
+    }
+    bytes.len()
+}
+
+/// A prompt that was read from a file is the same once it is written and read again, and an error is about one of its lines.
+pub(super) fn prompt_files(bytes: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(bytes);
+    match PromptFile::parse(&text) {
+        Ok(file) => {
+            if let Ok(prompt) = file.prompt() {
+                let written = PromptFile::of("T", &prompt).to_string();
+                let again = PromptFile::parse(&written).and_then(|file| file.prompt());
+                assert_eq!(again, Ok(prompt), "{written:?}");
+            }
+        }
+        Err(FileError::Header { line, .. }) => assert!((1..=text.lines().count()).contains(&line)),
+        Err(other) => panic!("only its header can be wrong: {other}"),
     }
     bytes.len()
 }

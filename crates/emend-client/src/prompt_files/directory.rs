@@ -139,8 +139,12 @@ fn write_manifest(directory: &Path, names: &BTreeSet<String>) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use std::{
+        env, iter,
+        path::PathBuf,
+        process::{Child, Command, Stdio},
         sync::atomic::{AtomicBool, Ordering},
         thread,
+        time::{Duration, Instant},
     };
 
     use super::*;
@@ -261,6 +265,82 @@ mod tests {
             reader.join().unwrap()
         });
         assert!(reads > 0);
+    }
+
+    /// Where a child process mirrors.
+    const DIRECTORY: &str = "EMEND_TEST_MIRROR";
+    /// How often it is killed.
+    const KILLS: usize = 12;
+
+    /// Two states of a directory, no file of which is alike in both.
+    fn states() -> [BTreeMap<String, String>; 2] {
+        ["a", "b"].map(|text| {
+            let names = ["A.md", "B.md", "C.md"].into_iter();
+            names
+                .map(|name| (name.to_owned(), text.repeat(100_000)))
+                .collect()
+        })
+    }
+
+    #[test]
+    #[ignore = "run as a child of the test that kills it"]
+    fn mirrors_until_it_is_killed() {
+        let Some(directory) = env::var_os(DIRECTORY).map(PathBuf::from) else {
+            return;
+        };
+        for state in states().iter().cycle() {
+            synchronise(&directory, state).unwrap();
+        }
+    }
+
+    fn mirroring(directory: &Path) -> Child {
+        let this = env::current_exe().unwrap();
+        Command::new(this)
+            .args(["--exact", "--ignored"])
+            .arg("prompt_files::directory::tests::mirrors_until_it_is_killed")
+            .env(DIRECTORY, directory)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_process_that_is_killed_while_it_mirrors_leaves_whole_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let states = states();
+        let first = || {
+            fs::read(directory.join("B.md"))
+                .ok()
+                .and_then(|read| read.first().copied())
+        };
+        synchronise(directory, &states[1]).unwrap();
+        let mut cut = 0;
+        for kill in 1..=KILLS {
+            let mut child = mirroring(directory);
+            // At another place of its work each time: after it was seen to replace a file so often.
+            let until = Instant::now() + Duration::from_secs(30);
+            let mut before = first();
+            for _ in 0..kill {
+                let replaced = iter::repeat_with(first).find(|now| *now != before || Instant::now() > until);
+                before = replaced.unwrap();
+                assert!(Instant::now() < until, "it replaces no files");
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            for name in states[0].keys() {
+                let held = fs::read_to_string(directory.join(name)).unwrap();
+                assert!(
+                    states.iter().any(|state| state[name] == held),
+                    "{name} has {} bytes after {kill} kills",
+                    held.len()
+                );
+            }
+            cut += usize::from(held(directory).len() > states[0].len());
+        }
+        assert!(cut > 0, "it was never killed in the middle of a write");
+        synchronise(directory, &states[0]).unwrap();
+        assert_eq!(held(directory), states[0]);
     }
 
     #[test]

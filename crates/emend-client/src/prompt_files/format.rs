@@ -178,7 +178,7 @@ impl Header {
         let (name, value) = content
             .split_once(':')
             .ok_or_else(|| "expected a name and a colon".to_owned())?;
-        let value = unquoted(value.trim())?;
+        let value = unquoted(value)?;
         if content.len() == line.len() {
             *section = None;
             match (name, value) {
@@ -229,11 +229,15 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A value as written: nothing, a text in quotation marks, or one without.
-fn unquoted(value: &str) -> Result<Option<String>, String> {
+/// A value as written: nothing, a text in quotation marks, or one without. A comment may come after it, as in YAML: from a # that
+/// white space comes before.
+fn unquoted(after_colon: &str) -> Result<Option<String>, String> {
+    let value = after_colon.trim();
     let Some(inner) = value.strip_prefix('"') else {
         let is_plain = !value.starts_with(['\'', '|', '>', '[', '{', '&', '*', '!', '%', '@', '`']);
         return if is_plain {
+            let comment = comment_in(after_colon).unwrap_or(after_colon.len());
+            let value = after_colon.get(..comment).unwrap_or(after_colon).trim();
             Ok((!value.is_empty()).then(|| value.to_owned()))
         } else {
             Err(format!(
@@ -256,6 +260,12 @@ fn unquoted(value: &str) -> Result<Option<String>, String> {
         rest if rest.is_empty() || rest.starts_with('#') => Ok(Some(text)),
         _ => Err("something comes after the closing quotation mark".into()),
     }
+}
+
+/// Where a comment begins.
+fn comment_in(value: &str) -> Option<usize> {
+    let begins = [value.find(" #"), value.find("\t#")];
+    begins.into_iter().flatten().min()
 }
 
 fn escape(chars: &mut std::str::Chars<'_>) -> Option<char> {
@@ -334,6 +344,22 @@ mod tests {
             [variable("day", None), variable("tone", Some(""))]
         );
         assert_eq!(file.text, "On {{day}}{{tone}}");
+    }
+
+    #[test]
+    fn a_comment_after_a_value_is_none_of_it() {
+        let contents = "---\nvariables: # all\n  day: # no default\n  tone: dry # as ever\n  mood: \"#1 # best\"\t# of all\n\
+                        settings:\n  model: a#b\t# c # d\n---\n{{day}}{{tone}}{{mood}}";
+        let header = PromptFile::parse(contents).unwrap().header.unwrap();
+        assert_eq!(
+            header.variables,
+            [
+                variable("day", None),
+                variable("tone", Some("dry")),
+                variable("mood", Some("#1 # best"))
+            ]
+        );
+        assert_eq!(header.settings, [setting("model", "a#b")]);
     }
 
     #[test]
