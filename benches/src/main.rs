@@ -5,6 +5,7 @@
 mod contest;
 mod domains;
 mod evidence;
+mod expand;
 mod fanout;
 mod lookup;
 mod submit;
@@ -28,6 +29,7 @@ enum Benchmark {
     Contest(contest::Contest),
     Domains(domains::Domains),
     Evidence(evidence::Evidence),
+    Expand(expand::Expand),
     Fanout(fanout::Fanout),
     Lookup(lookup::Lookup),
     Submit(submit::Submit),
@@ -38,6 +40,7 @@ fn main() -> Result<()> {
         Benchmark::Contest(args) => contest::run(&args),
         Benchmark::Domains(args) => domains::run(&args),
         Benchmark::Evidence(args) => evidence::run(&args),
+        Benchmark::Expand(args) => expand::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
         Benchmark::Submit(args) => submit::run(&args),

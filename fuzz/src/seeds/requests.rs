@@ -4,8 +4,9 @@ use emend_base::Error;
 use emend_proto::{
     common::v1::{
         self as common, ClaimReject, ClaimRestore, Correction, DomainBlock, DomainUnblock, EdgeCorrect,
-        EdgeRelation, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, SynonymRelation,
-        TermCorrection, TrustLevel, VerbCorrection, correction::Correction as Oneof,
+        EdgeRelation, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, SearchTuningValue,
+        SynonymRelation, TermCorrection, TrustLevel, TuningCorrection, VerbCorrection,
+        correction::Correction as Oneof,
     },
     feedback::v1 as feedback,
     learning::v1::{self as learning, event, import_resources_request},
@@ -85,6 +86,15 @@ fn corrections() -> Vec<Option<Correction>> {
             edge_id: "edge:7".into(),
             correct_relation: EdgeRelation::Refutes.into(),
             task_id: "t-17".into(),
+        }),
+        Oneof::Tuning(TuningCorrection {
+            query_type: "HYBRID".into(),
+            tuning: Some(SearchTuningValue {
+                top_k: Some(20),
+                min_score: Some(0.3),
+                namespaces: vec!["effects".into()],
+                ..SearchTuningValue::default()
+            }),
         }),
         Oneof::Rating(Rating {
             target: "EVALUATE".into(),

@@ -1,6 +1,6 @@
 //! One-line requests for these tests. The setting is fund administration, as in "set up a CSA" when an ISDA was meant.
 
-use emend_core::{ClaimState, DomainRule, EdgeLabel, Kind, Learned};
+use emend_core::{ClaimState, DomainRule, EdgeLabel, Kind, Learned, search::Tuning};
 use emend_proto::{
     common::v1::{
         Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping,
@@ -104,6 +104,21 @@ pub fn corrects_edge(reporter: &str, edge_id: &str, label: &str) -> SubmitFeedba
     let label = EdgeLabel::parse(label).expect("a label");
     let correction = form(emend_wire::kinds::edge_correction(edge_id.into(), label));
     says(reporter, correction)
+}
+
+/// How queries of a type should be searched, as one line.
+///
+/// # Panics
+/// If the line says no tuning.
+pub fn tunes(reporter: &str, query_type: &str, line: &str) -> SubmitFeedbackRequest {
+    let tuning = Tuning::parse(line).expect("a tuning");
+    says(
+        reporter,
+        form(emend_wire::kinds::tuning_correction(
+            query_type.into(),
+            &tuning.into(),
+        )),
+    )
 }
 
 /// Evidence: a fragment of a page of this host supports the claim, by the model with this confidence. The page, fragment and edge
@@ -282,6 +297,11 @@ pub fn claim_key(claim_id: &str) -> ResourceKey {
 /// The key of the label that a person gave an edge.
 pub fn edge_key(edge_id: &str) -> ResourceKey {
     key(ResourceKind::EdgeLabel, edge_id)
+}
+
+/// The key of how queries of a type are searched.
+pub fn tuning_key(query_type: &str) -> ResourceKey {
+    key(ResourceKind::SearchTuning, query_type)
 }
 
 /// What one word of a file says, as a value of that kind.

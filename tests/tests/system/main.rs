@@ -45,4 +45,5 @@ mod story;
 mod stream;
 mod synonyms;
 mod telemetry;
+mod tuning;
 mod validation;

@@ -6362,7 +6362,7 @@ impl ::prost::Name for Policy {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RulingPolicy {
     /// Whose decisions are effective at once: those who hold this role or one that includes it when they send the correction.
-    /// A change concerns later corrections only. Default: REVIEWER.
+    /// A change concerns later corrections only. Default: OPERATOR for SEARCH_TUNING, REVIEWER for the others.
     #[prost(enumeration = "EntitledRole", tag = "1")]
     pub entitled_role: i32,
 }

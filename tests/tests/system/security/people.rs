@@ -13,8 +13,15 @@ use emend_proto::{
     },
 };
 use emend_tests::harness::{
-    alias, answered, eventually, http::Scraped, refused, rpc::item_refusal, says, says::decides, verb,
-    wait::holds, within,
+    alias, answered, eventually,
+    http::Scraped,
+    refused,
+    rpc::item_refusal,
+    says,
+    says::{decides, tunes},
+    verb,
+    wait::holds,
+    within,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -338,6 +345,26 @@ on_both_databases! {
         let mut feedback = guarded.system.feedback().service;
         let kept = answered(feedback.retract_feedback(with_token(retract, Some(&web))).await).feedback.unwrap();
         assert_eq!(outcome(&kept), (OutcomeState::NoEffect, "NOT_ENTITLED".into()));
+    }
+
+    async fn only_who_sets_values_decides_how_queries_are_searched(guarded: [
+        ("desk", "reporter reviewer", IN_OWN),
+        ("ops", "reporter operator", IN_OWN),
+    ]) {
+        let mut feedback = guarded.system.feedback().service;
+        let mut tune = async |caller: &str, line: &str| {
+            let request = SubmitFeedbackRequest {
+                namespace: OWN.into(),
+                ..tunes("jane", "HYBRID", line)
+            };
+            let sent = with_token(request, Some(&token_of(caller)));
+            let stored = answered(feedback.submit_feedback(sent).await).feedback.unwrap();
+            let outcome = stored.outcome.unwrap();
+            (outcome.state(), outcome.reason)
+        };
+        let waits = (OutcomeState::AwaitingReview, "NOT_ENTITLED".to_owned());
+        assert_eq!(tune("desk", "top_k=20").await, waits);
+        assert_eq!(tune("ops", "top_k=30").await, (OutcomeState::Applied, String::new()));
     }
 
     async fn a_changed_file_ends_only_the_streams_of_callers_that_lost_rights(guarded: [

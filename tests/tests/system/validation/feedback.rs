@@ -3,7 +3,8 @@
 use emend_proto::{
     common::v1::{
         ClaimReject, ClaimRestore, Correction, DomainBlock, EdgeCorrect, EdgeRelation, EntityCorrection,
-        PhraseMapping, Prohibition, Reporter, Scope, VerbCorrection, correction::Correction as Form,
+        PhraseMapping, Prohibition, Reporter, Scope, SearchTuningValue, TuningCorrection, VerbCorrection,
+        correction::Correction as Form,
     },
     feedback::v1::{
         BatchSubmitFeedbackRequest, GetFeedbackRequest, GetSettingsRequest, ListDeadLettersRequest,
@@ -246,6 +247,37 @@ fn submit() -> Rpc {
                 "correction.edge_correct.edge_id",
                 "correction.edge_correct.correct_relation",
             ],
+        )
+        .case(
+            "an empty tuning",
+            &correcting(Form::Tuning(TuningCorrection::default())),
+            &["correction.tuning.tuning", "correction.tuning.query_type"],
+        )
+        .case(
+            "a tuning with too many results and a name with a space",
+            &correcting(Form::Tuning(TuningCorrection {
+                query_type: "HYBRID".into(),
+                tuning: Some(SearchTuningValue {
+                    top_k: Some(101),
+                    namespaces: vec!["a b".into()],
+                    ..SearchTuningValue::default()
+                }),
+            })),
+            &[
+                "correction.tuning.tuning.top_k",
+                "correction.tuning.tuning.namespaces[0]",
+            ],
+        )
+        .case(
+            "a tuning that is cleared",
+            &correcting(Form::Tuning(TuningCorrection {
+                query_type: "HYBRID".into(),
+                tuning: Some(SearchTuningValue {
+                    cleared: true,
+                    ..SearchTuningValue::default()
+                }),
+            })),
+            &["correction.tuning.tuning"],
         )
         .case(
             "a domain blocked in a task with a control character",
