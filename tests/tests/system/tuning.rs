@@ -9,6 +9,7 @@ use emend_proto::{
     },
     learning::v1::{
         EntitledRole, GetPolicyRequest, ImportAs, ImportHeader, ImportMode, ImportRow, PutResourceRequest,
+        policy,
     },
 };
 use emend_tests::{
@@ -82,7 +83,7 @@ both_databases! {
         let refusal = put(tuning_key("HYBRID"), invalid).await;
         assert_eq!(
             fields(&refusal),
-            ["value.search_tuning.top_k", "value.search_tuning.min_score", "value.search_tuning.namespaces[0]"]
+            ["value.search_tuning.min_score", "value.search_tuning.namespaces[0]", "value.search_tuning.top_k"]
         );
         let of_a_user = ResourceKey { user_id: "jane".into(), ..tuning_key("HYBRID") };
         assert_eq!(fields(&put(of_a_user, SearchTuningValue::default()).await), ["key.user_id"]);
@@ -106,9 +107,10 @@ both_databases! {
         feedback.retract(&newer).await;
         node.until(learning.head().await).await;
         assert_eq!(tuning(&node, "HYBRID"), whole("top_k=20"));
-        let policy = GetPolicyRequest { namespace: NAMESPACE.into(), kind: Kind::SearchTuning.number() };
-        let policy = answered(learning.policies.clone().get_policy(policy).await).policy.unwrap();
-        assert_eq!(policy.ruling.unwrap().entitled_role(), EntitledRole::Operator);
+        let asked = GetPolicyRequest { namespace: NAMESPACE.into(), kind: Kind::SearchTuning.number() };
+        let policy = answered(learning.policies.clone().get_policy(asked).await).policy.unwrap();
+        let Some(policy::Rule::Ruling(ruling)) = policy.rule else { panic!("another rule") };
+        assert_eq!(ruling.entitled_role(), EntitledRole::Operator);
     }
 
     async fn an_import_of_tunings_changes_nothing_the_second_time(system) {

@@ -1,6 +1,6 @@
 //! Which terms have synonyms, and what finds them in texts.
 //!
-//! A matcher of many terms takes long to build (a third of a second for 90,000), so no update waits for one: what finds a
+//! A matcher of many terms takes long to build (up to a second or two for 90,000), so no update waits for one: what finds a
 //! namespace's terms is a large matcher and beside it a small one of the terms that are new since, which is built with the
 //! update. Once there are many, a thread builds a large one of all, and the next state has it. A term that lost its synonyms
 //! stays in the large matcher until then: a matcher only finds, what is found means the state's table says, so a look-up sees
