@@ -1,4 +1,4 @@
-//! `emend import`: imports phrase mappings, aliases, prohibitions and synonyms from a file.
+//! `emend import`: imports phrase mappings, aliases, prohibitions, synonyms, tunings and decisions from a file.
 //!
 //! The file is read twice: first to count the rows and find all unreadable ones before anything is sent, then to send
 //! them.
@@ -40,14 +40,15 @@ pub(super) const MAX_REPORTED: usize = 1_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
-  type           phrase, entity, prohibition, synonym, domain, claim or edge
-  input          the phrase, alias, term, pattern of domains, or id of a claim or edge (also
-                 called phrase, alias, term, pattern, claim_id, edge_id)
+  type           phrase, entity, prohibition, synonym, domain, claim, edge or tuning
+  input          the phrase, alias, term, pattern of domains, query type, or id of a claim or
+                 edge (also called phrase, alias, term, pattern, query_type, claim_id, edge_id)
   choice         the verb, the entity's id, the choice never to offer, the term that a
                  synonym stands for, the decision about a domain (block, unblock,
                  unblock:LEVEL or a level) or about a claim (rejected, rejected:REASON_CODE
-                 or restored), or the label of an edge (supports, refutes or neutral); also
-                 called verb, entity_id, forbidden_choice, representative, decision, label
+                 or restored), the label of an edge (supports, refutes or neutral), or a
+                 tuning as emend tuning takes it (top_k=20 min_score=0.3); also called verb,
+                 entity_id, forbidden_choice, representative, decision, label, tuning
   relation       of a synonym, optional: equivalent (default), one_way or typo
   user_id        optional: for this user only
   system_choice  optional: what the system chose

@@ -9,6 +9,7 @@ mod decision;
 pub mod doctor;
 pub mod domains;
 pub mod edges;
+pub mod evaluate;
 pub mod evidence;
 pub mod export;
 pub mod feedback;
@@ -106,6 +107,8 @@ pub enum Command {
     Admin(admin::Args),
     /// Check that all stored data agrees: corrections, votes, resources, the log
     Doctor(doctor::Args),
+    /// How good ranked results are against judged queries, before and after a change
+    Evaluate(evaluate::Args),
     /// Serve an assistant tools to correct, look up and review, over stdio (MCP)
     Mcp(mcp::Args),
     /// Play a day of corrections on two search nodes; needs nothing set up
@@ -119,6 +122,7 @@ impl Command {
     pub async fn run(self, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
         match self {
             Self::Up(args) => return up::run(args, context, output).await,
+            Self::Evaluate(args) => evaluate::run(&args, output)?,
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Retract(args) => retract::run(args, context, output).await?,

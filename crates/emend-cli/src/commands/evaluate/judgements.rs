@@ -1,0 +1,307 @@
+//! Judged queries and ranked results, as files have them.
+//!
+//! Judgements: JSON lines of our own, TREC's qrels, CSV as Quepid exports it. Runs: TREC's, or JSON lines of our own.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
+
+use emend_core::search::Judged;
+use serde::Deserialize;
+
+/// A query, and what is relevant to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// Its type; empty if the file does not say.
+    pub(super) query_type: String,
+    /// What is relevant.
+    pub(super) judged: Judged,
+}
+
+/// Judged queries by id.
+pub(super) type Queries = BTreeMap<String, Query>;
+
+/// Results by query id, the best first.
+pub(super) type Run = HashMap<String, Vec<String>>;
+
+/// How judgements are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// One JSON object for each query, with its type and its judgements
+    Jsonl,
+    /// TREC's qrels: query, iteration, document, grade
+    Trec,
+    /// CSV with the columns query, docid and rating, as Quepid exports it
+    Quepid,
+}
+
+/// A line that can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadLine {
+    /// Its number, from 1.
+    pub(super) line: usize,
+    /// What is wrong with it.
+    pub(super) why: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QueryLine {
+    query_id: String,
+    #[serde(default)]
+    query_type: String,
+    judgements: Vec<GradeLine>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GradeLine {
+    id: String,
+    grade: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunLine {
+    query_id: String,
+    results: Vec<String>,
+}
+
+/// Parses judgements. A query that comes again, or a result that is judged again, is bad.
+pub(super) fn judgements(text: &str, format: Format) -> Result<Queries, BadLine> {
+    let mut grades = Grades::default();
+    match format {
+        Format::Jsonl => {
+            for (line, text) in lines(text) {
+                let query: QueryLine = json(line, text)?;
+                if grades.0.contains_key(&query.query_id) {
+                    return Err(bad(
+                        line,
+                        format!("the query {:?} is there twice", query.query_id),
+                    ));
+                }
+                grades.0.entry(query.query_id.clone()).or_default().0 = query.query_type;
+                for GradeLine { id, grade } in query.judgements {
+                    grades.add(line, &query.query_id, &id, grade)?;
+                }
+            }
+        }
+        Format::Trec => {
+            for (line, text) in lines(text) {
+                let [query, _, id, grade] = columns(line, text)?;
+                // Negative grades mark spam in some collections: not relevant.
+                let grade: i64 = number(line, "grade", grade)?;
+                let grade = u32::try_from(grade.max(0)).unwrap_or(u32::MAX);
+                grades.add(line, query, id, grade)?;
+            }
+        }
+        Format::Quepid => quepid(text, &mut grades)?,
+    }
+    Ok(grades.finish())
+}
+
+/// Parses a run: TREC's six columns, of which query, document, rank and score count, or JSON lines with `query_id` and
+/// `results`. TREC's results are ordered by score, equal ones by rank.
+pub(super) fn run(text: &str) -> Result<Run, BadLine> {
+    let mut run = Run::new();
+    if text.trim_start().starts_with('{') {
+        for (line, text) in lines(text) {
+            let RunLine { query_id, results } = json(line, text)?;
+            if run.insert(query_id.clone(), results).is_some() {
+                return Err(bad(line, format!("the query {query_id:?} is there twice")));
+            }
+        }
+        return Ok(run);
+    }
+    let mut scored: HashMap<String, Vec<(f64, u64, String)>> = HashMap::new();
+    for (line, text) in lines(text) {
+        let [query, _, id, rank, score, _] = columns(line, text)?;
+        let (rank, score) = (number(line, "rank", rank)?, number::<f64>(line, "score", score)?);
+        if score.is_nan() {
+            return Err(bad(line, "the score is no number".to_owned()));
+        }
+        scored
+            .entry(query.to_owned())
+            .or_default()
+            .push((score, rank, id.to_owned()));
+    }
+    for (query, mut results) in scored {
+        results.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+        run.insert(query, results.into_iter().map(|(_, _, id)| id).collect());
+    }
+    Ok(run)
+}
+
+/// Grades as they are read: of each query its type, and of each result the grade.
+#[derive(Default)]
+struct Grades(BTreeMap<String, (String, BTreeMap<String, u32>)>);
+
+impl Grades {
+    fn add(&mut self, line: usize, query: &str, id: &str, grade: u32) -> Result<(), BadLine> {
+        let (_, of_query) = self.0.entry(query.to_owned()).or_default();
+        if of_query.insert(id.to_owned(), grade).is_some() {
+            return Err(bad(line, format!("{id:?} is judged twice for {query:?}")));
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Queries {
+        let query = |(id, (query_type, grades))| {
+            let judged = Judged::new(grades);
+            (id, Query { query_type, judged })
+        };
+        self.0.into_iter().map(query).collect()
+    }
+}
+
+fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let unreadable = |error: &csv::Error| {
+        let line = error.position().map_or(1, csv::Position::line);
+        bad(usize::try_from(line).unwrap_or(usize::MAX), error.to_string())
+    };
+    let headers = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    let place = |names: &[&str]| {
+        headers.iter().position(|header| {
+            let header: String = header.chars().filter(char::is_ascii_alphanumeric).collect();
+            names.contains(&&*header.to_ascii_lowercase())
+        })
+    };
+    let required =
+        |names: &[&str]| place(names).ok_or_else(|| bad(1, format!("has no column {}", names.join(" or "))));
+    let query = required(&["query", "querytext"])?;
+    let id = required(&["docid"])?;
+    let rating = required(&["rating"])?;
+    let query_type = place(&["querytype"]);
+    for row in reader.records() {
+        let row = row.map_err(|error| unreadable(&error))?;
+        let line = row.position().map_or(1, csv::Position::line);
+        let line = usize::try_from(line).unwrap_or(usize::MAX);
+        let cell = |place: usize| row.get(place).unwrap_or_default().trim();
+        // Quepid lists results that nobody has rated, too.
+        if matches!(cell(rating), "" | "--") {
+            continue;
+        }
+        // Averages of several people's ratings have a fraction.
+        let rating: f64 = number(line, "rating", cell(rating))?;
+        if !(0.0..=1_000.0).contains(&rating) {
+            return Err(bad(line, format!("the rating must be 0 to 1000, is {rating}")));
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within its bounds"
+        )]
+        let grade = rating.round() as u32;
+        grades.add(line, cell(query), cell(id), grade)?;
+        if let (Some(place), Some(of_query)) = (query_type, grades.0.get_mut(cell(query))) {
+            cell(place).clone_into(&mut of_query.0);
+        }
+    }
+    Ok(())
+}
+
+/// Lines with content, by number.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.trim_start_matches('\u{FEFF}');
+    (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty())
+}
+
+fn columns<const N: usize>(line: usize, text: &str) -> Result<[&str; N], BadLine> {
+    let columns: Vec<&str> = text.split_whitespace().collect();
+    let count = columns.len();
+    columns
+        .try_into()
+        .map_err(|_| bad(line, format!("must have {N} columns, has {count}")))
+}
+
+fn number<T: std::str::FromStr>(line: usize, what: &str, text: &str) -> Result<T, BadLine> {
+    text.parse()
+        .map_err(|_| bad(line, format!("the {what} must be a number, is {text:?}")))
+}
+
+fn json<'t, T: Deserialize<'t>>(line: usize, text: &'t str) -> Result<T, BadLine> {
+    serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))
+}
+
+fn bad(line: usize, why: String) -> BadLine {
+    BadLine { line, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graded(queries: &Queries) -> Vec<(&str, &str, u32, u32)> {
+        queries
+            .iter()
+            .map(|(id, of)| (&**id, &*of.query_type, of.judged.grade("a"), of.judged.grade("b")))
+            .collect()
+    }
+
+    #[test]
+    fn the_three_formats_say_the_same() {
+        let jsonl = "{\"query_id\": \"q1\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"a\", \"grade\": 3}, {\"id\": \"b\", \"grade\": 0}]}\n\n{\"query_id\": \"q2\", \"judgements\": []}\n";
+        let jsonl = judgements(jsonl, Format::Jsonl).unwrap();
+        assert_eq!(graded(&jsonl), [("q1", "HYBRID", 3, 0), ("q2", "", 0, 0)]);
+        let trec = judgements("q1 0 a 3\nq1\t0\tb\t-2\n", Format::Trec).unwrap();
+        assert_eq!(graded(&trec), [("q1", "", 3, 0)]);
+        let quepid = "Query Text,Doc ID,Title,Rating,query_type\n\"two words\",a,\"A, b\",2.6,HYBRID\ntwo words,b,B,,HYBRID\n";
+        let quepid = judgements(quepid, Format::Quepid).unwrap();
+        assert_eq!(graded(&quepid), [("two words", "HYBRID", 3, 0)]);
+        assert_eq!(quepid["two words"].judged.relevant(), 1);
+    }
+
+    #[test]
+    fn a_run_is_ordered_by_score_then_rank() {
+        let trec = "q1 Q0 a 1 0.5 tag\nq1 Q0 b 2 0.9 tag\nq1 Q0 c 0 0.5 tag\n";
+        assert_eq!(run(trec).unwrap()["q1"], ["b", "c", "a"]);
+        let own = "{\"query_id\": \"q1\", \"results\": [\"x\", \"y\"]}";
+        assert_eq!(run(own).unwrap()["q1"], ["x", "y"]);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (text, format, expected) in [
+            ("q1 0 a", Format::Trec, "line 1: must have 4 columns, has 3"),
+            (
+                "\nq1 0 a x",
+                Format::Trec,
+                "line 2: the grade must be a number, is \"x\"",
+            ),
+            (
+                "q1 0 a 1\nq1 0 a 2",
+                Format::Trec,
+                "line 2: \"a\" is judged twice for \"q1\"",
+            ),
+            ("query,rating\n", Format::Quepid, "line 1: has no column docid"),
+            (
+                "query,docid,rating\nq,a,-1\n",
+                Format::Quepid,
+                "line 2: the rating must be 0 to 1000, is -1",
+            ),
+        ] {
+            assert_eq!(judgements(text, format).unwrap_err().to_string(), expected);
+        }
+        assert!(
+            judgements("{}", Format::Jsonl)
+                .unwrap_err()
+                .why
+                .contains("query_id")
+        );
+        let twice = "{\"query_id\": \"q\", \"results\": []}\n{\"query_id\": \"q\", \"results\": []}";
+        assert_eq!(run(twice).unwrap_err().line, 2);
+        assert_eq!(run("q Q0 a 1 high tag").unwrap_err().line, 1);
+    }
+}

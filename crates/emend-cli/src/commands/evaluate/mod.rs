@@ -1,0 +1,160 @@
+//! `emend evaluate`: how good ranked results are against judged queries, before and after a change.
+
+mod chart;
+mod judgements;
+mod report;
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use self::{
+    chart::p_value,
+    judgements::{BadLine, Format},
+    report::{Group, Report},
+};
+use crate::{
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+};
+
+/// Measure runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend evaluate --judgements judged.jsonl --before monday.run
+  emend evaluate --judgements qrels.txt --format trec --before monday.run --after tuesday.run --svg change.svg
+  emend evaluate --judgements quepid.csv --format quepid --before a.jsonl --after b.jsonl -k 5
+
+Prints precision, recall and nDCG of the first K results and the mean reciprocal rank, over all
+queries and by query type. With two runs, p says how probable a difference at least as large is if
+both are equally good (Fisher's paired randomisation test).
+
+Judgements have grades: 0 is not relevant, more is better. A line of the format jsonl:
+  {\"query_id\": \"q1\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"card:1\", \"grade\": 2}]}
+A run is a TREC run file (query Q0 document rank score tag) or JSON lines:
+  {\"query_id\": \"q1\", \"results\": [\"card:1\", \"card:7\"]}
+A query that a run does not have found nothing in it.")]
+pub struct Args {
+    /// The file of judgements
+    #[arg(long, value_name = "FILE")]
+    judgements: PathBuf,
+    /// How the judgements are written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+    /// The results, or those before the change
+    #[arg(long, value_name = "RUN")]
+    before: PathBuf,
+    /// The results after the change
+    #[arg(long, value_name = "RUN")]
+    after: Option<PathBuf>,
+    /// How many results of a query count
+    #[arg(short, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    k: u16,
+    /// Also draw the measures, into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Measures, prints, and draws.
+pub fn run(args: &Args, output: &mut Output<'_>) -> Result {
+    let text = read(&args.judgements)?;
+    let queries =
+        judgements::judgements(&text, args.format).map_err(|bad| unreadable(&args.judgements, &bad))?;
+    if queries.is_empty() {
+        return Err(Failure::usage(format!(
+            "{} judges no query",
+            args.judgements.display()
+        )));
+    }
+    let run = |path: &Path| judgements::run(&read(path)?).map_err(|bad| unreadable(path, &bad));
+    let before = run(&args.before)?;
+    let after = args.after.as_deref().map(run).transpose()?;
+    let report = report::measure(&queries, &before, after.as_ref(), args.k.into());
+    if let Some(path) = &args.svg {
+        std::fs::write(path, chart::draw(&report))
+            .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
+    }
+    let width = output.width();
+    output.result(&to_json(&report), || to_text(&report, width))
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))
+}
+
+fn unreadable(path: &Path, bad: &BadLine) -> Failure {
+    Failure::usage(format!("{}, {bad}", path.display()))
+}
+
+fn to_json(report: &Report) -> Value {
+    let group = |group: &Group| {
+        let measures = group.measures.iter().map(|of| {
+            json!({
+                "name": of.name,
+                "before": of.before,
+                "after": of.after.map(|(after, _)| after),
+                "p": of.after.map(|(_, p)| p),
+            })
+        });
+        json!({
+            "queryType": group.query_type,
+            "queries": group.queries,
+            "measures": measures.collect::<Value>(),
+        })
+    };
+    json!({
+        "k": report.k,
+        "withoutRelevant": report.without_relevant,
+        "groups": report.groups.iter().map(group).collect::<Value>(),
+    })
+}
+
+fn to_text(report: &Report, width: usize) -> String {
+    let rows: Vec<_> = report
+        .groups
+        .iter()
+        .flat_map(|group| group.measures.iter().map(move |measure| (group, measure)))
+        .collect();
+    let table = Table::new([
+        ("QUERIES", Column::Text),
+        ("COUNT", Column::Number),
+        ("MEASURE", Column::Fixed),
+        ("BEFORE", Column::Number),
+        ("AFTER", Column::Number),
+        ("P", Column::Fixed),
+    ])
+    .with_rows(&rows, |(group, measure)| {
+        let name = if group.query_type.is_empty() {
+            "all"
+        } else {
+            &group.query_type
+        };
+        [
+            name.to_owned(),
+            group.queries.to_string(),
+            measure.name.clone(),
+            format!("{:.3}", measure.before),
+            measure
+                .after
+                .map_or_else(String::new, |(after, _)| format!("{after:.3}")),
+            measure.after.map_or_else(String::new, |(_, p)| p_value(p)),
+        ]
+    });
+    let mut text = table.render(width);
+    match report.without_relevant {
+        0 => {}
+        1 => text.push_str("\n1 query was left out: nothing is relevant to it"),
+        left_out => {
+            let _ = write!(
+                text,
+                "\n{left_out} queries were left out: nothing is relevant to them"
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,173 @@
+//! The measures of one or two runs, over all queries and by query type.
+
+use std::collections::BTreeMap;
+
+use emend_core::search::{mean, ndcg, paired_randomisation, precision, recall, reciprocal_rank};
+
+use super::judgements::{Queries, Query, Run};
+
+/// A measure of one query.
+type Of = fn(&Query, &[String], usize) -> Option<f64>;
+
+/// The measures; `None` of a query of which nothing is relevant.
+const MEASURES: [(&str, Of); 4] = [
+    ("precision", |query, ranked, k| {
+        (query.judged.relevant() > 0).then(|| precision(&query.judged, ranked, k))
+    }),
+    ("recall", |query, ranked, k| recall(&query.judged, ranked, k)),
+    ("mrr", |query, ranked, _| {
+        (query.judged.relevant() > 0).then(|| reciprocal_rank(&query.judged, ranked))
+    }),
+    ("ndcg", |query, ranked, k| ndcg(&query.judged, ranked, k)),
+];
+
+/// The measures of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Report {
+    /// How many results of a query count.
+    pub(super) k: usize,
+    /// Queries of which nothing is relevant; they are left out.
+    pub(super) without_relevant: usize,
+    /// Over all queries first, then by query type, if there is more than one.
+    pub(super) groups: Vec<Group>,
+}
+
+/// The measures over some queries.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Group {
+    /// The query type; empty for all queries.
+    pub(super) query_type: String,
+    /// How many queries.
+    pub(super) queries: usize,
+    /// Means, in a fixed order.
+    pub(super) measures: Vec<Measure>,
+}
+
+/// The mean of one measure.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measure {
+    /// Its name: precision@10, recall@10, mrr, ndcg@10.
+    pub(super) name: String,
+    /// Of the first run, 0.0 to 1.0.
+    pub(super) before: f64,
+    /// Of the second run, with the p-value of the two being equally good.
+    pub(super) after: Option<(f64, f64)>,
+}
+
+/// Measures runs against judgements. A query that a run does not have found nothing in it.
+pub(super) fn measure(queries: &Queries, before: &Run, after: Option<&Run>, k: usize) -> Report {
+    let relevant: Vec<(&str, &Query)> = queries
+        .iter()
+        .filter(|(_, query)| query.judged.relevant() > 0)
+        .map(|(id, query)| (&**id, query))
+        .collect();
+    let mut by_type: BTreeMap<&str, Vec<(&str, &Query)>> = BTreeMap::new();
+    for (id, query) in &relevant {
+        by_type.entry(&query.query_type).or_default().push((id, query));
+    }
+    let group = |query_type: &str, queries: &[(&str, &Query)]| Group {
+        query_type: query_type.to_owned(),
+        queries: queries.len(),
+        measures: measures(queries, before, after, k),
+    };
+    let mut groups = vec![group("", &relevant)];
+    if by_type.len() > 1 {
+        let name = |query_type: &str| {
+            if query_type.is_empty() {
+                "no type"
+            } else {
+                query_type
+            }
+            .to_owned()
+        };
+        groups.extend(
+            by_type
+                .iter()
+                .map(|(query_type, of)| group(&name(query_type), of)),
+        );
+    }
+    Report {
+        k,
+        without_relevant: queries.len() - relevant.len(),
+        groups,
+    }
+}
+
+fn measures(queries: &[(&str, &Query)], before: &Run, after: Option<&Run>, k: usize) -> Vec<Measure> {
+    let named = |name: &str| match name {
+        "mrr" => name.to_owned(),
+        name => format!("{name}@{k}"),
+    };
+    let values = |of: Of, run: &Run| -> Vec<f64> {
+        let value = |(id, query): &(&str, &Query)| {
+            let ranked = run.get(*id).map_or(&[][..], Vec::as_slice);
+            of(query, ranked, k)
+        };
+        queries.iter().filter_map(value).collect()
+    };
+    MEASURES
+        .iter()
+        .map(|(name, of)| {
+            let first = values(*of, before);
+            let after = after.map(|run| {
+                let second = values(*of, run);
+                let pairs: Vec<(f64, f64)> = first.iter().copied().zip(second.iter().copied()).collect();
+                let p = paired_randomisation(&pairs).unwrap_or(1.0);
+                (mean(&second).unwrap_or(0.0), p)
+            });
+            Measure {
+                name: named(name),
+                before: mean(&first).unwrap_or(0.0),
+                after,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::judgements::*, *};
+
+    #[test]
+    fn runs_are_compared_over_all_queries_and_by_type() {
+        let judged = "{\"query_id\": \"q1\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"a\", \"grade\": 1}]}
+            {\"query_id\": \"q2\", \"query_type\": \"SEMANTIC\", \"judgements\": [{\"id\": \"b\", \"grade\": 2}, {\"id\": \"c\", \"grade\": 1}]}
+            {\"query_id\": \"q3\", \"judgements\": [{\"id\": \"d\", \"grade\": 0}]}";
+        let queries = judgements(judged, Format::Jsonl).unwrap();
+        let before = run("q2 Q0 x 1 2.0 t\nq2 Q0 b 2 1.0 t").unwrap();
+        let after = run("q1 Q0 a 1 1.0 t\nq2 Q0 b 1 2.0 t\nq2 Q0 c 2 1.0 t").unwrap();
+        let report = measure(&queries, &before, Some(&after), 2);
+        assert_eq!(report.without_relevant, 1);
+        let groups: Vec<_> = report
+            .groups
+            .iter()
+            .map(|of| (&*of.query_type, of.queries))
+            .collect();
+        assert_eq!(groups, [("", 2), ("HYBRID", 1), ("SEMANTIC", 1)]);
+        let all: Vec<_> = report.groups[0]
+            .measures
+            .iter()
+            .map(|of| (&*of.name, of.before, of.after.unwrap().0))
+            .collect();
+        let ndcg = 2.0 / 3f64.log2() / (2.0 + 1.0 / 3f64.log2()) / 2.0;
+        let expected = [
+            ("precision@2", 0.25, 0.75),
+            ("recall@2", 0.25, 1.0),
+            ("mrr", 0.25, 1.0),
+            ("ndcg@2", ndcg, 1.0),
+        ];
+        for ((name, before, after), expected) in all.iter().zip(expected) {
+            assert_eq!(*name, expected.0);
+            assert!(
+                (before - expected.1).abs() < 1e-9 && (after - expected.2).abs() < 1e-9,
+                "{all:?}"
+            );
+        }
+        // Of two pairs that both differ, two of four exchanges are as far apart.
+        assert!((report.groups[0].measures[2].after.unwrap().1 - 0.5).abs() < 1e-9);
+        assert_eq!(
+            measure(&queries, &before, None, 2).groups[0].measures[0].after,
+            None
+        );
+    }
+}
