@@ -7,6 +7,7 @@ mod domains;
 mod evidence;
 mod expand;
 mod fanout;
+mod generator;
 mod lookup;
 mod submit;
 
@@ -31,6 +32,7 @@ enum Benchmark {
     Evidence(evidence::Evidence),
     Expand(expand::Expand),
     Fanout(fanout::Fanout),
+    Generator(generator::Generator),
     Lookup(lookup::Lookup),
     Submit(submit::Submit),
 }
@@ -42,6 +44,7 @@ fn main() -> Result<()> {
         Benchmark::Evidence(args) => evidence::run(&args),
         Benchmark::Expand(args) => expand::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
+        Benchmark::Generator(args) => generator::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
         Benchmark::Submit(args) => submit::run(&args),
     }
