@@ -733,6 +733,7 @@ fn outputs() -> Vec<Vec<u8>> {
                 target: target(),
                 page_size: 10,
                 page_token: String::new(),
+                only_redacted: false,
             },
         ),
         of(

@@ -6,18 +6,18 @@ use std::time::Duration;
 use emend_client::{Learning as ToLearn, LearningLevel, rank_learnings};
 use emend_core::{Namespace, UserId};
 use emend_proto::{
-    common::v1::ResourceKind,
+    common::v1::{ProfileValue, ResourceKey, ResourceKind, ResourceValue, profile_value, resource_value},
     learning::v1::{
-        AcceptSuggestionRequest, AcceptSuggestionResponse, Activity, CandidateStatus,
-        GenerateSuggestionsRequest, GetProfileRequest, ListCandidatesRequest, ListSuggestionsRequest,
-        Profile, ProfileSuggestion, RecordActivityRequest, RejectSuggestionRequest, SuggestionType,
-        UpdateProfileRequest, UpdateProfileResponse,
+        AcceptSuggestionRequest, AcceptSuggestionResponse, Activity, ApproveCandidateRequest,
+        CandidateStatus, GenerateSuggestionsRequest, GetProfileRequest, ListCandidatesRequest,
+        ListSuggestionsRequest, Profile, ProfileSuggestion, PutResourceRequest, RecordActivityRequest,
+        RejectSuggestionRequest, SuggestionType, UpdateProfileRequest, UpdateProfileResponse,
     },
 };
 use emend_tests::{
     audit::ledger,
     both_databases,
-    harness::{Learning, NAMESPACE, answered, node::Node, refused},
+    harness::{Learning, NAMESPACE, answered, node::Node, refused, rpc::fields},
 };
 use prost_types::{FieldMask, Timestamp};
 use tonic::{Code, Status};
@@ -256,6 +256,62 @@ both_databases! {
         learning.approve(&pulsar).await.unwrap();
         assert_eq!(profile(&learning, "ann").await.learning_goals, ["Kafka", "Pulsar"]);
         ledger::expect_sound(system, None, &[]).await;
+    }
+
+    async fn an_entry_is_held_against_its_key(system) {
+        let learning = system.learning();
+        let made = suggested(&learning, "ann", &["Kafka"]).await;
+        let entry = |text: &str| profile_value::Value::Entry(text.into());
+        let years = profile_value::Value::Years(3);
+        for (field, qualifier, value, wrong) in [
+            ("learning_goals", "kafka", entry("NATS"), "profile.entry"),
+            ("learning_goals", "kafka", years, "profile.years"),
+            ("experience_years", "", entry("3"), "profile.entry"),
+        ] {
+            let value = ResourceValue {
+                display: field.into(),
+                value: Some(resource_value::Value::Profile(ProfileValue { value: Some(value) })),
+                ..ResourceValue::default()
+            };
+            let put = PutResourceRequest {
+                key: Some(ResourceKey {
+                    namespace: NAMESPACE.into(),
+                    kind: ResourceKind::Profile.into(),
+                    key: field.into(),
+                    qualifier: qualifier.into(),
+                    user_id: "ann".into(),
+                }),
+                value: Some(value.clone()),
+                ..PutResourceRequest::default()
+            };
+            let put = refused(learning.resources.clone().put_resource(put).await);
+            assert_eq!((put.code, fields(&put)), (Code::InvalidArgument, vec![format!("value.{wrong}").as_str()]));
+            if field == "experience_years" {
+                continue;
+            }
+            let edited = ApproveCandidateRequest {
+                namespace: NAMESPACE.into(),
+                candidate_id: id(&made[0]),
+                edited_value: Some(value),
+                ..ApproveCandidateRequest::default()
+            };
+            let edited = refused(learning.candidates.clone().approve_candidate(edited).await);
+            let named = format!("edited_value.{wrong}");
+            assert_eq!((edited.code, fields(&edited)), (Code::InvalidArgument, vec![named.as_str()]));
+        }
+        assert_eq!(profile(&learning, "ann").await.learning_goals, [""; 0]);
+        // The same entry in another wording is no other.
+        let edited = ApproveCandidateRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: id(&made[0]),
+            edited_value: Some(ResourceValue {
+                value: Some(resource_value::Value::Profile(ProfileValue { value: Some(entry("KAFKA")) })),
+                ..ResourceValue::default()
+            }),
+            ..ApproveCandidateRequest::default()
+        };
+        answered(learning.candidates.clone().approve_candidate(edited).await);
+        assert_eq!(profile(&learning, "ann").await.learning_goals, ["KAFKA"]);
     }
 
     async fn an_erased_user_leaves_no_byte_of_a_profile(system) {

@@ -166,6 +166,13 @@ both_databases! {
         let rest = answered(learning.outputs.clone().list_prompt_versions(rest).await);
         assert_eq!((newest.versions[0].labels.len(), rest.versions[0].labels.len()), (0, 1));
         assert_eq!(rest.next_page_token, "");
+        let redacted = ListPromptVersionsRequest {
+            namespace: NAMESPACE.into(),
+            only_redacted: true,
+            ..ListPromptVersionsRequest::default()
+        };
+        let redacted = answered(learning.outputs.clone().list_prompt_versions(redacted).await);
+        assert_eq!(redacted.versions, [], "nothing was redacted");
 
         feedback.learn(rates("ann", "1", "GOOD")).await;
         feedback.learn(finds_fault("ann", "2", "vague")).await;

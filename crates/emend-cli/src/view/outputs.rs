@@ -59,6 +59,7 @@ pub fn prompt_version(version: &PromptVersion) -> Value {
         "candidate": candidate(&of),
         "standing": standing_word(&of),
         "labels": version.labels,
+        "redactedCount": version.redacted_count,
     })
 }
 

@@ -5115,7 +5115,7 @@ pub struct ListPromptVersionsRequest {
     /// The search application. Required.
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// What the AI is asked for. 1 to 256 characters, compared byte for byte.
+    /// What the AI is asked for. 1 to 256 characters, compared byte for byte. With only_redacted it may be empty: of all targets.
     #[prost(string, tag = "2")]
     pub target: ::prost::alloc::string::String,
     /// Maximum number of results, 1 to 100. Default (0): 20.
@@ -5124,6 +5124,10 @@ pub struct ListPromptVersionsRequest {
     /// From the previous response; the other fields must be unchanged.
     #[prost(string, tag = "4")]
     pub page_token: ::prost::alloc::string::String,
+    /// Only versions and proposals generated from ratings that have been redacted since, and those that people edited from such:
+    /// what the ratings said may still be in their texts.
+    #[prost(bool, tag = "5")]
+    pub only_redacted: bool,
 }
 impl ::prost::Name for ListPromptVersionsRequest {
     const NAME: &'static str = "ListPromptVersionsRequest";
@@ -5138,7 +5142,7 @@ impl ::prost::Name for ListPromptVersionsRequest {
 /// A page of versions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListPromptVersionsResponse {
-    /// The greatest number first.
+    /// The greatest number first; with only_redacted that which was made last.
     #[prost(message, repeated, tag = "1")]
     pub versions: ::prost::alloc::vec::Vec<PromptVersion>,
     /// Empty on the last page.
@@ -5164,7 +5168,8 @@ pub struct PromptVersion {
     /// The labels under which it is current, sorted.
     #[prost(string, repeated, tag = "2")]
     pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How many of the ratings that it was generated from have been redacted since: what they said may still be in its text.
+    /// How many of the ratings that it, or the proposal that a person edited to make it, was generated from have been redacted since:
+    /// what they said may still be in its text.
     #[prost(int32, tag = "3")]
     pub redacted_count: i32,
 }

@@ -1,7 +1,9 @@
 //! The versions of a prompt: what each is, which are current, and making one current again.
 
 use emend_base::Error;
-use emend_core::{Event, Learned, ResourceKey, ResourceValue, Revision, contest::Verdict};
+use emend_core::{
+    CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision, contest::Verdict,
+};
 use emend_store::retry_conflicts;
 
 use crate::{
@@ -45,6 +47,17 @@ pub struct UseVersion {
     pub actor: Actor,
 }
 
+/// A page of versions that were generated from ratings redacted since.
+#[derive(Debug)]
+pub struct RedactedVersions {
+    /// Each with how many of the ratings were redacted, that which was made last first.
+    pub versions: Vec<(VersionRecord, u64)>,
+    /// The place of each in the list.
+    pub places: Vec<i64>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
 impl App {
     /// Prompts and what is said of their outputs.
     pub(crate) fn outputs(&self) -> Result<&dyn OutputStore, Error> {
@@ -86,17 +99,30 @@ impl App {
         let mut versions = outputs.versions(target, before, limit + 1).await?;
         let more = versions.len() > limit as usize;
         versions.truncate(limit as usize);
-        let ids: Vec<_> = versions
-            .iter()
-            .map(|version| version.record.candidate.id)
-            .collect();
-        let improvements = outputs.improvements(&ids).await?;
-        let redacted = |version: VersionRecord| {
-            let of = improvements.get(&version.record.candidate.id);
-            let redacted = of.map_or(0, |of| of.redacted);
-            (version, redacted)
-        };
-        Ok((versions.into_iter().map(redacted).collect(), more))
+        Ok((with_redactions(outputs, versions).await?, more))
+    }
+
+    /// A page of the versions in a namespace, of one target if one is given, that were generated from ratings redacted since, or
+    /// edited from such; after a place in this list.
+    pub async fn redacted_versions(
+        &self,
+        namespace: &Namespace,
+        target: Option<&ResourceKey>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<RedactedVersions, Error> {
+        let outputs = self.outputs()?;
+        let mut found = outputs
+            .redacted_versions(namespace, target, after, limit + 1)
+            .await?;
+        let more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let (places, versions) = found.into_iter().unzip();
+        Ok(RedactedVersions {
+            versions: with_redactions(outputs, versions).await?,
+            places,
+            more,
+        })
     }
 
     /// Makes a version current that was approved before. Returns the version as it is now, and the revision written.
@@ -148,6 +174,27 @@ impl App {
         let written = self.commit(tx, &mut unit).await?;
         Ok(written.revisions.of(made.revision))
     }
+}
+
+/// Versions, each with how many redacted ratings it, or what it was edited from, was generated from.
+async fn with_redactions(
+    outputs: &dyn OutputStore,
+    versions: Vec<VersionRecord>,
+) -> Result<Vec<(VersionRecord, u64)>, Error> {
+    let origins = |version: &VersionRecord| {
+        let candidate = &version.record.candidate;
+        [Some(candidate.id), candidate.edited_from].into_iter().flatten()
+    };
+    let ids: Vec<CandidateId> = versions.iter().flat_map(origins).collect();
+    let improvements = outputs.improvements(&ids).await?;
+    let counted = versions.into_iter().map(|version| {
+        let redacted = origins(&version)
+            .filter_map(|id| improvements.get(&id))
+            .map(|of| of.redacted)
+            .sum();
+        (version, redacted)
+    });
+    Ok(counted.collect())
 }
 
 fn unknown(wanted: &UseVersion) -> Error {

@@ -649,6 +649,36 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
     let (versions, _) = app.prompt_versions(&key(), None, 10).await.unwrap();
     let redacted: Vec<u64> = versions.iter().map(|(_, redacted)| *redacted).collect();
     assert_eq!(redacted, [1, 0]);
+
+    // Operators find all such texts: the proposal, and what a person made of it.
+    let edited = Verdict::Approve {
+        edited: Some(value("Summarise, without being vague.")),
+        reason: None,
+    };
+    review(&app, record.candidate.id, None, edited).await.unwrap();
+    let listed = async |target: Option<&ResourceKey>, after, limit| {
+        let page = app.redacted_versions(&namespace(), target, after, limit).await;
+        page.unwrap()
+    };
+    let all = listed(None, None, 10).await;
+    let found: Vec<_> = all
+        .versions
+        .iter()
+        .map(|(of, redacted)| {
+            let kept = of.record.candidate.proposal.unwrap();
+            (kept.version, of.labels.len(), *redacted)
+        })
+        .collect();
+    assert_eq!((found, all.more), (vec![(3, 1, 1), (2, 0, 1)], false));
+    let first = listed(Some(&key()), None, 1).await;
+    assert!(first.more);
+    let rest = listed(Some(&key()), first.places.last().copied(), 1).await;
+    assert!(!rest.more && rest.versions[0].0.record.candidate.id == record.candidate.id);
+    let another = ResourceKey::parse("fund-admin", Some(Kind::Prompt), "INTERPRET", "", "").unwrap();
+    assert_eq!(listed(Some(&another), None, 10).await.versions, []);
+    let elsewhere = emend_core::Namespace::parse("another").unwrap();
+    let none = app.redacted_versions(&elsewhere, None, None, 10).await.unwrap();
+    assert_eq!(none.versions, []);
     assert_eq!(findings(world).await, "[]");
 }
 

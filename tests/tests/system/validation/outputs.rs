@@ -21,16 +21,29 @@ pub(super) fn cases() -> Vec<Rpc> {
             },
             &["namespace", "target"],
         ),
-        Rpc::of("/emend.learning.v1.OutputService/ListPromptVersions").case(
-            "everything at once",
-            &ListPromptVersionsRequest {
-                namespace: BAD.into(),
-                target: long(257),
-                page_size: 101,
-                page_token: "x".into(),
-            },
-            &["namespace", "target", "page_size", "page_token"],
-        ),
+        Rpc::of("/emend.learning.v1.OutputService/ListPromptVersions")
+            .case(
+                "everything at once",
+                &ListPromptVersionsRequest {
+                    namespace: BAD.into(),
+                    target: long(257),
+                    page_size: 101,
+                    page_token: "x".into(),
+                    only_redacted: false,
+                },
+                &["namespace", "target", "page_size", "page_token"],
+            )
+            .case(
+                "of redacted ratings, everything at once",
+                &ListPromptVersionsRequest {
+                    namespace: NAMESPACE.into(),
+                    target: long(257),
+                    page_size: -1,
+                    page_token: "x".into(),
+                    only_redacted: true,
+                },
+                &["target", "page_size", "page_token"],
+            ),
         Rpc::of("/emend.learning.v1.OutputService/PreviewImprovement").case(
             "everything at once",
             &PreviewImprovementRequest {

@@ -183,13 +183,26 @@ fn prompt_of(value: Option<&ResourceValue>) -> Option<Prompt> {
 
 /// All versions of a prompt, the newest first.
 async fn versions(context: &Context, target: &str, limit: usize) -> Result<(Vec<PromptVersion>, bool)> {
+    let request = ListPromptVersionsRequest {
+        target: target.to_owned(),
+        ..ListPromptVersionsRequest::default()
+    };
+    listed_versions(context, &request, limit).await
+}
+
+/// The versions that a request asks for.
+async fn listed_versions(
+    context: &Context,
+    request: &ListPromptVersionsRequest,
+    limit: usize,
+) -> Result<(Vec<PromptVersion>, bool)> {
     let client = context.outputs().await?;
     pages(limit, 100, |page_size, page_token| {
         let request = ListPromptVersionsRequest {
             namespace: context.namespace(),
-            target: target.to_owned(),
             page_size,
             page_token,
+            ..request.clone()
         };
         let mut client = client.clone();
         async move {

@@ -7,17 +7,17 @@ use emend_client::prompt_files::PromptFile;
 use emend_core::Kind;
 use emend_proto::learning::v1::{
     Candidate, CandidateStatus, ExampleFormat, ExportExamplesRequest, GetCandidateRequest,
-    GetCandidateResponse, GetOutputStatsRequest, ListCandidatesRequest, PreviewImprovementRequest,
-    PromptVersion, RenderPromptRequest,
+    GetCandidateResponse, GetOutputStatsRequest, ListCandidatesRequest, ListPromptVersionsRequest,
+    PreviewImprovementRequest, PromptVersion, RenderPromptRequest,
 };
 use serde_json::json;
 use tokio_stream::StreamExt as _;
 
 use super::{
-    Label, current, current_of, diff as differences, numbered, prompt_of,
+    Label, current, current_of, diff as differences, listed_versions, numbered, prompt_of,
     text::{
-        current_table, improvement_text, preview_text, proposals_table, stats_text, version_of,
-        versions_table,
+        current_table, improvement_text, preview_text, proposals_table, redacted_table, stats_text,
+        version_of, versions_table,
     },
     versions,
 };
@@ -39,6 +39,10 @@ pub(super) struct ListArgs {
     /// Only prompts that are current or proposed under this label
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
+    /// List versions and proposals, of all targets if none is named, that were generated from ratings redacted since: what those
+    /// said may still be in the texts
+    #[arg(long)]
+    redacted: bool,
     /// List at most this many versions or proposals; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
@@ -83,8 +87,13 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         let word = standing_word(candidate);
         args.status.is_empty() || args.status.iter().any(|status| status.word() == word)
     };
-    if let Some(target) = &args.target {
-        let (all, more) = versions(context, target, args.limit).await?;
+    if args.target.is_some() || args.redacted {
+        let request = ListPromptVersionsRequest {
+            target: args.target.clone().unwrap_or_default(),
+            only_redacted: args.redacted,
+            ..ListPromptVersionsRequest::default()
+        };
+        let (all, more) = listed_versions(context, &request, args.limit).await?;
         let has_label = |version: &PromptVersion| {
             args.label
                 .as_ref()
@@ -94,8 +103,16 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
             .into_iter()
             .filter(|version| version.candidate.as_ref().is_some_and(is_wanted) && has_label(version))
             .collect();
-        let none = context.none_of(&format!("such versions of a prompt for {target:?}"));
-        output.results(&wanted, view::prompt_version, versions_table, &none)?;
+        let none = match &args.target {
+            Some(target) => context.none_of(&format!("such versions of a prompt for {target:?}")),
+            None => context.none_of("such versions of prompts"),
+        };
+        let table = if args.redacted {
+            redacted_table
+        } else {
+            versions_table
+        };
+        output.results(&wanted, view::prompt_version, table, &none)?;
         super::super::candidates::note_more(more);
         return Ok(());
     }

@@ -62,6 +62,31 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
     })
 }
 
+/// Versions of several targets, with how many of the ratings that they were made of have been redacted.
+pub(super) fn redacted_table(versions: &[PromptVersion]) -> Table {
+    Table::new([
+        ("TARGET", Column::Text),
+        ("VERSION", Column::Number),
+        ("STATUS", Column::Fixed),
+        ("LABELS", Column::Text),
+        ("REDACTED", Column::Number),
+        ("CREATED", Column::Fixed),
+        ("CANDIDATE", Column::Fixed),
+    ])
+    .with_rows(versions, |version| {
+        let candidate = version.candidate.clone().unwrap_or_default();
+        [
+            candidate.key.clone().unwrap_or_default().key,
+            candidate.proposal.unwrap_or_default().version.to_string(),
+            standing_word(&candidate),
+            version.labels.join(", "),
+            version.redacted_count.to_string(),
+            short_time(candidate.created_at.as_ref()),
+            candidate.candidate_id,
+        ]
+    })
+}
+
 pub(super) fn proposals_table(candidates: &[Candidate]) -> Table {
     Table::new([
         ("CANDIDATE", Column::Fixed),

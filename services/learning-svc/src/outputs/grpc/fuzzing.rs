@@ -49,9 +49,16 @@ pub(crate) fn request(which: u8, message: &[u8]) {
 
 fn list_versions(request: &pb::ListPromptVersionsRequest) {
     let query = parse::versions_query(request);
-    if let Ok((_, Some(before), limit)) = parse::versions(request, query) {
-        assert!((1..=100).contains(&limit));
-        let token = page::number_token(query, i64::from(before));
-        assert_eq!(page::number_position(query, &token), Ok(Some(i64::from(before))));
+    let Ok((wanted, limit)) = parse::versions(request, query) else {
+        return;
+    };
+    assert!((1..=100).contains(&limit));
+    let position = match wanted {
+        parse::Versions::Of { before, .. } => before.map(i64::from),
+        parse::Versions::Redacted { after, .. } => after,
+    };
+    if let Some(position) = position {
+        let token = page::number_token(query, position);
+        assert_eq!(page::number_position(query, &token), Ok(Some(position)));
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     outputs::{
         preview::RunSlots,
         rendered::{self, current},
+        store::improvements::VersionRecord,
     },
     roles::open,
     stream::Stream,
@@ -79,12 +80,33 @@ impl OutputService for Outputs {
     ) -> Result<Response<pb::ListPromptVersionsResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let query = parse::versions_query(&message);
-        let (key, before, limit) = parse::versions(&message, query).map_err(Error::from)?;
-        let (versions, more) = self.app.prompt_versions(&key, before, limit).await?;
+        let (wanted, limit) = parse::versions(&message, query).map_err(Error::from)?;
+        let (versions, places, more) = match wanted {
+            parse::Versions::Of { key, before } => {
+                let (versions, more) = self.app.prompt_versions(&key, before, limit).await?;
+                let number = |(of, _): &(VersionRecord, u64)| {
+                    let kept = of.record.candidate.proposal;
+                    kept.map_or(0, |kept| i64::from(kept.version))
+                };
+                let places = versions.iter().map(number).collect();
+                (versions, places, more)
+            }
+            parse::Versions::Redacted {
+                namespace,
+                key,
+                after,
+            } => {
+                let found = self
+                    .app
+                    .redacted_versions(&namespace, key.as_ref(), after, limit)
+                    .await?;
+                (found.versions, found.places, found.more)
+            }
+        };
         let (versions, was_cut) = page::cut(versions.iter().map(render::version).collect());
-        let last = versions.last().filter(|_| more || was_cut);
-        let next = last.and_then(|version| version.candidate.as_ref()?.proposal);
-        let next = next.map(|proposal| page::number_token(query, i64::from(proposal.version)));
+        let shown = versions.len().checked_sub(1).filter(|_| more || was_cut);
+        let next = shown.and_then(|last| places.get(last));
+        let next = next.map(|place: &i64| page::number_token(query, *place));
         Ok(Response::new(pb::ListPromptVersionsResponse {
             versions,
             next_page_token: next.unwrap_or_default(),

@@ -66,19 +66,55 @@ pub(crate) fn versions_query(request: &pb::ListPromptVersionsRequest) -> QueryHa
     QueryHash::of("ListPromptVersions", &without_page)
 }
 
+/// Which versions to list.
+#[derive(Debug)]
+pub(crate) enum Versions {
+    /// Those of a target with a number below `before`.
+    Of { key: ResourceKey, before: Option<u32> },
+    /// Those generated from ratings that were redacted, after a place in that list.
+    Redacted {
+        namespace: Namespace,
+        key: Option<ResourceKey>,
+        after: Option<i64>,
+    },
+}
+
 pub(crate) fn versions(
     request: &pb::ListPromptVersionsRequest,
     query: QueryHash,
-) -> Result<(ResourceKey, Option<u32>, u32), Violations> {
+) -> Result<(Versions, u32), Violations> {
     let mut violations = Violations::new();
-    let key = violations.part("", target(&request.namespace, &request.target));
     let limit = violations.check("page_size", wire::page_size(request.page_size, 20, 100));
-    let before = page::number_position(query, &request.page_token).and_then(|before| {
-        let bad = |_| Invalid::new("is not a page token of this list");
-        before.map(u32::try_from).transpose().map_err(bad)
-    });
-    let before = violations.check("page_token", before);
-    violations.finish((|| Some((key?, before?, limit?)))())
+    let position = page::number_position(query, &request.page_token);
+    let wanted = if request.only_redacted {
+        let namespace = parse::namespace(&mut violations, &request.namespace);
+        let key = match (&namespace, request.target.as_str()) {
+            (_, "") | (None, _) => Some(None),
+            (Some(_), named) => violations.part("", target(&request.namespace, named)).map(Some),
+        };
+        let after = violations.check("page_token", position);
+        (|| {
+            Some(Versions::Redacted {
+                namespace: namespace?,
+                key: key?,
+                after: after?,
+            })
+        })()
+    } else {
+        let key = violations.part("", target(&request.namespace, &request.target));
+        let before = position.and_then(|before| {
+            let bad = |_| Invalid::new("is not a page token of this list");
+            before.map(u32::try_from).transpose().map_err(bad)
+        });
+        let before = violations.check("page_token", before);
+        (|| {
+            Some(Versions::Of {
+                key: key?,
+                before: before?,
+            })
+        })()
+    };
+    violations.finish(wanted.zip(limit))
 }
 
 pub(crate) fn preview(

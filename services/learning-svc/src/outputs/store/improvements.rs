@@ -232,6 +232,16 @@ pub trait OutputStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<VersionRecord>>;
 
+    /// The versions of prompts in a namespace, of one target if one is given, that were generated from ratings redacted since, or
+    /// edited from such: each with its place in this list, those made last first, after a place.
+    async fn redacted_versions(
+        &self,
+        namespace: &Namespace,
+        target: Option<&ResourceKey>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(i64, VersionRecord)>>;
+
     /// Namespaces where improvements are generated without a request.
     async fn automatic_namespaces(&self) -> Result<Vec<Namespace>>;
 

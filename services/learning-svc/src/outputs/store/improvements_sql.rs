@@ -14,7 +14,7 @@ use super::{
     Backend, Db,
     candidates_sql::CANDIDATE_COLUMNS,
     contests_sql::key_hash,
-    work_sql::{Work, bytes, push_limit, push_list},
+    work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
     contests::store::{CandidateRecord, rows::CandidateRecordRow},
@@ -215,21 +215,25 @@ impl OutputStore for Backend {
         limit: u32,
     ) -> Result<Vec<VersionRecord>> {
         let rows: Vec<CandidateRecordRow> = self.rows(versions(target, before, None, limit)).await?;
-        let mut query = QueryBuilder::new(
-            "SELECT c.qualifier, c.current_version FROM contests AS c WHERE c.current_version > 0 AND ",
-        );
-        push_target(&mut query, "c", target);
-        query.push(" ORDER BY c.qualifier");
-        let current: Vec<(String, i32)> = self.rows(query).await?;
-        let found = rows.into_iter().map(|row| {
-            let version = row.candidate.proposal_version;
-            let labels = current.iter().filter(|(_, of)| *of == version);
-            Ok(VersionRecord {
-                labels: labels.map(|(label, _)| label.clone()).collect(),
-                record: row.parse()?,
-            })
-        });
-        found.collect()
+        let versions = self.with_labels(&target.namespace, rows).await?;
+        Ok(versions.into_iter().map(|(_, version)| version).collect())
+    }
+
+    async fn redacted_versions(
+        &self,
+        namespace: &Namespace,
+        target: Option<&ResourceKey>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(i64, VersionRecord)>> {
+        // All improvements are looked at.
+        let mut reader = self.browser().await?;
+        let rows: Vec<CandidateRecordRow> = redacted_versions(namespace, target, after, limit)
+            .build_query_as()
+            .fetch_all(&mut *reader)
+            .await?;
+        drop(reader);
+        self.with_labels(namespace, rows).await
     }
 
     async fn automatic_namespaces(&self) -> Result<Vec<Namespace>> {
@@ -258,6 +262,45 @@ impl OutputStore for Backend {
         let found = found
             .iter()
             .map(|row| Ok((row.contest, row.key.parse("contests")?)));
+        found.collect()
+    }
+}
+
+impl Backend {
+    /// Versions of prompts in a namespace with the labels under which each is current.
+    async fn with_labels(
+        &self,
+        namespace: &Namespace,
+        rows: Vec<CandidateRecordRow>,
+    ) -> Result<Vec<(i64, VersionRecord)>> {
+        let mut hashes: Vec<i64> = rows.iter().map(|row| key_hash(&row.key)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        let mut query = QueryBuilder::new(format!(
+            "SELECT c.key, c.qualifier, c.current_version FROM contests AS c WHERE c.current_version > 0 AND c.kind = {} \
+             AND c.namespace = ",
+            Kind::Prompt.number()
+        ));
+        query.push_bind(namespace.as_str().to_owned());
+        query.push(" AND c.key_hash IN ");
+        push_keys(&mut query, &hashes);
+        query.push(" ORDER BY c.qualifier");
+        let current: Vec<(String, String, i32)> = self.rows(query).await?;
+        let found = rows.into_iter().map(|row| {
+            let version = row.candidate.proposal_version;
+            let labels = current
+                .iter()
+                .filter(|(target, _, of)| *target == row.key && *of == version);
+            let labels = labels.map(|(_, label, _)| label.clone()).collect();
+            let place = row.candidate.candidate;
+            Ok((
+                place,
+                VersionRecord {
+                    labels,
+                    record: row.parse()?,
+                },
+            ))
+        });
         found.collect()
     }
 }
@@ -444,6 +487,36 @@ pub(super) fn versions(
         ") AS found CROSS JOIN candidates AS k CROSS JOIN contests AS c WHERE k.candidate = found.candidate \
          AND c.contest = k.contest ORDER BY k.proposal_version DESC",
     );
+    query
+}
+
+/// The versions that were generated from ratings redacted since, and those edited from them.
+fn redacted_versions(
+    namespace: &Namespace,
+    target: Option<&ResourceKey>,
+    after: Option<i64>,
+    limit: u32,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+    query.push(
+        " FROM improvements AS i CROSS JOIN contests AS c CROSS JOIN candidates AS k WHERE c.contest = i.contest \
+         AND i.candidate_id IS NOT NULL AND EXISTS (SELECT 1 FROM improvement_ratings AS r JOIN redaction_marks AS m \
+         ON m.feedback_id = r.feedback_id WHERE r.improvement = i.improvement) AND k.contest = c.contest \
+         AND (k.candidate_id = i.candidate_id OR k.edited_from = i.candidate_id) AND ",
+    );
+    match target {
+        Some(target) => push_target(&mut query, "c", target),
+        None => {
+            query
+                .push("c.namespace = ")
+                .push_bind(namespace.as_str().to_owned());
+        }
+    }
+    if let Some(after) = after {
+        query.push(" AND k.candidate < ").push_bind(after);
+    }
+    query.push(" ORDER BY k.candidate DESC LIMIT ");
+    push_limit(&mut query, limit);
     query
 }
 
