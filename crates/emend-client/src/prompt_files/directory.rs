@@ -144,8 +144,10 @@ mod tests {
         process::{Child, Command, Stdio},
         sync::atomic::{AtomicBool, Ordering},
         thread,
-        time::{Duration, Instant},
+        time::Duration,
     };
+
+    use tokio::time::Instant;
 
     use super::*;
 
