@@ -150,7 +150,7 @@ pub fn value(learned: &Learned) -> Value {
         }),
         Learned::Prompt(prompt) => Value::Prompt(outputs::prompt_message(&prompt)),
         Learned::ProfileEntry(entry) => Value::Profile(outputs::profile_message(entry)),
-        Learned::SearchTuning(tuning) => Value::SearchTuning(search::tuning_message(&tuning)),
+        Learned::SearchTuning(tuning) => Value::SearchTuning(search::tuning_message(&tuning).into()),
     }
 }
 

@@ -70,7 +70,7 @@ both_databases! {
         let learning = system.learning();
         let put = async |key: ResourceKey, value: SearchTuningValue| {
             let mut of = value_of(Kind::SearchTuning, "top_k=10");
-            of.value = Some(Value::SearchTuning(value));
+            of.value = Some(Value::SearchTuning(value.into()));
             let request = PutResourceRequest { key: Some(key), value: Some(of), ..PutResourceRequest::default() };
             refused(learning.resources.clone().put_resource(request).await)
         };

@@ -47,6 +47,8 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
     tonic_prost_build::configure()
         .codec_path(CODEC)
         .bytes(".emend.learning.v1.Digest.hash")
+        // The largest value: apart, so that a list of resources holds little for each that has another.
+        .boxed(".emend.common.v1.ResourceValue.value.search_tuning")
         .out_dir(out)
         .compile_fds_with_config(descriptors, config)?;
     manual::Builder::new()

@@ -87,7 +87,7 @@ pub mod resource_value {
         Profile(super::ProfileValue),
         /// For RESOURCE_KIND_SEARCH_TUNING.
         #[prost(message, tag = "20")]
-        SearchTuning(super::SearchTuningValue),
+        SearchTuning(::prost::alloc::boxed::Box<super::SearchTuningValue>),
     }
 }
 impl ::prost::Name for ResourceValue {
