@@ -144,18 +144,20 @@ impl ResourceKey {
 
     /// Checks that new decisions may name this key, which the form alone does not say. What was stored before is not
     /// checked again: what is allowed may change with the version of a list.
-    pub fn check_new(&self) -> Result<(), Invalid> {
+    pub fn check_new(&self) -> Result<(), (&'static str, Invalid)> {
         let kind = self.kind;
         match (self.user.is_some(), kind.rules().rule.users()) {
-            (true, Users::No) => Err(Invalid::new(format!(
-                "must have no user_id: {kind} is decided for everybody"
-            ))),
-            (false, Users::Only) => Err(Invalid::new(format!(
-                "must have a user_id: each {kind} is a user's own"
-            ))),
+            (true, Users::No) => Err((
+                "user_id",
+                Invalid::new(format!("must be empty: {kind} is decided for everybody")),
+            )),
+            (false, Users::Only) => Err((
+                "user_id",
+                Invalid::new(format!("is required: each {kind} is a user's own")),
+            )),
             _ => Ok(()),
         }?;
-        (self.kind.rules().allows)(self.key.as_str(), &self.qualifier)
+        (self.kind.rules().allows)(self.key.as_str(), &self.qualifier).map_err(|invalid| ("key", invalid))
     }
 
     /// Checks that people may write to this key; the violation is of the qualifier.

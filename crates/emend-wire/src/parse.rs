@@ -175,16 +175,16 @@ fn learned(
         return None;
     }
     let learned = learned?;
+    if let Err((field, Invalid(why))) = learned.check_key(key) {
+        violations.add(format!("{kind}.{field}"), why);
+        return None;
+    }
     if let (Some(qualifier), Some(of_value)) = (learned.qualifier(), learned.qualifier_of_key()) {
         let field = format!("{kind}.{}", qualifier.name);
         let of_value = violations.check(&field, of_value)?;
         if of_value != key.qualifier {
             violations.add(field, "must equal the key's qualifier");
         }
-    }
-    if let Err((field, Invalid(why))) = learned.check_key(key) {
-        violations.add(format!("{kind}.{field}"), why);
-        return None;
     }
     Some(learned)
 }

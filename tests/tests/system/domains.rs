@@ -198,7 +198,7 @@ both_databases! {
             ..Default::default()
         };
         let for_a_user = refused(learning.resources.clone().put_resource(for_a_user).await);
-        assert_eq!(fields(&for_a_user), ["key.key"], "{for_a_user:?}");
+        assert_eq!(fields(&for_a_user), ["key.user_id"], "{for_a_user:?}");
         // Whoever owns a private suffix does not own what is below it.
         for above in ["amazonaws.com", "*.rit.edu"] {
             let waits = feedback.learn(decides("ana", above, "block")).await;

@@ -24,7 +24,7 @@ Examples:
   emend tuning show HYBRID
   emend tuning set HYBRID top_k=20 min_score=0.3 --reason \"too few results\"
   emend tuning set FILTERABLE namespaces=effects,faq weight.keyword=0.7 weight.embedding=0.3
-  emend tuning set SEMANTIC retry=+combined,-0.1,top_k=20 retry=synonyms \"suggestion=Try fewer words.\"
+  emend tuning set SEMANTIC retry=+combined,top_k=20 retry=synonyms \"suggestion=Try fewer words.\"
   emend tuning delete HYBRID --reason \"the defaults do\"
 
 Settings that are left out have their defaults:

@@ -165,10 +165,6 @@ impl SubscriberBuilder {
     }
 
     /// The transport to the server.
-    #[cfg_attr(
-        not(any(test, feature = "simulation")),
-        expect(clippy::unused_self, reason = "only a simulated server is kept in it")
-    )]
     pub(super) fn transport(&self, settings: &Settings) -> Box<dyn Transport> {
         #[cfg(any(test, feature = "simulation"))]
         if let Some(server) = &self.server {

@@ -427,7 +427,7 @@ impl Learned {
     /// Checks that this may be learned for a key, where the kind's keys say something of it; the error names the field.
     pub fn check_key(&self, key: &crate::ResourceKey) -> Result<(), (&'static str, Invalid)> {
         match self {
-            Self::ProfileEntry(entry) => profile::check_key(key.key.as_str(), &key.qualifier, entry),
+            Self::ProfileEntry(entry) => profile::check_key(key.key.as_str(), entry),
             _ => Ok(()),
         }
     }

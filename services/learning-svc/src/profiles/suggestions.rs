@@ -132,7 +132,7 @@ pub(crate) fn entry_key(
         let first = violations.into_vec().into_iter().next();
         first.map_or_else(String::new, |violation| violation.description)
     })?;
-    key.check_new().map_err(|invalid| invalid.0)?;
+    key.check_new().map_err(|(_, invalid)| invalid.0)?;
     Ok(key)
 }
 

@@ -164,7 +164,9 @@ pub(crate) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<P
     let value = violations.part("value", value);
     let key = violations.part("key", key);
     if let Some(key) = &key {
-        violations.check("key.key", key.check_new());
+        if let Err((field, invalid)) = key.check_new() {
+            violations.add(format!("key.{field}"), invalid.0);
+        }
         violations.check("key.qualifier", key.check_by_hand());
     }
     if let Some(Learned::DomainRule(DomainRuleValue { cause: Some(_), .. })) =
