@@ -142,6 +142,11 @@ impl Cluster {
             "listen_addresses=127.0.0.1",
             "unix_socket_directories=",
             "max_connections=300",
+            // No test cuts the power: what a killed process wrote is still there. Else each database that is created or
+            // dropped would wait for the disk.
+            "fsync=off",
+            "full_page_writes=off",
+            "max_wal_size=4GB",
         ] {
             postgres.args(["-c", setting]);
         }
