@@ -30,7 +30,7 @@ const PACKAGES: [&str; 5] = [
     "emend-tests",
     "feedback-svc",
     "learning-svc",
-    "search-node",
+    "verb-node",
 ];
 
 /// A running program. Dropping this kills it.

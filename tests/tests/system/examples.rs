@@ -305,9 +305,9 @@ async fn make(name: &str, command: Command) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_search_node_in_rust_takes_part() {
+async fn the_verb_node_in_rust_takes_part() {
     let example = Example {
-        program: binary("search-node").await.into(),
+        program: binary("verb-node").await.into(),
         arguments: Vec::new(),
         plain: false,
     };

@@ -221,7 +221,7 @@ fn a_search_node_needs_one_crate_of_emend() {
             "{page}"
         );
     }
-    let example = text("examples/search-node/Cargo.toml");
+    let example = text("examples/verb-node/Cargo.toml");
     let ours: Vec<&str> = example.lines().filter(is_ours).collect();
     assert_eq!(ours, ["emend-client.workspace = true"]);
 }

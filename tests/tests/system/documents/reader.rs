@@ -41,7 +41,7 @@ const HOLDS: &str = "# holds the terminal";
 /// How the documents run programs that are not installed yet, and the equivalent here, where they are built already.
 const BUILD_AND_RUN: [(&str, &str); 2] = [
     ("cargo run -p emend-cli -- ", "emend "),
-    ("cargo run -p search-node -- ", "search-node "),
+    ("cargo run -p verb-node -- ", "verb-node "),
 ];
 /// The tools that pages need, each with a word that shows the need and the variable with its path.
 const TOOLS: [(&str, &str); 4] = [
@@ -84,7 +84,7 @@ impl Reader {
         };
         let programs = binary("emend").await;
         // Has to be built separately if only tests were built, since none of its own tests need it.
-        binary("search-node").await;
+        binary("verb-node").await;
         let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
         path.extend(
             tools

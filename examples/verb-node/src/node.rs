@@ -94,7 +94,7 @@ impl SearchNode {
         let chosen = self.search(phrase)?.verb.filter(|chosen| chosen != right);
         let mut submission = Submission::verb(self.namespace.to_string(), phrase, right)
             .reporter(reporter)
-            .client("search-node-rust/1.0")
+            .client("verb-node-rust/1.0")
             .wait_evaluated();
         if let Some(chosen) = chosen {
             submission = submission.system_choice(chosen);
