@@ -50,10 +50,27 @@ pub mod learning {
     }
 }
 
+/// What a search node offers to those who compare its results.
+pub mod search {
+    /// Version 1.
+    #[expect(
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        reason = "generated from documented protos"
+    )]
+    pub mod v1 {
+        include!("generated/emend.search.v1.rs");
+    }
+
+    /// The encoded descriptor set, for the reflection of search nodes.
+    pub const DESCRIPTOR_SET: &[u8] = include_bytes!("generated/search.bin");
+}
+
 pub mod codec;
 pub mod frame;
 mod shape;
 pub mod wire;
 
-/// The encoded `google.protobuf.FileDescriptorSet` of all protos, for server reflection.
+/// The encoded `google.protobuf.FileDescriptorSet` of the services' protos, for server reflection.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

@@ -24,6 +24,9 @@ const PROTOS: &[&str] = &[
     "emend/learning/v1/subscription_service.proto",
 ];
 
+/// What search nodes offer, which Emend's own services do not serve: a descriptor set of its own.
+const SEARCH: &str = "emend/search/v1/search_service.proto";
+
 /// The codec that bounds what decoding may allocate.
 const CODEC: &str = "crate::codec::BoundedCodec";
 
@@ -49,6 +52,14 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .bytes(".emend.learning.v1.Digest.hash")
         // The largest value: apart, so that a list of resources holds little for each that has another.
         .boxed(".emend.common.v1.ResourceValue.value.search_tuning")
+        .out_dir(out)
+        .compile_fds_with_config(descriptors, config)?;
+    let descriptors = protox::compile([SEARCH], [protos])?;
+    fs::write(out.join("search.bin"), descriptors.encode_to_vec())?;
+    let mut config = Config::new();
+    config.enable_type_names();
+    tonic_prost_build::configure()
+        .codec_path(CODEC)
         .out_dir(out)
         .compile_fds_with_config(descriptors, config)?;
     manual::Builder::new()

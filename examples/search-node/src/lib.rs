@@ -1,0 +1,14 @@
+//! A search backend on a full-text index that uses the whole loop: synonyms, tuning, learned answers, prohibitions, blocked
+//! domains, and the steps to take when nothing is found.
+//!
+//! `emend-client` holds what was learned and says what to do with it; here is only what a backend has of its own.
+
+pub mod backend;
+pub mod corpus;
+pub mod grpc;
+pub mod index;
+pub mod page;
+mod query;
+mod ranking;
+pub mod serve;
+mod words;

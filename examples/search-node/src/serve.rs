@@ -1,0 +1,44 @@
+//! The search as a service and as a page, until its lifecycle ends.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use emend_client::Lifecycle;
+use emend_proto::search::v1::search_service_server::SearchServiceServer;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+
+use crate::{backend::Backend, grpc::Service, page};
+
+/// Where it is reached.
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses {
+    /// `SearchService`.
+    pub grpc: SocketAddr,
+    /// The page.
+    pub http: SocketAddr,
+}
+
+/// Serves on these addresses; port 0 takes a free one. Returns once connections are accepted.
+pub async fn serve(backend: Arc<Backend>, at: Addresses, lifecycle: &Lifecycle) -> io::Result<Addresses> {
+    let grpc = TcpListener::bind(at.grpc).await?;
+    let http = TcpListener::bind(at.http).await?;
+    let addresses = Addresses {
+        grpc: grpc.local_addr()?,
+        http: http.local_addr()?,
+    };
+    let service = SearchServiceServer::new(Service(Arc::clone(&backend)));
+    let stop = lifecycle.soft().clone();
+    lifecycle.spawn_fallible("search service", async move {
+        let server = tonic::transport::Server::builder().add_service(service);
+        server
+            .serve_with_incoming_shutdown(TcpListenerStream::new(grpc), stop.cancelled_owned())
+            .await
+    });
+    let stop = lifecycle.soft().clone();
+    lifecycle.spawn_fallible("page", async move {
+        axum::serve(http, page::routes(backend))
+            .with_graceful_shutdown(stop.cancelled_owned())
+            .await
+    });
+    Ok(addresses)
+}

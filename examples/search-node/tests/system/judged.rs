@@ -1,0 +1,104 @@
+//! The judged queries, before and after people have taught the sets of synonyms.
+
+use std::collections::BTreeMap;
+
+use emend_proto::common::v1::{OutcomeState, SynonymRelation};
+use emend_tests::{
+    both_databases,
+    harness::{says, says::synonyms},
+};
+use serde_json::Value;
+
+use crate::node::{Node, file};
+
+/// The queries that find nothing as people write them.
+pub(crate) const NOTHING_YET: [&str; 3] = [
+    "フィールドのカードを手札に戻すカード",
+    "相手のリーダーにダメージを与えるカード",
+    "ランダムな相手のフォロワーにダメージを与えるカード",
+];
+
+/// The sets that ship with the example, the representative first.
+pub(crate) fn sets() -> Vec<Vec<String>> {
+    let file = file("synonyms.txt");
+    let lines = file.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| line.split(", ").map(str::to_owned).collect())
+        .collect()
+}
+
+/// Judged queries: of each the relevant cards.
+fn judged() -> BTreeMap<String, Vec<String>> {
+    let query = |line: &str| {
+        let query: Value = serde_json::from_str(line).unwrap();
+        let cards = query["judgements"].as_array().unwrap().iter();
+        let cards = cards
+            .map(|card| card["id"].as_str().unwrap().to_owned())
+            .collect();
+        (query["query_id"].as_str().unwrap().to_owned(), cards)
+    };
+    file("judged.jsonl").lines().map(query).collect()
+}
+
+/// How many of the relevant cards are among the first ten.
+fn relevant(node: &Node, query: &str, cards: &[String]) -> usize {
+    let found = node.ids(query);
+    assert!(found.len() <= 20, "{query}: {found:?}");
+    found.iter().take(10).filter(|id| cards.contains(id)).count()
+}
+
+fn assert_found(node: &Node, query: &str, cards: &[String]) {
+    let found = relevant(node, query, cards);
+    assert!(
+        found >= 3,
+        "{query}: {found} of {cards:?} in {:?}",
+        node.search(query)
+    );
+}
+
+#[test]
+fn most_queries_find_what_is_right_before_anything_is_taught() {
+    let node = Node::alone();
+    assert_eq!(judged().len(), 16);
+    for (query, cards) in judged() {
+        if NOTHING_YET.contains(&&*query) {
+            let found = node.search(&query);
+            assert!(found.titles.is_empty(), "{query}: {found:?}");
+            assert_eq!(found.attempts, 3, "every step was tried");
+            assert!(found.namespaces.contains("combined") && !found.suggestion.is_empty());
+        } else {
+            assert_found(&node, &query, &cards);
+        }
+    }
+}
+
+both_databases! {
+    async fn three_people_teach_the_sets_and_a_running_node_finds_what_is_right(system) {
+        let node = Node::start(system, "search-1").await;
+        let feedback = system.feedback();
+        for query in NOTHING_YET {
+            assert!(node.ids(query).is_empty(), "{query}");
+        }
+        for set in sets() {
+            let others: Vec<&str> = set[1..].iter().map(String::as_str).collect();
+            let said = || synonyms(&set[0], &others, SynonymRelation::Equivalent);
+            for (reporter, expected) in [
+                ("ana", OutcomeState::Pending),
+                ("ben", OutcomeState::Pending),
+                ("cai", OutcomeState::Applied),
+            ] {
+                let learned = feedback.learn(says(reporter, said())).await;
+                assert_eq!(learned.outcome.unwrap().state(), expected, "{set:?} by {reporter}");
+            }
+        }
+        node.is_current(system).await;
+        for (query, cards) in judged() {
+            assert_found(&node, &query, &cards);
+        }
+        for line in file("expansions.jsonl").lines() {
+            let vector: Value = serde_json::from_str(line).unwrap();
+            let found = node.search(vector["text"].as_str().unwrap());
+            assert_eq!(found.expanded, vector["keyword"].as_str().unwrap());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A search node beside the services of a test.
+
+use std::{io::sink, path::Path, sync::Arc};
+
+use emend_client::{
+    Clock as _, Entropy, LearnedView, Lifecycle, Namespace, Revision, Subscriber, SystemClock,
+};
+use emend_tests::harness::{NAMESPACE, System, within};
+use search_node::{
+    backend::{Asked, Backend, Found},
+    corpus,
+    index::SearchIndex,
+};
+use tempfile::TempDir;
+
+/// The corpus that ships with the example.
+pub(crate) fn records() -> Vec<corpus::Record> {
+    corpus::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")).unwrap()
+}
+
+/// A file of the example.
+pub(crate) fn file(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// An index of the whole corpus.
+pub(crate) fn indexed() -> (TempDir, SearchIndex) {
+    let directory = tempfile::tempdir().unwrap();
+    let index = SearchIndex::open(directory.path()).unwrap();
+    index
+        .update(&records(), false, SystemClock.now(), &mut sink())
+        .unwrap();
+    (directory, index)
+}
+
+/// A running node. Dropping it stops it.
+pub(crate) struct Node {
+    pub(crate) backend: Arc<Backend>,
+    lifecycle: Lifecycle,
+    _index: TempDir,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.lifecycle.soft().cancel();
+        self.lifecycle.hard().cancel();
+    }
+}
+
+impl Node {
+    /// A node that subscribes to the first learning-svc.
+    pub(crate) async fn start(system: &System, id: &str) -> Self {
+        let lifecycle = Lifecycle::new();
+        let address = format!("http://{}", system.learning[0].front.address());
+        let node = Subscriber::builder(address, id)
+            .namespace(NAMESPACE)
+            .include_user_scoped(true)
+            .spawn(&lifecycle)
+            .await
+            .unwrap();
+        within("the node has a state", node.view().wait_until_filled()).await;
+        Self::of(node.view().clone(), lifecycle)
+    }
+
+    /// A node to which nobody has taught anything.
+    pub(crate) fn alone() -> Self {
+        let (_, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
+        Self::of(view, Lifecycle::new())
+    }
+
+    fn of(view: LearnedView, lifecycle: Lifecycle) -> Self {
+        let (directory, index) = indexed();
+        let namespace = Namespace::parse(NAMESPACE).unwrap();
+        Self {
+            backend: Arc::new(Backend::new(index, view, namespace, Entropy::seeded(2))),
+            lifecycle,
+            _index: directory,
+        }
+    }
+
+    /// Waits until it has applied all that learning-svc has.
+    pub(crate) async fn is_current(&self, system: &System) {
+        let head = system.learning().head().await;
+        let applied = self.backend.learned().wait_for_revision(Revision(head));
+        within("the node has applied a revision", applied).await;
+    }
+
+    pub(crate) fn search(&self, query: &str) -> Found {
+        let asked = Asked {
+            query: query.to_owned(),
+            ..Asked::default()
+        };
+        self.backend.search(&asked).unwrap()
+    }
+
+    /// What a query finds, by id.
+    pub(crate) fn ids(&self, query: &str) -> Vec<String> {
+        let found = self.search(query);
+        found
+            .titles
+            .iter()
+            .map(|title| title.record.of().to_owned())
+            .collect()
+    }
+}

@@ -1,0 +1,63 @@
+//! The service and the page.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use emend_client::{Code, Lifecycle};
+use emend_proto::search::v1::{SearchRequest, search_service_client::SearchServiceClient};
+use emend_tests::harness::http;
+use search_node::serve::{Addresses, serve};
+
+use crate::node::Node;
+
+const QUERY: &str = "守護を無視して攻撃できるカード";
+
+#[tokio::test]
+async fn the_service_and_the_page_say_the_same() {
+    let node = Node::alone();
+    let lifecycle = Lifecycle::new();
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let at = Addresses { grpc: any, http: any };
+    let at = serve(Arc::clone(&node.backend), at, &lifecycle).await.unwrap();
+
+    let mut client = SearchServiceClient::connect(format!("http://{}", at.grpc))
+        .await
+        .unwrap();
+    let request = SearchRequest {
+        query: QUERY.to_owned(),
+        ..SearchRequest::default()
+    };
+    let found = client.search(request).await.unwrap().into_inner();
+    let expected = node.search(QUERY);
+    let served: Vec<(String, String)> = found
+        .results
+        .iter()
+        .map(|of| (of.id.clone(), of.title.clone()))
+        .collect();
+    let own: Vec<(String, String)> = expected
+        .titles
+        .iter()
+        .map(|of| (of.record.of().to_owned(), of.record.title.clone()))
+        .collect();
+    assert_eq!(served, own);
+    assert_eq!(
+        (found.attempts, found.top_k, found.expanded_query.as_str()),
+        (1, 10, QUERY)
+    );
+
+    let refused = client.search(SearchRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert_eq!(refused.message(), "query: must have 1 to 1000 characters, has 0");
+
+    let page = http::ask(at.http, "GET", "/?q=%E5%AE%88%E8%AD%B7", "").await;
+    assert_eq!(page.status, 200);
+    assert!(
+        page.body.contains("橋の上の武僧") && page.body.contains("id=\"rating\""),
+        "{page:?}"
+    );
+    let page = http::ask(at.http, "GET", "/?q=%3Cscript%3Ealert(1)%3C/script%3E", "").await;
+    assert!(
+        page.status == 200 && !page.body.contains("<script>alert"),
+        "{page:?}"
+    );
+    lifecycle.shutdown(std::time::Duration::from_secs(5)).await;
+}
