@@ -26,6 +26,8 @@ const PYTHON_PACKAGES: &[&str] = &[
     "protobuf==7.36.2",
     "googleapis-common-protos==1.76.0",
     "xxhash==4.1.0",
+    // trec_eval itself, against which the measures of `emend evaluate` are tested.
+    "pytrec_eval-terrier==0.5.11",
 ];
 
 const COMPOSE_VERSION: &str = "2.16.2";
@@ -124,7 +126,7 @@ pub(crate) fn buf(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     })
 }
 
-/// A Python with grpcio.
+/// A Python with grpcio, and with trec_eval's measures.
 fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     match env::var_os(PYTHON_VARIABLE) {
         Some(named) => Ok(named.into()),

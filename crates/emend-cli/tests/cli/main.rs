@@ -5,6 +5,7 @@ mod claims;
 mod configuration;
 mod demo;
 mod domains;
+mod evaluate;
 mod evidence;
 mod harness;
 mod journey;
