@@ -13,7 +13,8 @@ use emend_base::{
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
     feedback::v1::{
-        feedback_service_client::FeedbackServiceClient, settings_service_client::SettingsServiceClient,
+        feedback_service_client::FeedbackServiceClient, query_service_client::QueryServiceClient,
+        settings_service_client::SettingsServiceClient,
     },
     learning::v1::{
         candidate_service_client::CandidateServiceClient, evidence_service_client::EvidenceServiceClient,
@@ -147,6 +148,11 @@ impl Context {
     /// A client of the feedback service.
     pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
         self.feedback_channel().await.map(FeedbackServiceClient::new)
+    }
+
+    /// A client of feedback-svc's queries.
+    pub async fn queries(&self) -> Result<QueryServiceClient<Channel>> {
+        self.feedback_channel().await.map(QueryServiceClient::new)
     }
 
     /// A client of feedback-svc's settings.

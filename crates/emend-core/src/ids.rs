@@ -91,6 +91,12 @@ text_id!(
 );
 
 text_id!(
+    /// A search that a backend ran, by the backend's own id: 1 to 128 characters.
+    QueryId,
+    |raw| bounded_text(raw, 1, 128)
+);
+
+text_id!(
     /// A search node: 1 to 128 characters of `[A-Za-z0-9._-]`.
     NodeId,
     |raw| {

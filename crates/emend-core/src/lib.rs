@@ -43,7 +43,7 @@ pub use digest::Digest;
 pub use evidence::{DomainPattern, EdgeRelation, Layer, TrustLevel, WorkId};
 pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
-    NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
+    NodeId, OperationId, QueryId, ReporterId, RequestId, Revision, UserId,
 };
 pub use kinds::{
     ClaimDecision, ClaimState, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, Example, FewShotSet,

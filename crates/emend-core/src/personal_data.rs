@@ -40,6 +40,29 @@ fn replaced(text: &str, found: Vec<(Range<usize>, &'static str)>) -> String {
     masked
 }
 
+/// What finds are replaced by.
+#[cfg(feature = "words")]
+const MASKS: [&str; 5] = ["[email]", "[phone]", "[card]", "[ip]", "[masked]"];
+
+/// The parts of a masked text between the masks.
+#[cfg(feature = "words")]
+pub(crate) fn unmasked_parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let next = MASKS
+            .iter()
+            .filter_map(|mask| Some((text.find(mask)?, mask.len())))
+            .min();
+        let (part, behind) = match next {
+            Some((at, length)) => (&text[..at], Some(&text[at + length..])),
+            None => (text, None),
+        };
+        rest = behind;
+        Some(part)
+    })
+}
+
 /// Whether the text contains personal data.
 pub fn found_in(text: &str) -> bool {
     !find(text).is_empty()

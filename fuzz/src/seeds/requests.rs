@@ -204,7 +204,63 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
             },
         ),
     ]);
+    requests.extend(queries());
     requests
+}
+
+fn queries() -> [Vec<u8>; 3] {
+    let query = feedback::Query {
+        query_id: "q-1".into(),
+        query_text: "手札に戻すカード, a@b.cd".into(),
+        answer_text: "Bounce".into(),
+        query_type: "HYBRID".into(),
+        top_results: vec![
+            feedback::QueryResult {
+                title: "Card".into(),
+                score: 0.5,
+                object_id: "card-1".into(),
+            };
+            6
+        ],
+        namespaces: vec!["combined".into()],
+        min_score: Some(0.4),
+        hit_count: Some(7),
+        searched_at: Some(at(-5)),
+        ..feedback::Query::default()
+    };
+    let interaction = feedback::QueryInteraction {
+        query_id: "q-1".into(),
+        object_id: "card-1".into(),
+        action: "Click".into(),
+        position: 1,
+        acted_at: Some(at(-4)),
+    };
+    let mut list = feedback::ListQueriesRequest {
+        namespace: namespace(),
+        query_type: "HYBRID".into(),
+        only_without_hits: true,
+        searched_from: Some(at(1_700_000_000)),
+        searched_before: Some(at(1_800_000_000)),
+        ..feedback::ListQueriesRequest::default()
+    };
+    list.page_token = page::number_token(QueryHash::of("ListQueries", &list), 77);
+    [
+        of(
+            7,
+            &feedback::RecordQueryRequest {
+                namespace: namespace(),
+                queries: vec![query],
+            },
+        ),
+        of(
+            8,
+            &feedback::RecordInteractionRequest {
+                namespace: namespace(),
+                interactions: vec![interaction],
+            },
+        ),
+        of(9, &list),
+    ]
 }
 
 pub(super) fn events() -> Vec<Vec<u8>> {

@@ -15,6 +15,7 @@
 //! * `outbox`: delivering events to learning-svc, and dead letters.
 //! * `erasure`: redacting feedback and erasing reporters.
 //! * `installation`: which installation of learning-svc events are delivered to.
+//! * `queries`: what was searched, recorded by backends and kept for a short time.
 //! * `settings`: what is done with the feedback of a namespace.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
@@ -31,6 +32,7 @@ pub mod fuzzing;
 pub mod installation;
 mod metrics;
 mod outbox;
+mod queries;
 pub mod roles;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
@@ -54,6 +56,7 @@ use emend_base::{
 };
 use emend_proto::feedback::v1::{
     feedback_service_server::{FeedbackServiceServer, SERVICE_NAME},
+    query_service_server::QueryServiceServer,
     settings_service_server::SettingsServiceServer,
 };
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
@@ -75,6 +78,11 @@ use crate::{
     metrics::FeedbackMetrics,
     outbox::{
         Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, waiters::Waiters, worker::Relay,
+    },
+    queries::{
+        grpc::QueryEndpoint,
+        record::{RecordWorker, Recorder},
+        retention::Forgetter,
     },
     settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
@@ -177,10 +185,21 @@ pub async fn start(
         &entropy,
         metrics.installation_mismatch.clone(),
     );
+    let soft = lifecycle.soft().clone();
+    let (recorder, recording) = Recorder::new(
+        Arc::clone(&store),
+        metrics.queries.clone(),
+        entropy.clone(),
+        soft.clone(),
+    );
     let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
         .add_service(
             FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases), present)),
             &[DATABASE, RELAY],
+        )
+        .add_service(
+            QueryServiceServer::new(QueryEndpoint::new(Arc::clone(&use_cases), recorder)),
+            &[DATABASE],
         )
         .add_service(
             SettingsServiceServer::new(SettingsEndpoint::new(Arc::clone(&use_cases))),
@@ -199,7 +218,13 @@ pub async fn start(
     let commits = commits.counting(metrics.stored.clone());
     let storing = commits.storing().clone();
     spawn_delivery(commits, &relay, config.relay, &lifecycle);
-    let soft = lifecycle.soft();
+    // Ends after the last connection, once all that was recorded is stored.
+    lifecycle.spawn("store queries", RecordWorker::run(recording));
+    let forgetter = Forgetter {
+        use_cases: Arc::clone(&use_cases),
+        entropy: entropy.clone(),
+    };
+    lifecycle.spawn("forget queries", forgetter.run(soft.clone()));
     let eraser = Eraser::new(use_cases, metrics.redacted.clone());
     let sampler = Sampler {
         store: Arc::clone(&store),

@@ -20,6 +20,7 @@ use emend_serve::health::Readiness;
 
 use crate::{
     Config,
+    queries::{record::Dropped, store::Written},
     store::{Store, StoreError},
 };
 
@@ -74,6 +75,109 @@ const STORED: Description = Description {
     help: "Corrections that this replica has stored, by their form; a repeated request counts once",
 };
 
+const QUERIES_RECORDED: Description = Description {
+    name: "emend_queries_recorded_total",
+    kind: Kind::Counter,
+    unit: "records",
+    labels: &["what=query|interaction"],
+    help: "Queries and interactions with results that this replica has taken to store them soon",
+};
+const QUERIES_WRITTEN: Description = Description {
+    name: "emend_queries_written_total",
+    kind: Kind::Counter,
+    unit: "records",
+    labels: &["what=query|interaction"],
+    help: "Queries and interactions that this replica has stored; what was stored before counts once",
+};
+const QUERIES_DROPPED: Description = Description {
+    name: "emend_queries_dropped_total",
+    kind: Kind::Counter,
+    unit: "records",
+    labels: &["reason=queue_full|stopping|database|refused"],
+    help: "Queries and interactions that were not stored: no room in memory, the service stopped, the database was away until \
+           it stopped, or refused them",
+};
+const QUERIES_QUEUED: Description = Description {
+    name: "emend_queries_queued",
+    kind: Kind::Gauge,
+    unit: "records",
+    labels: &[],
+    help: "Queries and interactions that wait in this replica's memory to be stored",
+};
+
+/// What is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    Query,
+    Interaction,
+}
+
+impl Recorded {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Interaction => "interaction",
+        }
+    }
+}
+
+/// Counts what is recorded. Clones share the counters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueryMetrics {
+    recorded: Family<Labels<1>, Counter>,
+    written: Family<Labels<1>, Counter>,
+    dropped: Family<Labels<1>, Counter>,
+    /// How many wait.
+    pub(crate) queued: Gauge,
+}
+
+impl QueryMetrics {
+    fn register(metrics: &Metrics) -> Self {
+        let own = Self::default();
+        for what in [Recorded::Query, Recorded::Interaction] {
+            own.of(&own.recorded, what);
+            own.of(&own.written, what);
+        }
+        for reason in Dropped::ALL {
+            own.dropped(reason, 0);
+        }
+        metrics.register(QUERIES_RECORDED, own.recorded.clone());
+        metrics.register(QUERIES_WRITTEN, own.written.clone());
+        metrics.register(QUERIES_DROPPED, own.dropped.clone());
+        metrics.register(QUERIES_QUEUED, own.queued.clone());
+        own
+    }
+
+    fn of(&self, family: &Family<Labels<1>, Counter>, what: Recorded) -> Counter {
+        family.get_or_create_owned(&[("what", what.name())])
+    }
+
+    /// Counts one that waits to be stored.
+    pub(crate) fn recorded(&self, what: Recorded) {
+        self.of(&self.recorded, what).inc();
+    }
+
+    /// Counts what is stored.
+    pub(crate) fn written(&self, written: Written) {
+        self.of(&self.written, Recorded::Query).inc_by(written.queries);
+        self.of(&self.written, Recorded::Interaction)
+            .inc_by(written.interactions);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn dropped_so_far(&self, reason: Dropped) -> u64 {
+        self.dropped
+            .get_or_create_owned(&[("reason", reason.name())])
+            .get()
+    }
+
+    /// Counts what is not.
+    pub(crate) fn dropped(&self, reason: Dropped, count: usize) {
+        let dropped = self.dropped.get_or_create_owned(&[("reason", reason.name())]);
+        dropped.inc_by(count as u64);
+    }
+}
+
 /// Counts stored corrections. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stored(Family<Labels<1>, Counter>);
@@ -99,6 +203,8 @@ pub(crate) struct FeedbackMetrics {
     dead_letters: Gauge,
     /// Whether another installation of learning-svc answers.
     pub(crate) installation_mismatch: Gauge,
+    /// Recorded queries.
+    pub(crate) queries: QueryMetrics,
     /// Corrections that the worker of erasures has redacted.
     pub(crate) redacted: Counter,
 }
@@ -106,7 +212,10 @@ pub(crate) struct FeedbackMetrics {
 impl FeedbackMetrics {
     /// Registers them among the metrics of the process.
     pub(crate) fn register(metrics: &Metrics) -> Self {
-        let own = Self::default();
+        let own = Self {
+            queries: QueryMetrics::register(metrics),
+            ..Self::default()
+        };
         for form in Form::ALL {
             own.stored.of(form);
         }

@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 14] = [
     rule(
         "/emend.feedback.v1.FeedbackService/BatchSubmitFeedback",
         Role::Reporter,
@@ -56,6 +56,21 @@ pub const RULES: [Rule; 11] = [
         Reaches::One,
     ),
     rule(
+        "/emend.feedback.v1.QueryService/ListQueries",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.feedback.v1.QueryService/RecordInteraction",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.feedback.v1.QueryService/RecordQuery",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
         "/emend.feedback.v1.SettingsService/GetSettings",
         Role::Reviewer,
         Reaches::One,
@@ -82,6 +97,9 @@ emend_serve::addresses! {
     pb::RedactReporterRequest => |it| Named::One(&it.namespace);
     pb::ListDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
     pb::RedriveDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
+    pb::RecordQueryRequest => |it| Named::One(&it.namespace);
+    pb::RecordInteractionRequest => |it| Named::One(&it.namespace);
+    pb::ListQueriesRequest => |it| Named::One(&it.namespace);
     pb::GetSettingsRequest => |it| Named::One(&it.namespace);
     pb::UpdateSettingsRequest => |it| Named::One(it.settings.as_ref().map_or("", |settings| &settings.namespace)),
         for_user on_behalf(it.settings.as_ref().map_or("", |settings| &settings.namespace), &it.on_behalf_of);

@@ -230,6 +230,16 @@ impl TestStore {
         }
     }
 
+    /// The one number that a query gives.
+    pub(crate) async fn number(&self, sql: &str) -> i64 {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match &self.database {
+            Database::Sqlite(store, _) => store.number(sql).await,
+            Database::Postgres(store, _) => store.number(sql).await,
+            Database::Memory(_) => panic!("the store in memory knows no SQL"),
+        }
+    }
+
     /// Sets the database's clock.
     pub(crate) async fn set_clock(&self, at: Timestamp) {
         self.execute(&format!("UPDATE test_clock SET now = {}", at.as_microsecond()))

@@ -5,6 +5,7 @@ use emend_proto::{
     feedback::v1::{
         DeliveryState, GetFeedbackRequest, ListFeedbackRequest, RetractFeedbackRequest,
         SubmitFeedbackRequest, Wait, feedback_service_client::FeedbackServiceClient,
+        query_service_client::QueryServiceClient,
     },
     learning::v1::{
         ApproveCandidateRequest, Candidate, DeleteResourceRequest, GetCandidateRequest, GetCandidateResponse,
@@ -32,6 +33,8 @@ use super::{
 pub struct Feedback {
     /// For calls that are not spelled out here.
     pub service: FeedbackServiceClient<Channel>,
+    /// Queries.
+    pub queries: QueryServiceClient<Channel>,
     /// The same, for calls by path.
     pub channel: Channel,
 }
@@ -42,6 +45,7 @@ impl Feedback {
         let channel = channel(address);
         Self {
             service: FeedbackServiceClient::new(channel.clone()),
+            queries: QueryServiceClient::new(channel.clone()),
             channel,
         }
     }

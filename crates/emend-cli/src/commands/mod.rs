@@ -25,6 +25,7 @@ pub mod outbox;
 pub mod policy;
 pub mod profile;
 pub mod prompts;
+pub mod queries;
 pub mod ratings;
 pub mod redact;
 pub mod resolve;
@@ -77,6 +78,8 @@ pub enum Command {
     Corrections(corrections::Args),
     /// Papers that a paper cites or that cite it become pages: run
     Citations(citations::Args),
+    /// What was searched: list, record, interact, import
+    Queries(queries::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
     /// Prompts and their versions: list, show, diff, generate, approve, use, pull, push, and more
@@ -89,7 +92,7 @@ pub enum Command {
     Log(log::Args),
     /// What it takes to learn something: get, set
     Policy(policy::Args),
-    /// How long personal parts of corrections are kept: get, set
+    /// How long personal parts of corrections and queries are kept: get, set
     Settings(settings::Args),
     /// List the search nodes and how far each has applied
     Nodes(nodes::Args),
@@ -138,6 +141,7 @@ impl Command {
             Self::Evidence(args) => evidence::run(args, context, output).await?,
             Self::Corrections(args) => corrections::run(args, context, output).await?,
             Self::Citations(args) => citations::run(args, context, output).await?,
+            Self::Queries(args) => queries::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Prompts(args) => prompts::run(*args, context, output).await?,
             Self::Profile(args) => profile::run(args, context, output).await?,

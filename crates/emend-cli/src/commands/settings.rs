@@ -22,6 +22,7 @@ Examples:
   emend settings get
   emend settings set --personal-retention 90d --reason \"our data protection policy\" --by dana
   emend settings set --personal-retention none
+  emend settings set --query-retention 7d --max-queries 500000
   emend settings set --rated-target 'TRIAGE=RIGHT:good,UNSURE:neutral,WRONG:bad'
   emend settings set --rated-judgement 'CHECK=TRUE:good,FALSE:bad' --remove-rated-target TRIAGE
 
@@ -48,7 +49,8 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("changes").required(true).multiple(true)
-    .args(["personal_retention", "rated_targets", "rated_judgements", "removed_targets"])))]
+    .args(["personal_retention", "rated_targets", "rated_judgements", "removed_targets",
+        "query_retention", "max_queries"])))]
 struct SetArgs {
     /// How long personal parts are kept, 1h to 3650d; `none`: until they are redacted
     #[arg(long, value_name = "SPAN", value_parser = words::span_or_none)]
@@ -63,6 +65,12 @@ struct SetArgs {
     /// Remove this target; may be repeated
     #[arg(long = "remove-rated-target", value_name = "NAME")]
     removed_targets: Vec<String>,
+    /// How long recorded queries are kept, 1h to 90d; `none`: the default, 24 h
+    #[arg(long, value_name = "SPAN", value_parser = words::span_or_none)]
+    query_retention: Option<SpanOrNone>,
+    /// How many recorded queries are kept, 1,000 to 1,000,000; 0: the default, 100,000
+    #[arg(long, value_name = "COUNT")]
+    max_queries: Option<i32>,
     /// Only if they still have this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -129,6 +137,15 @@ fn update(set: SetArgs, before: Settings) -> Result<UpdateSettingsRequest> {
         let retention = retention.map(prost_types::Duration::try_from).transpose();
         settings.personal_retention =
             retention.map_err(|_| Failure::usage("--personal-retention is too long"))?;
+    }
+    if let Some(SpanOrNone(retention)) = set.query_retention {
+        paths.push("query_retention".to_owned());
+        let retention = retention.map(prost_types::Duration::try_from).transpose();
+        settings.query_retention = retention.map_err(|_| Failure::usage("--query-retention is too long"))?;
+    }
+    if let Some(max) = set.max_queries {
+        paths.push("max_queries".to_owned());
+        settings.max_queries = max;
     }
     if !set.etag.is_empty() {
         settings.etag = set.etag;
@@ -201,6 +218,14 @@ fn text(settings: &Settings) -> String {
         || "none: personal parts are kept until they are redacted".into(),
         view::span_text,
     );
+    let query_retention = settings
+        .query_retention
+        .as_ref()
+        .map_or_else(|| "24 h (the default)".into(), view::span_text);
+    let max_queries = match settings.max_queries {
+        0 => "100000 (the default)".into(),
+        max => max.to_string(),
+    };
     let version = match settings.version {
         0 => "0 (the default; never set)".into(),
         version => format!(
@@ -217,6 +242,8 @@ fn text(settings: &Settings) -> String {
     [
         ("namespace", &settings.namespace),
         ("personal retention", &retention),
+        ("query retention", &query_retention),
+        ("max queries", &max_queries),
         ("rated targets", &targets),
         ("version", &version),
         ("etag", &settings.etag),

@@ -2,7 +2,8 @@
 //!
 //! A row is a phrase mapping, an alias, a prohibition or a synonym ([`Record`]). The first three formats have the same
 //! fields. Rows are streamed one at a time. A bad row is reported with its line, and reading continues unless the format
-//! itself is broken there. The evidence graph has a format of its own: [`materials`].
+//! itself is broken there. The evidence graph has a format of its own, [`materials`], and so have recorded queries,
+//! [`ubi`].
 
 mod csv;
 mod jsonl;
@@ -11,6 +12,7 @@ pub mod materials;
 mod record;
 mod solr;
 mod sudachi;
+pub mod ubi;
 mod yaml;
 
 use std::{

@@ -66,6 +66,8 @@ pub fn settings(settings: &Settings) -> Value {
     present(json!({
         "namespace": settings.namespace,
         "personalRetention": span(settings.personal_retention.as_ref()),
+        "queryRetention": span(settings.query_retention.as_ref()),
+        "maxQueries": (settings.max_queries != 0).then_some(settings.max_queries),
         "ratedTargets": settings.rated_targets.iter().map(rated_target).collect::<Vec<_>>(),
         "version": settings.version,
         "etag": settings.etag,

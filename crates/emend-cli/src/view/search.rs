@@ -1,7 +1,49 @@
 //! How queries are searched.
 
-use emend_proto::common::v1::SearchTuningValue;
+use emend_proto::{
+    common::v1::SearchTuningValue,
+    feedback::v1::{Query, QueryInteraction, QueryResult},
+};
 use serde_json::{Value, json};
+
+use super::{present, time};
+
+/// A recorded query.
+pub fn query(query: &Query) -> Value {
+    present(json!({
+        "queryId": query.query_id,
+        "queryText": query.query_text,
+        "answerText": query.answer_text,
+        "queryType": query.query_type,
+        "classification": query.classification,
+        "topResults": query.top_results.iter().map(result).collect::<Value>(),
+        "namespaces": query.namespaces,
+        "minScore": query.min_score,
+        "embeddingVersion": query.embedding_version,
+        "indexVersion": query.index_version,
+        "clientVersion": query.client_version,
+        "build": query.build,
+        "variant": query.variant,
+        "sessionId": query.session_id,
+        "hitCount": query.hit_count(),
+        "searchedAt": time(query.searched_at.as_ref()),
+        "recordedAt": time(query.recorded_at.as_ref()),
+        "interactions": query.interactions.iter().map(interaction).collect::<Value>(),
+    }))
+}
+
+fn result(result: &QueryResult) -> Value {
+    json!({"title": result.title, "score": result.score, "objectId": result.object_id})
+}
+
+fn interaction(interaction: &QueryInteraction) -> Value {
+    json!({
+        "objectId": interaction.object_id,
+        "action": interaction.action,
+        "position": interaction.position,
+        "actedAt": time(interaction.acted_at.as_ref()),
+    })
+}
 
 /// A tuning.
 pub fn tuning(tuning: &SearchTuningValue) -> Value {

@@ -7,8 +7,12 @@ mod matcher;
 mod measures;
 mod retry;
 mod significance;
+#[cfg(feature = "words")]
+mod terms;
 mod tuning;
 
+#[cfg(feature = "words")]
+pub use self::terms::{MAX_TERM_CHARS, MAX_TERMS, terms};
 pub use self::{
     expand::{Alternatives, ExpandMode, ExpandedText, OrGroup, Term, expand},
     fold::FoldedText,

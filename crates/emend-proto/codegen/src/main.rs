@@ -13,6 +13,8 @@ const PROTOS: &[&str] = &[
     "emend/common/v1/correction.proto",
     "emend/common/v1/resource.proto",
     "emend/feedback/v1/feedback_service.proto",
+    "emend/feedback/v1/query.proto",
+    "emend/feedback/v1/query_service.proto",
     "emend/feedback/v1/settings_service.proto",
     "emend/learning/v1/candidate_service.proto",
     "emend/learning/v1/evidence_service.proto",

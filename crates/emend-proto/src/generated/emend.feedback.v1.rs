@@ -1616,6 +1616,774 @@ pub mod feedback_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// One search as the backend that ran it recorded it: what was asked, what was found, and by which index.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Query {
+    /// The backend's id of the search, unique within its namespace. Required; 1 to 128 characters. Of several queries with one
+    /// id the first counts.
+    #[prost(string, tag = "1")]
+    pub query_id: ::prost::alloc::string::String,
+    /// What was searched for. Required; 1 to 2,000 characters; personal data is masked before it is stored.
+    #[prost(string, tag = "2")]
+    pub query_text: ::prost::alloc::string::String,
+    /// What the user was answered beside the results, for example by a language model. At most 8,000 characters; personal data
+    /// is masked before it is stored.
+    #[prost(string, tag = "3")]
+    pub answer_text: ::prost::alloc::string::String,
+    /// How it was searched: SEMANTIC, HYBRID, FILTERABLE, GREETING, or a type of the application's own. At most 64 characters.
+    #[prost(string, tag = "4")]
+    pub query_type: ::prost::alloc::string::String,
+    /// What a classifier made of the query, in a few words. At most 500 characters; personal data is masked before it is stored.
+    #[prost(string, tag = "5")]
+    pub classification: ::prost::alloc::string::String,
+    /// The best results, best first. At most 100 are accepted; the 5 with the highest scores are kept.
+    #[prost(message, repeated, tag = "6")]
+    pub top_results: ::prost::alloc::vec::Vec<QueryResult>,
+    /// The parts of the index that were searched. At most 32, each of 1 to 64 characters.
+    #[prost(string, repeated, tag = "7")]
+    pub namespaces: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The score that a result needed to be shown. A finite number. Absent: none.
+    #[prost(double, optional, tag = "8")]
+    pub min_score: ::core::option::Option<f64>,
+    /// Which model made the embeddings. At most 64 characters.
+    #[prost(string, tag = "9")]
+    pub embedding_version: ::prost::alloc::string::String,
+    /// Which index was searched. At most 64 characters.
+    #[prost(string, tag = "10")]
+    pub index_version: ::prost::alloc::string::String,
+    /// The version of the client from which the user searched. At most 64 characters.
+    #[prost(string, tag = "11")]
+    pub client_version: ::prost::alloc::string::String,
+    /// The build of the backend. At most 64 characters.
+    #[prost(string, tag = "12")]
+    pub build: ::prost::alloc::string::String,
+    /// Which variant of an experiment the user saw. At most 64 characters.
+    #[prost(string, tag = "13")]
+    pub variant: ::prost::alloc::string::String,
+    /// The user's session: queries of one session are looked at together, to find out which rewording worked. At most 128
+    /// characters.
+    #[prost(string, tag = "14")]
+    pub session_id: ::prost::alloc::string::String,
+    /// How many results there were. 0 to 2^31 − 1; at least as many as top_results. Absent: as many as top_results.
+    #[prost(int32, optional, tag = "15")]
+    pub hit_count: ::core::option::Option<i32>,
+    /// When it was searched; at most 5 minutes in the future. Absent: when the service received it.
+    #[prost(message, optional, tag = "16")]
+    pub searched_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was stored, by the database's clock: it is kept for as long from then as the namespace's settings say. Output
+    /// only.
+    #[prost(message, optional, tag = "17")]
+    pub recorded_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// What users did with its results, oldest first, at most 100. Output only.
+    #[prost(message, repeated, tag = "18")]
+    pub interactions: ::prost::alloc::vec::Vec<QueryInteraction>,
+}
+impl ::prost::Name for Query {
+    const NAME: &'static str = "Query";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.Query".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.Query".into()
+    }
+}
+/// One result of a query.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct QueryResult {
+    /// Its title. At most 300 characters; longer ones are cut.
+    #[prost(string, tag = "1")]
+    pub title: ::prost::alloc::string::String,
+    /// Its score. A finite number.
+    #[prost(double, tag = "2")]
+    pub score: f64,
+    /// Its id in the index. At most 256 characters.
+    #[prost(string, tag = "3")]
+    pub object_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for QueryResult {
+    const NAME: &'static str = "QueryResult";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.QueryResult".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.QueryResult".into()
+    }
+}
+/// What a user did with a result.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QueryInteraction {
+    /// The query whose result it was. Required; 1 to 128 characters. It may be recorded later than this.
+    #[prost(string, tag = "1")]
+    pub query_id: ::prost::alloc::string::String,
+    /// The result's id in the index. Required; 1 to 256 characters.
+    #[prost(string, tag = "2")]
+    pub object_id: ::prost::alloc::string::String,
+    /// What was done: click, or another action's name. Required; 1 to 64 characters, kept in lower case.
+    #[prost(string, tag = "3")]
+    pub action: ::prost::alloc::string::String,
+    /// The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000.
+    #[prost(int32, tag = "4")]
+    pub position: i32,
+    /// When it was done; at most 5 minutes in the future. Absent: when the service received it.
+    #[prost(message, optional, tag = "5")]
+    pub acted_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for QueryInteraction {
+    const NAME: &'static str = "QueryInteraction";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.QueryInteraction".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.QueryInteraction".into()
+    }
+}
+/// Queries to record.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RecordQueryRequest {
+    /// The search application. Required; 1 to 63 characters of \[a-z0-9-\], beginning and ending with a letter or digit.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The queries: 1 to 100.
+    #[prost(message, repeated, tag = "2")]
+    pub queries: ::prost::alloc::vec::Vec<Query>,
+}
+impl ::prost::Name for RecordQueryRequest {
+    const NAME: &'static str = "RecordQueryRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RecordQueryRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RecordQueryRequest".into()
+    }
+}
+/// How many were dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordQueryResponse {
+    /// Queries that were not recorded, the last ones of the request. 0: all wait to be stored.
+    #[prost(int32, tag = "1")]
+    pub dropped_count: i32,
+    /// Why; unspecified where none was dropped.
+    #[prost(enumeration = "DropReason", tag = "2")]
+    pub drop_reason: i32,
+}
+impl ::prost::Name for RecordQueryResponse {
+    const NAME: &'static str = "RecordQueryResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RecordQueryResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RecordQueryResponse".into()
+    }
+}
+/// Interactions to record.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RecordInteractionRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The interactions: 1 to 100.
+    #[prost(message, repeated, tag = "2")]
+    pub interactions: ::prost::alloc::vec::Vec<QueryInteraction>,
+}
+impl ::prost::Name for RecordInteractionRequest {
+    const NAME: &'static str = "RecordInteractionRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RecordInteractionRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RecordInteractionRequest".into()
+    }
+}
+/// How many were dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RecordInteractionResponse {
+    /// Interactions that were not recorded, the last ones of the request. 0: all wait to be stored.
+    #[prost(int32, tag = "1")]
+    pub dropped_count: i32,
+    /// Why; unspecified where none was dropped.
+    #[prost(enumeration = "DropReason", tag = "2")]
+    pub drop_reason: i32,
+}
+impl ::prost::Name for RecordInteractionResponse {
+    const NAME: &'static str = "RecordInteractionResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RecordInteractionResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RecordInteractionResponse".into()
+    }
+}
+/// Which queries to list.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListQueriesRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// At most this many; 1 to 500. Default: 50.
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    /// The next_page_token of the page before. Default: the first page.
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+    /// Only the query with this id, whatever the conditions below. At most 128 characters. Default: all.
+    #[prost(string, tag = "4")]
+    pub query_id: ::prost::alloc::string::String,
+    /// Only queries of this type. At most 64 characters. Default: all.
+    #[prost(string, tag = "5")]
+    pub query_type: ::prost::alloc::string::String,
+    /// Only queries that found nothing. Default: all.
+    #[prost(bool, tag = "6")]
+    pub only_without_hits: bool,
+    /// Only queries searched at this time or later.
+    #[prost(message, optional, tag = "7")]
+    pub searched_from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only queries searched before this time; later than searched_from.
+    #[prost(message, optional, tag = "8")]
+    pub searched_before: ::core::option::Option<::prost_types::Timestamp>,
+}
+impl ::prost::Name for ListQueriesRequest {
+    const NAME: &'static str = "ListQueriesRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ListQueriesRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ListQueriesRequest".into()
+    }
+}
+/// One page of queries.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListQueriesResponse {
+    /// The queries, newest first. Those whose personal parts are erased have no texts and no session.
+    #[prost(message, repeated, tag = "1")]
+    pub queries: ::prost::alloc::vec::Vec<Query>,
+    /// Continues the list; empty on the last page.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+impl ::prost::Name for ListQueriesResponse {
+    const NAME: &'static str = "ListQueriesResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ListQueriesResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ListQueriesResponse".into()
+    }
+}
+/// Why something was not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum DropReason {
+    /// Nothing was dropped.
+    Unspecified = 0,
+    /// More waits to be stored than fits into memory, in total or from this client.
+    QueueFull = 1,
+    /// The service is stopping.
+    Stopping = 2,
+}
+impl DropReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "DROP_REASON_UNSPECIFIED",
+            Self::QueueFull => "DROP_REASON_QUEUE_FULL",
+            Self::Stopping => "DROP_REASON_STOPPING",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "DROP_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "DROP_REASON_QUEUE_FULL" => Some(Self::QueueFull),
+            "DROP_REASON_STOPPING" => Some(Self::Stopping),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod query_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// What was searched: recorded by search backends, kept for a short time, read by operators.
+    #[derive(Debug, Clone)]
+    pub struct QueryServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl QueryServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> QueryServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> QueryServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            QueryServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Records queries. Answers at once, whatever the database does: they wait in memory and are stored soon after, at most
+        /// 250 ms later where the database keeps up. What finds no place is dropped, and the answer says how many. Repeating a query
+        /// is safe: the first of its id counts. Errors: INVALID_ARGUMENT with every violated field, and then nothing is recorded.
+        pub async fn record_query(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecordQueryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordQueryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.QueryService/RecordQuery",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.feedback.v1.QueryService", "RecordQuery"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Records what users did with results, in the same way. Of equal interactions with one query the first counts.
+        pub async fn record_interaction(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RecordInteractionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordInteractionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.QueryService/RecordInteraction",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.feedback.v1.QueryService",
+                        "RecordInteraction",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the recorded queries of a namespace, newest first, each with its interactions.
+        pub async fn list_queries(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListQueriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListQueriesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.QueryService/ListQueries",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.feedback.v1.QueryService", "ListQueries"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod query_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with QueryServiceServer.
+    #[async_trait]
+    pub trait QueryService: std::marker::Send + std::marker::Sync + 'static {
+        /// Records queries. Answers at once, whatever the database does: they wait in memory and are stored soon after, at most
+        /// 250 ms later where the database keeps up. What finds no place is dropped, and the answer says how many. Repeating a query
+        /// is safe: the first of its id counts. Errors: INVALID_ARGUMENT with every violated field, and then nothing is recorded.
+        async fn record_query(
+            &self,
+            request: tonic::Request<super::RecordQueryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordQueryResponse>,
+            tonic::Status,
+        >;
+        /// Records what users did with results, in the same way. Of equal interactions with one query the first counts.
+        async fn record_interaction(
+            &self,
+            request: tonic::Request<super::RecordInteractionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::RecordInteractionResponse>,
+            tonic::Status,
+        >;
+        /// Lists the recorded queries of a namespace, newest first, each with its interactions.
+        async fn list_queries(
+            &self,
+            request: tonic::Request<super::ListQueriesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListQueriesResponse>,
+            tonic::Status,
+        >;
+    }
+    /// What was searched: recorded by search backends, kept for a short time, read by operators.
+    #[derive(Debug)]
+    pub struct QueryServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> QueryServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for QueryServiceServer<T>
+    where
+        T: QueryService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/emend.feedback.v1.QueryService/RecordQuery" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecordQuerySvc<T: QueryService>(pub Arc<T>);
+                    impl<
+                        T: QueryService,
+                    > tonic::server::UnaryService<super::RecordQueryRequest>
+                    for RecordQuerySvc<T> {
+                        type Response = super::RecordQueryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecordQueryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as QueryService>::record_query(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecordQuerySvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.feedback.v1.QueryService/RecordInteraction" => {
+                    #[allow(non_camel_case_types)]
+                    struct RecordInteractionSvc<T: QueryService>(pub Arc<T>);
+                    impl<
+                        T: QueryService,
+                    > tonic::server::UnaryService<super::RecordInteractionRequest>
+                    for RecordInteractionSvc<T> {
+                        type Response = super::RecordInteractionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RecordInteractionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as QueryService>::record_interaction(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RecordInteractionSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.feedback.v1.QueryService/ListQueries" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListQueriesSvc<T: QueryService>(pub Arc<T>);
+                    impl<
+                        T: QueryService,
+                    > tonic::server::UnaryService<super::ListQueriesRequest>
+                    for ListQueriesSvc<T> {
+                        type Response = super::ListQueriesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListQueriesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as QueryService>::list_queries(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListQueriesSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for QueryServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "emend.feedback.v1.QueryService";
+    impl<T> tonic::server::NamedService for QueryServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// The settings of one namespace.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Settings {
@@ -1639,6 +2407,14 @@ pub struct Settings {
     /// were there. A rating that is stored keeps its target, its value and what it counts as, whatever becomes of them here.
     #[prost(message, repeated, tag = "6")]
     pub rated_targets: ::prost::alloc::vec::Vec<RatedTarget>,
+    /// A recorded query is forgotten with its interactions once it was stored this long ago; 1 h to 90 days. Absent (the
+    /// default): 24 h.
+    #[prost(message, optional, tag = "7")]
+    pub query_retention: ::core::option::Option<::prost_types::Duration>,
+    /// How many recorded queries are kept: beyond that the oldest are forgotten; 1,000 to 1,000,000. 0 (the default): 100,000.
+    /// As many interactions are kept.
+    #[prost(int32, tag = "8")]
+    pub max_queries: i32,
 }
 impl ::prost::Name for Settings {
     const NAME: &'static str = "Settings";
@@ -1734,7 +2510,7 @@ pub struct UpdateSettingsRequest {
     /// The settings, with their namespace.
     #[prost(message, optional, tag = "1")]
     pub settings: ::core::option::Option<Settings>,
-    /// Which fields to change: personal_retention, rated_targets. A field that is named and absent returns to its default.
+    /// Which fields to change: personal_retention, rated_targets, query_retention, max_queries. A field that is named and absent returns to its default.
     /// Default: those that are present.
     #[prost(message, optional, tag = "2")]
     pub update_mask: ::core::option::Option<::prost_types::FieldMask>,

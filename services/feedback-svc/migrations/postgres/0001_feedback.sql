@@ -179,6 +179,72 @@ CREATE TABLE reporter_erasures (
 CREATE INDEX erasures_unfinished ON reporter_erasures (accept_order) WHERE reporter_id <> '';
 CREATE INDEX erasures_by_voter ON reporter_erasures (voter);
 
+-- Queries as backends record them, kept for a short time. What is neither looked for nor counted is in details.
+CREATE TABLE queries (
+    number            BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace         TEXT   NOT NULL,
+    -- The backend's own id.
+    query_id          TEXT   NOT NULL,
+    caller            TEXT   NOT NULL,
+    query_type        TEXT   NOT NULL,
+    embedding_version TEXT   NOT NULL,
+    index_version     TEXT   NOT NULL,
+    variant           TEXT   NOT NULL,
+    hit_count         BIGINT NOT NULL,
+    -- An encoded emend.feedback.v1.Query of its results, parts of the index, least score, client version and build alone.
+    details           BYTEA  NOT NULL,
+    searched_at       BIGINT NOT NULL,
+    recorded_at       BIGINT NOT NULL,
+    UNIQUE (namespace, query_id)
+);
+CREATE INDEX queries_by_namespace ON queries (namespace, number);
+
+-- What a query tells of a person, apart; as old as the query. Texts are masked before they come here.
+CREATE TABLE query_personal (
+    number         BIGINT PRIMARY KEY,
+    namespace      TEXT   NOT NULL,
+    session_id     TEXT   NOT NULL,
+    query_text     TEXT   NOT NULL,
+    answer_text    TEXT   NOT NULL,
+    classification TEXT   NOT NULL
+);
+CREATE INDEX queries_by_session ON query_personal (namespace, session_id, number) WHERE session_id <> '';
+
+-- What users did with results. It may come before its query.
+CREATE TABLE query_interactions (
+    number      BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace   TEXT   NOT NULL,
+    query_id    TEXT   NOT NULL,
+    action      TEXT   NOT NULL,
+    object_id   TEXT   NOT NULL,
+    -- 1 for the first result; 0: not known.
+    position    BIGINT NOT NULL,
+    acted_at    BIGINT NOT NULL,
+    recorded_at BIGINT NOT NULL,
+    UNIQUE (namespace, query_id, action, object_id, position)
+);
+CREATE INDEX interactions_by_namespace ON query_interactions (namespace, number);
+
+-- In how many of all queries a word was. It outlives the queries.
+CREATE TABLE query_terms (
+    namespace TEXT   NOT NULL,
+    term      TEXT   NOT NULL,
+    queries   BIGINT NOT NULL,
+    PRIMARY KEY (namespace, term)
+);
+
+-- How many queries there were a day, in days since 1970-01-01 in UTC. It outlives the queries.
+CREATE TABLE query_days (
+    namespace         TEXT   NOT NULL,
+    day               BIGINT NOT NULL,
+    query_type        TEXT   NOT NULL,
+    embedding_version TEXT   NOT NULL,
+    index_version     TEXT   NOT NULL,
+    variant           TEXT   NOT NULL,
+    queries           BIGINT NOT NULL,
+    PRIMARY KEY (namespace, day, query_type, embedding_version, index_version, variant)
+);
+
 -- Settings of namespaces; the newest version is in force, the others are history.
 CREATE TABLE settings (
     namespace          TEXT   NOT NULL,
@@ -187,6 +253,9 @@ CREATE TABLE settings (
     personal_retention BIGINT,
     -- What can be rated beside what can be rated everywhere: an encoded emend.feedback.v1.Settings of its rated_targets alone.
     rated_targets      BYTEA  NOT NULL,
+    -- How long queries are kept, in microseconds, and how many; NULL: the defaults.
+    query_retention    BIGINT,
+    max_queries        BIGINT,
     caller             TEXT   NOT NULL,
     on_behalf_of       TEXT   NOT NULL,
     reason             TEXT   NOT NULL,

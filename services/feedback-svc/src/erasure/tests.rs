@@ -519,6 +519,8 @@ async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
         etag: None,
         personal_retention: Change::Set(Some(Duration::from_hours(1))),
         rated_targets: Change::Keep,
+        query_retention: Change::Keep,
+        max_queries: Change::Keep,
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: "policy".to_owned(),

@@ -13,11 +13,19 @@ use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse, render};
 use tonic::{Request, Response, Status};
 
-use super::{Change, MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate, rated_targets};
+use super::{
+    Change, MAX_QUERY_RETENTION, MAX_RETENTION, MIN_RETENTION, QUERY_BOUNDS, Settings, SettingsUpdate,
+    rated_targets,
+};
 use crate::{roles::open, use_cases::UseCases};
 
 /// The fields that an update may change.
-const FIELDS: [&str; 2] = ["personal_retention", "rated_targets"];
+const FIELDS: [&str; 4] = [
+    "personal_retention",
+    "rated_targets",
+    "query_retention",
+    "max_queries",
+];
 
 /// Implements `emend.feedback.v1.SettingsService`.
 #[derive(Debug, Clone)]
@@ -69,10 +77,19 @@ pub(crate) fn update(
     let mut within = Violations::new();
     let namespace = within.check("namespace", Namespace::parse(&message.namespace));
     let etag = within.check("etag", bounded_text(&message.etag, 0, 64));
-    let retention = match &message.personal_retention {
+    let personal_retention = match &message.personal_retention {
         None => Some(None),
-        Some(duration) => within.check("personal_retention", retention(duration)).map(Some),
+        Some(duration) => within
+            .check("personal_retention", retention(duration, MAX_RETENTION, "3,650"))
+            .map(Some),
     };
+    let query_retention = match &message.query_retention {
+        None => Some(None),
+        Some(duration) => within
+            .check("query_retention", retention(duration, MAX_QUERY_RETENTION, "90"))
+            .map(Some),
+    };
+    let max_queries = within.check("max_queries", max_queries(message.max_queries));
     let targets = within.part("", targets(&message.rated_targets));
     let paths = request.update_mask.as_ref().map(|mask| &mask.paths);
     for path in paths.into_iter().flatten() {
@@ -94,17 +111,28 @@ pub(crate) fn update(
         parse::free_text(&request.reason, parse::MAX_REASON_CHARS),
     );
     let parsed = (|| {
-        let (etag, retention, targets) = (etag?, retention?, targets?);
+        let (etag, personal_retention, targets) = (etag?, personal_retention?, targets?);
+        let (query_retention, max_queries) = (query_retention?, max_queries?);
         Some(SettingsUpdate {
             namespace: namespace?,
             etag: (!etag.is_empty()).then_some(etag),
-            personal_retention: if is_named("personal_retention", retention.is_some()) {
-                Change::Set(retention)
+            personal_retention: if is_named("personal_retention", personal_retention.is_some()) {
+                Change::Set(personal_retention)
             } else {
                 Change::Keep
             },
             rated_targets: if is_named("rated_targets", !targets.is_empty()) {
                 Change::Set(targets)
+            } else {
+                Change::Keep
+            },
+            query_retention: if is_named("query_retention", query_retention.is_some()) {
+                Change::Set(query_retention)
+            } else {
+                Change::Keep
+            },
+            max_queries: if is_named("max_queries", max_queries.is_some()) {
+                Change::Set(max_queries)
             } else {
                 Change::Keep
             },
@@ -126,10 +154,20 @@ fn targets(messages: &[pb::RatedTarget]) -> Result<Vec<OwnTarget>, Violations> {
     violations.finish(targets)
 }
 
-fn retention(message: &prost_types::Duration) -> Result<Duration, Invalid> {
-    let bounds = || Invalid::new("must be 1 h to 3,650 days");
+fn max_queries(raw: i32) -> Result<Option<u32>, Invalid> {
+    if raw == 0 {
+        return Ok(None);
+    }
+    match u32::try_from(raw) {
+        Ok(count) if QUERY_BOUNDS.contains(&count) => Ok(Some(count)),
+        _ => Err(Invalid::new("must be 1,000 to 1,000,000, or 0 for the default")),
+    }
+}
+
+fn retention(message: &prost_types::Duration, longest: Duration, days: &str) -> Result<Duration, Invalid> {
+    let bounds = || Invalid::new(format!("must be 1 h to {days} days"));
     let duration = Duration::try_from(*message).map_err(|_| bounds())?;
-    if (MIN_RETENTION..=MAX_RETENTION).contains(&duration) {
+    if (MIN_RETENTION..=longest).contains(&duration) {
         Ok(duration)
     } else {
         Err(bounds())
@@ -143,6 +181,13 @@ fn message(settings: &Settings) -> pb::Settings {
             .personal_retention
             .and_then(|retention| prost_types::Duration::try_from(retention).ok()),
         rated_targets: rated_targets::render(&settings.rated_targets),
+        query_retention: settings
+            .query_retention
+            .and_then(|retention| prost_types::Duration::try_from(retention).ok()),
+        max_queries: settings
+            .max_queries
+            .and_then(|count| i32::try_from(count).ok())
+            .unwrap_or_default(),
         version: settings.version,
         etag: settings.etag(),
         updated_at: settings.updated_at.map(render::timestamp),

@@ -6,7 +6,7 @@ pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use emend_base::Error;
 use emend_core::{Caller, Namespace, outputs::OwnTarget};
@@ -20,6 +20,10 @@ use crate::use_cases::UseCases;
 pub(crate) const MIN_RETENTION: Duration = Duration::from_hours(1);
 /// The longest.
 pub(crate) const MAX_RETENTION: Duration = Duration::from_hours(3_650 * 24);
+/// The longest time for which queries can be kept; the shortest is that of personal parts.
+pub(crate) const MAX_QUERY_RETENTION: Duration = Duration::from_hours(90 * 24);
+/// How many queries can be kept of a namespace.
+pub(crate) const QUERY_BOUNDS: RangeInclusive<u32> = 1_000..=1_000_000;
 
 /// The settings of one namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,10 @@ pub(crate) struct Settings {
     pub(crate) personal_retention: Option<Duration>,
     /// What can be rated beside what can be rated everywhere.
     pub(crate) rated_targets: Vec<OwnTarget>,
+    /// How long recorded queries are kept; none: the default.
+    pub(crate) query_retention: Option<Duration>,
+    /// How many of them are kept; none: the default.
+    pub(crate) max_queries: Option<u32>,
     /// Grows by 1 with each change; 0: never set.
     pub(crate) version: i64,
     /// When they were changed last.
@@ -43,6 +51,8 @@ impl Settings {
             namespace,
             personal_retention: None,
             rated_targets: Vec::new(),
+            query_retention: None,
+            max_queries: None,
             version: 0,
             updated_at: None,
         }
@@ -82,6 +92,10 @@ pub(crate) struct SettingsUpdate {
     pub(crate) personal_retention: Change<Option<Duration>>,
     /// What becomes of the targets of the application's own.
     pub(crate) rated_targets: Change<Vec<OwnTarget>>,
+    /// What becomes of the retention of queries.
+    pub(crate) query_retention: Change<Option<Duration>>,
+    /// What becomes of the bound of queries.
+    pub(crate) max_queries: Change<Option<u32>>,
     /// The authenticated client that changes them.
     pub(crate) caller: Caller,
     /// On whose behalf, as the caller says; may be empty.
@@ -119,6 +133,8 @@ impl UseCases {
         let mut after = before.clone();
         update.personal_retention.apply(&mut after.personal_retention);
         update.rated_targets.apply(&mut after.rated_targets);
+        update.query_retention.apply(&mut after.query_retention);
+        update.max_queries.apply(&mut after.max_queries);
         if after == before {
             return Ok(before);
         }

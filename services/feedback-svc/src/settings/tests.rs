@@ -40,6 +40,8 @@ fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
         etag: etag.map(str::to_owned),
         personal_retention: Change::Set(Some(Duration::from_hours(hours))),
         rated_targets: Change::Keep,
+        query_retention: Change::Keep,
+        max_queries: Change::Keep,
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: String::new(),

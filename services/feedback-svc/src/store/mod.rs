@@ -1,5 +1,5 @@
 //! Storage: opening databases, and one store that offers what each capability needs of it
-//! ([`CorrectionStore`], [`OutboxStore`], [`InstallationStore`], [`ErasureStore`], [`SettingsStore`]; the ports and their SQL stand with the
+//! ([`CorrectionStore`], [`OutboxStore`], [`InstallationStore`], [`ErasureStore`], [`SettingsStore`], [`QueryStore`]; the ports and their SQL stand with the
 //! capabilities). Two implementations, a third in memory for tests, and the contract suite that holds them to the same
 //! behaviour.
 //!
@@ -31,7 +31,8 @@ pub(crate) use crate::{
     outbox::store::{Backlog, Claimed, LONGEST_WAIT, OutboxStore, Settlement},
 };
 use crate::{
-    erasure::store::ErasureStore, installation::store::InstallationStore, settings::store::SettingsStore,
+    erasure::store::ErasureStore, installation::store::InstallationStore, queries::store::QueryStore,
+    settings::store::SettingsStore,
 };
 
 /// Everything the service needs of its database.
@@ -46,6 +47,11 @@ pub(crate) trait Store:
 
     /// Settings; none in a store that keeps none.
     fn settings(&self) -> Option<&dyn SettingsStore> {
+        None
+    }
+
+    /// Queries; none in a store that keeps none.
+    fn queries(&self) -> Option<&dyn QueryStore> {
         None
     }
 

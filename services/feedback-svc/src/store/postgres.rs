@@ -54,6 +54,12 @@ mod installation_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
+#[path = "../queries/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod query_sql;
 #[path = "../settings/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,

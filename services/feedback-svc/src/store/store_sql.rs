@@ -23,6 +23,7 @@ use crate::{
     erasure::store::ErasureStore,
     fail_points,
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
+    queries::store::QueryStore,
     settings::store::SettingsStore,
 };
 
@@ -54,6 +55,14 @@ impl Backend {
 
 #[cfg(test)]
 impl Backend {
+    /// The one number that a query gives.
+    pub(crate) async fn number(&self, sql: sqlx::AssertSqlSafe<String>) -> i64 {
+        sqlx::query_scalar(sql)
+            .fetch_one(&mut *self.reader().await.unwrap())
+            .await
+            .unwrap()
+    }
+
     /// How the database would find a list.
     pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
         let mut explain = sqlx::QueryBuilder::new(EXPLAIN);
@@ -158,6 +167,10 @@ impl Store for Backend {
     }
 
     fn settings(&self) -> Option<&dyn SettingsStore> {
+        Some(self)
+    }
+
+    fn queries(&self) -> Option<&dyn QueryStore> {
         Some(self)
     }
 

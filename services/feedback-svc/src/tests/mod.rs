@@ -23,6 +23,7 @@ mod dead_letters;
 mod installation;
 mod learning;
 mod present;
+mod queries;
 mod ratings;
 mod service;
 
@@ -31,7 +32,9 @@ use std::{collections::HashMap, future::Future, time::Duration};
 use emend_base::{Environment, Lifecycle, lifecycle::Shutdown, telemetry::Metrics};
 use emend_proto::{
     common::v1::{self as common, correction},
-    feedback::v1::{self as pb, feedback_service_client::FeedbackServiceClient},
+    feedback::v1::{
+        self as pb, feedback_service_client::FeedbackServiceClient, query_service_client::QueryServiceClient,
+    },
 };
 use emend_store::{
     DatabaseUrl,
@@ -83,6 +86,7 @@ impl Database {
 pub(super) struct Service {
     pub(super) handle: Handle,
     pub(super) client: FeedbackServiceClient<Channel>,
+    pub(super) queries: QueryServiceClient<Channel>,
 }
 
 impl Service {
@@ -109,8 +113,10 @@ impl Service {
         let handle = start(config, listener, environment).await.unwrap();
         handle.ready().await;
         let channel = Channel::from_shared(format!("http://{}", handle.address())).unwrap();
+        let channel = channel.connect_lazy();
         Self {
-            client: FeedbackServiceClient::new(channel.connect_lazy()),
+            queries: QueryServiceClient::new(channel.clone()),
+            client: FeedbackServiceClient::new(channel),
             handle,
         }
     }
@@ -155,8 +161,12 @@ impl Service {
     }
 
     pub(super) async fn stop(self) {
-        let Self { handle, client } = self;
-        drop(client);
+        let Self {
+            handle,
+            client,
+            queries,
+        } = self;
+        drop((client, queries));
         assert_eq!(handle.shutdown(SOON).await, Shutdown::Graceful);
     }
 }

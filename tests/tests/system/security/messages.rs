@@ -41,6 +41,9 @@ from_namespace!(
     feedback::RedactFeedbackRequest,
     feedback::RedactReporterRequest,
     feedback::RedriveDeadLettersRequest,
+    feedback::RecordQueryRequest,
+    feedback::RecordInteractionRequest,
+    feedback::ListQueriesRequest,
     learning::Event,
     learning::GetStandingsRequest,
     learning::ListCandidatesRequest,
@@ -121,6 +124,9 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
         "RedactFeedback" => naming!(feedback::RedactFeedbackRequest),
         "RedactReporter" => naming!(feedback::RedactReporterRequest),
+        "RecordQuery" => naming!(feedback::RecordQueryRequest),
+        "RecordInteraction" => naming!(feedback::RecordInteractionRequest),
+        "ListQueries" => naming!(feedback::ListQueriesRequest),
         "GetSettings" => feedback::GetSettingsRequest { namespace: ns() }.encode_to_vec(),
         "UpdateSettings" => feedback::UpdateSettingsRequest {
             settings: Some(feedback::Settings {

@@ -7,7 +7,7 @@ use emend_base::{Lifecycle, telemetry::Metrics};
 use emend_client::Subscriber;
 use emend_core::Revision;
 use emend_proto::{
-    feedback::v1::GetFeedbackRequest,
+    feedback::v1::{GetFeedbackRequest, QueryInteraction, RecordInteractionRequest},
     learning::v1::{
         ApplyTrustFileRequest, GenerateImprovementRequest, IngestRequest, NodeInfo, SubscribeRequest,
         TrustFileFormat,
@@ -202,6 +202,28 @@ async fn each_documented_metric_is_exported_and_changes() {
         "emend_profile_suggestions_total{result=\"proposed\"}",
     ] {
         until_counted(address, series, 1).await;
+    }
+
+    let interaction = |position| QueryInteraction {
+        query_id: "q-1".into(),
+        object_id: "card-1".into(),
+        action: "click".into(),
+        position,
+        acted_at: None,
+    };
+    let clicks = RecordInteractionRequest {
+        namespace: NAMESPACE.into(),
+        interactions: vec![interaction(1), interaction(1)],
+    };
+    answered(feedback.queries.clone().record_interaction(clicks).await);
+    for (series, expected) in [
+        ("emend_queries_recorded_total{what=\"interaction\"}", 2),
+        ("emend_queries_written_total{what=\"interaction\"}", 1),
+        ("emend_queries_written_total{what=\"query\"}", 0),
+        ("emend_queries_dropped_total{reason=\"queue_full\"}", 0),
+        ("emend_queries_queued", 0),
+    ] {
+        until_counted(address, series, expected).await;
     }
 
     // Codes wherever they appear: in headers alone, in trailers after headers, and nowhere because the caller left.

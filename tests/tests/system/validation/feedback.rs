@@ -599,6 +599,11 @@ fn update_settings() -> Rpc {
                     personal_retention: Some(Duration { seconds: 0, nanos: 0 }),
                     etag: long(65),
                     rated_targets: vec![RatedTarget::default()],
+                    query_retention: Some(Duration {
+                        seconds: 90 * 86_400 + 1,
+                        nanos: 0,
+                    }),
+                    max_queries: 999,
                     ..Settings::default()
                 }),
                 update_mask: Some(FieldMask {
@@ -611,6 +616,8 @@ fn update_settings() -> Rpc {
                 "settings.namespace",
                 "settings.personal_retention",
                 "settings.etag",
+                "settings.query_retention",
+                "settings.max_queries",
                 "settings.rated_targets[0].name",
                 "settings.rated_targets[0].values",
                 "update_mask",

@@ -10,6 +10,7 @@ mod items;
 mod outputs;
 mod policies;
 mod profiles;
+mod queries;
 mod resources;
 mod review;
 mod streams;
@@ -113,6 +114,7 @@ fn table() -> Vec<Case> {
         citations::cases(),
         evidence::cases(),
         feedback::cases(),
+        queries::cases(),
         outputs::cases(),
         policies::cases(),
         profiles::cases(),

@@ -23,6 +23,7 @@ use crate::{
         entry::{DeadLetterPosition, Redrive},
         event,
     },
+    queries::grpc::fuzzing as queries,
 };
 
 /// Parses one request of the method that the first byte selects. A valid request must survive being rendered and parsed
@@ -31,7 +32,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 7 {
+    match which % 10 {
         0 => read(message, |request| submission(&request)),
         1 => read(message, |request: pb::BatchSubmitFeedbackRequest| {
             if parse::batch(&request).is_ok() {
@@ -61,6 +62,9 @@ pub fn request(bytes: &[u8]) {
             }
         }),
         5 => read(message, |request| dead_letters(&request)),
+        7 => read(message, queries::record),
+        8 => read(message, queries::interact),
+        9 => read(message, queries::list),
         _ => read(message, |request: pb::RedriveDeadLettersRequest| {
             if let Ok(which) = parse::redrive(&request) {
                 let (namespace, events) = match &which {
@@ -108,6 +112,7 @@ pub fn page_token(position: &[u8]) {
     let hash = parse::list_hash(&feedback);
     feedback.page_token = page::token(hash, position);
     assert_eq!(parse::list(&feedback, hash).is_ok(), position.len() == 8);
+    queries::page_token(position);
     let mut letters = pb::ListDeadLettersRequest::default();
     let hash = parse::dead_letters_hash(&letters);
     letters.page_token = page::token(hash, position);

@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::{
     super::{StoreError, rows},
-    Backend, Connection, NEXT_ACCEPT_ORDER, feedback_sql,
+    Backend, Connection, NEXT_ACCEPT_ORDER, feedback_sql, query_sql,
 };
 use crate::{
     corrections::feedback::Feedback,
@@ -56,6 +56,14 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     };
     let voter = feedback.submission.reporter.voter(&feedback.caller);
     let key = voter.key(namespace);
+    let session = feedback.submission.reporter.session.as_deref();
+    query_sql::erase(
+        &mut *connection,
+        namespace,
+        &feedback.submission.query_id,
+        session.unwrap_or_default(),
+    )
+    .await?;
     sqlx::query(
         "UPDATE feedback_personal SET reporter_id = '', session_id = '', client = '', client_key = '', query_id = '',
                 reason = '', context = '{}', retract_reason = '', rated = $4, voter = $2, identified = $3

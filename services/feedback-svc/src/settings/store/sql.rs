@@ -15,27 +15,36 @@ use crate::settings::{Settings, SettingsUpdate, rated_targets, store::SettingsSt
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// Version, retention of personal parts, rated targets, retention and bound of queries, time.
+type SettingsRow = (i64, Option<i64>, Vec<u8>, Option<i64>, Option<i64>, i64);
+
 #[async_trait]
 impl SettingsStore for Backend {
     async fn settings(&self, namespace: &Namespace) -> Result<Option<Settings>> {
-        let found: Option<(i64, Option<i64>, Vec<u8>, i64)> = sqlx::query_as(
-            "SELECT version, personal_retention, rated_targets, updated_at FROM settings
+        let found: Option<SettingsRow> = sqlx::query_as(
+            "SELECT version, personal_retention, rated_targets, query_retention, max_queries, updated_at FROM settings
              WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
         )
         .bind(namespace.as_str())
         .fetch_optional(&mut *self.reader().await?)
         .await?;
-        let Some((version, retention, targets, updated_at)) = found else {
+        let Some((version, retention, targets, query_retention, max_queries, updated_at)) = found else {
             return Ok(None);
         };
         let updated_at = Timestamp::from_microsecond(updated_at)
             .map_err(|error| CorruptRow::new("settings", "updated_at", namespace, error))?;
+        let max_queries = max_queries
+            .map(u32::try_from)
+            .transpose()
+            .map_err(|error| CorruptRow::new("settings", "max_queries", namespace, error))?;
         let targets = rated_targets::decode(&targets)
             .map_err(|error| CorruptRow::new("settings", "rated_targets", namespace, error))?;
         Ok(Some(Settings {
             rated_targets: targets,
             namespace: namespace.clone(),
             personal_retention: retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
+            query_retention: query_retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
+            max_queries,
             version,
             updated_at: Some(updated_at),
         }))
@@ -44,8 +53,8 @@ impl SettingsStore for Backend {
     async fn save(&self, settings: &Settings, update: &SettingsUpdate) -> Result<()> {
         let saved = sqlx::query(
             "INSERT INTO settings (namespace, version, personal_retention, rated_targets, caller, on_behalf_of, reason,
-                                   updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, (SELECT now FROM database_clock))
+                                   query_retention, max_queries, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, (SELECT now FROM database_clock))
              ON CONFLICT (namespace, version) DO NOTHING",
         )
         .bind(settings.namespace.as_str())
@@ -55,6 +64,8 @@ impl SettingsStore for Backend {
         .bind(update.caller.as_str())
         .bind(update.on_behalf_of.as_str())
         .bind(update.reason.as_str())
+        .bind(settings.query_retention.map(micros))
+        .bind(settings.max_queries.map(i64::from))
         .execute(&mut *self.writer().await?)
         .await?;
         if saved.rows_affected() == 1 {

@@ -33,6 +33,7 @@ macro_rules! contract {
 mod feedback;
 mod installation;
 mod outbox;
+mod queries;
 mod ratings;
 
 async fn claim_all(database: &TestStore) -> Vec<Claimed> {

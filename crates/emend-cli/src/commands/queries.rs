@@ -1,0 +1,448 @@
+//! `emend queries`: what was searched, as backends recorded it.
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::{Subcommand, ValueEnum};
+use emend_proto::feedback::v1::{
+    DropReason, ListQueriesRequest, Query, QueryInteraction, QueryResult, RecordInteractionRequest,
+    RecordQueryRequest, query_service_client::QueryServiceClient,
+};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+use tonic::transport::Channel;
+
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    transfer::{
+        RowError,
+        ubi::{self, Document},
+    },
+    view,
+};
+
+/// Queries or interactions in one request.
+const BATCH: usize = 100;
+/// Documents in one import.
+const MAX_DOCUMENTS: usize = 1_000_000;
+/// The most bad rows that are shown.
+const MAX_SHOWN: usize = 20;
+/// How long an import goes on trying when the service has no room.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// List, record or import.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend queries list --without-hits
+  emend queries list --type SEMANTIC --json
+  emend queries record q-17 \"cards that draw\" --type SEMANTIC --hits 0 --session s-1
+  emend queries interact q-17 card-3 --position 1
+  emend queries import --format ubi ubi_queries.jsonl ubi_events.jsonl
+
+Backends record their queries themselves, with emend-client's QueryRecorder or the RPC RecordQuery.
+Queries are kept for a day unless the settings say otherwise: emend settings set --query-retention.
+
+UBI files hold the documents of OpenSearch's indexes ubi_queries and ubi_events, as JSON lines or
+CSV. Importing a file twice changes nothing while its queries are kept.")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List recorded queries, newest first
+    List {
+        /// Only the query with this id
+        #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+        query_id: String,
+        /// Only queries of this type
+        #[arg(
+            long = "type",
+            value_name = "TYPE",
+            default_value = "",
+            hide_default_value = true
+        )]
+        query_type: String,
+        /// Only queries that found nothing
+        #[arg(long)]
+        without_hits: bool,
+        /// List at most this many; 0 for all
+        #[arg(long, default_value_t = 50, value_name = "COUNT")]
+        limit: usize,
+    },
+    /// Record one query
+    Record(Box<Record>),
+    /// Record what a user did with a result
+    Interact {
+        /// The query
+        query_id: String,
+        /// The result's id in the index
+        object_id: String,
+        /// What was done
+        #[arg(long, value_name = "NAME", default_value = "click")]
+        action: String,
+        /// The place of the result in the list, the first being 1; 0: not known
+        #[arg(long, value_name = "PLACE", default_value_t = 0)]
+        position: i32,
+    },
+    /// Import queries and interactions from files
+    Import {
+        /// The files; - for JSON lines on standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// What the files are
+        #[arg(long, value_enum)]
+        format: Format,
+        /// Import the good rows even if there are bad ones
+        #[arg(long)]
+        skip_invalid: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Record {
+    /// The backend's id of the query
+    query_id: String,
+    /// What was searched for
+    query_text: String,
+    /// How it was searched
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    query_type: String,
+    /// How many results there were
+    #[arg(long, value_name = "COUNT")]
+    hits: Option<i32>,
+    /// A result: its id, title and score; may be repeated
+    #[arg(long = "result", value_name = "ID=TITLE:SCORE", value_parser = result)]
+    results: Vec<QueryResult>,
+    /// The user's session
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    session: String,
+    /// Which variant of an experiment the user saw
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    variant: String,
+    /// Which model made the embeddings
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    embedding_version: String,
+    /// Which index was searched
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    index_version: String,
+}
+
+/// What files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Documents of OpenSearch's User Behavior Insights, version 1
+    Ubi,
+}
+
+/// Runs the command.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    match args.action {
+        Action::List {
+            query_id,
+            query_type,
+            without_hits,
+            limit,
+        } => {
+            let request = ListQueriesRequest {
+                namespace: context.namespace(),
+                query_id,
+                query_type,
+                only_without_hits: without_hits,
+                ..ListQueriesRequest::default()
+            };
+            let (queries, more) = list(context, request, limit).await?;
+            output.results(&queries, view::query, table, &context.none_of("queries"))?;
+            super::candidates::note_more(more);
+            Ok(())
+        }
+        Action::Record(record) => {
+            let mut sender = Sender::new(context).await?;
+            sender.queries(vec![query(*record)]).await?;
+            output.result(&json!({"recordedCount": 1}), || "1 query is recorded".into())
+        }
+        Action::Interact {
+            query_id,
+            object_id,
+            action,
+            position,
+        } => {
+            let interaction = QueryInteraction {
+                query_id,
+                object_id,
+                action,
+                position,
+                acted_at: None,
+            };
+            let mut sender = Sender::new(context).await?;
+            sender.interactions(vec![interaction]).await?;
+            output.result(&json!({"recordedCount": 1}), || {
+                "1 interaction is recorded".into()
+            })
+        }
+        Action::Import {
+            files,
+            format: Format::Ubi,
+            skip_invalid,
+        } => import(files, skip_invalid, context, output).await,
+    }
+}
+
+async fn list(context: &Context, request: ListQueriesRequest, limit: usize) -> Result<(Vec<Query>, bool)> {
+    let client = context.queries().await?;
+    pages(limit, 500, |page_size, page_token| {
+        let request = ListQueriesRequest {
+            page_size,
+            page_token,
+            ..request.clone()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_queries(context.request(request)).await?.into_inner();
+            Ok((page.queries, page.next_page_token))
+        }
+    })
+    .await
+}
+
+fn table(queries: &[Query]) -> Table {
+    Table::new([
+        ("SEARCHED", Column::Fixed),
+        ("QUERY", Column::Fixed),
+        ("TYPE", Column::Text),
+        ("HITS", Column::Number),
+        ("CLICKS", Column::Number),
+        ("TEXT", Column::Text),
+    ])
+    .with_rows(queries, |query| {
+        [
+            view::short_time(query.searched_at.as_ref()),
+            query.query_id.clone(),
+            query.query_type.clone(),
+            query.hit_count().to_string(),
+            query.interactions.len().to_string(),
+            query.query_text.clone(),
+        ]
+    })
+}
+
+fn query(record: Record) -> Query {
+    Query {
+        query_id: record.query_id,
+        query_text: record.query_text,
+        query_type: record.query_type,
+        hit_count: record.hits,
+        top_results: record.results,
+        session_id: record.session,
+        variant: record.variant,
+        embedding_version: record.embedding_version,
+        index_version: record.index_version,
+        ..Query::default()
+    }
+}
+
+/// A result as it is written: `ID=TITLE:SCORE`.
+fn result(text: &str) -> Result<QueryResult, String> {
+    let form = "must be ID=TITLE:SCORE, for example card-3=Storm:0.71";
+    let (object_id, rest) = text.split_once('=').ok_or(form)?;
+    let (title, score) = rest.rsplit_once(':').ok_or(form)?;
+    Ok(QueryResult {
+        title: title.to_owned(),
+        score: score.trim().parse().map_err(|_| form)?,
+        object_id: object_id.to_owned(),
+    })
+}
+
+/// Sends what is recorded, in batches, and again what found no room.
+struct Sender<'a> {
+    context: &'a Context,
+    client: QueryServiceClient<Channel>,
+    until: Instant,
+}
+
+impl<'a> Sender<'a> {
+    async fn new(context: &'a Context) -> Result<Self> {
+        Ok(Self {
+            context,
+            client: context.queries().await?,
+            until: Instant::now() + PATIENCE,
+        })
+    }
+
+    async fn queries(&mut self, mut queries: Vec<Query>) -> Result {
+        while !queries.is_empty() {
+            let request = RecordQueryRequest {
+                namespace: self.context.namespace(),
+                queries: queries.clone(),
+            };
+            let answer = self
+                .client
+                .record_query(self.context.request(request))
+                .await?
+                .into_inner();
+            let stored = self
+                .after(queries.len(), answer.dropped_count, answer.drop_reason())
+                .await?;
+            queries.drain(..stored);
+        }
+        Ok(())
+    }
+
+    async fn interactions(&mut self, mut interactions: Vec<QueryInteraction>) -> Result {
+        while !interactions.is_empty() {
+            let request = RecordInteractionRequest {
+                namespace: self.context.namespace(),
+                interactions: interactions.clone(),
+            };
+            let request = self.context.request(request);
+            let answer = self.client.record_interaction(request).await?.into_inner();
+            let stored = self
+                .after(interactions.len(), answer.dropped_count, answer.drop_reason())
+                .await?;
+            interactions.drain(..stored);
+        }
+        Ok(())
+    }
+
+    /// How many of so many were recorded; where some were not, after a pause.
+    async fn after(&mut self, sent: usize, dropped: i32, reason: DropReason) -> Result<usize> {
+        let dropped = usize::try_from(dropped).unwrap_or_default().min(sent);
+        if dropped == 0 {
+            self.until = Instant::now() + PATIENCE;
+        } else if Instant::now() >= self.until {
+            let why = match reason {
+                DropReason::Stopping => "it is stopping",
+                _ => "too much waits to be stored",
+            };
+            return Err(Failure::failed(format!("feedback-svc takes no more: {why}")));
+        } else {
+            sleep(PAUSE).await;
+        }
+        Ok(sent - dropped)
+    }
+}
+
+/// What was read from files.
+#[derive(Debug, Default)]
+struct Documents {
+    queries: Vec<Query>,
+    interactions: Vec<QueryInteraction>,
+    passed_over: usize,
+    bad: Vec<String>,
+    bad_count: usize,
+}
+
+async fn import(
+    files: Vec<PathBuf>,
+    skip_invalid: bool,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
+    let reading = tokio::task::spawn_blocking(move || read(&files));
+    let documents = reading
+        .await
+        .map_err(|error| Failure::failed(format!("the files can't be read: {error}")))??;
+    for bad in &documents.bad {
+        eprintln!("emend: {bad}");
+    }
+    if documents.bad_count > 0 && !skip_invalid {
+        return Err(Failure::failed(format!(
+            "{} rows can't be read and nothing is imported; --skip-invalid imports the others",
+            documents.bad_count
+        )));
+    }
+    let (queries, interactions) = (documents.queries.len(), documents.interactions.len());
+    let mut sender = Sender::new(context).await?;
+    for batch in documents.queries.chunks(BATCH) {
+        sender.queries(batch.to_vec()).await?;
+    }
+    for batch in documents.interactions.chunks(BATCH) {
+        sender.interactions(batch.to_vec()).await?;
+    }
+    let (passed_over, bad) = (documents.passed_over, documents.bad_count);
+    let result = json!({
+        "queryCount": queries,
+        "interactionCount": interactions,
+        "passedOverCount": passed_over,
+        "badCount": bad,
+    });
+    output.result(&result, || {
+        format!(
+            "{queries} queries and {interactions} interactions are recorded; {passed_over} events about no result were passed \
+             over, {bad} rows were bad"
+        )
+    })
+}
+
+fn read(files: &[PathBuf]) -> Result<Documents> {
+    let mut documents = Documents::default();
+    for file in files {
+        let name = file.display().to_string();
+        let mut take = |line: u64, document: Result<Document, RowError>| {
+            match document {
+                Ok(Document::Query(query)) => documents.queries.push(*query),
+                Ok(Document::Interaction(interaction)) => documents.interactions.push(interaction),
+                Ok(Document::Other) => documents.passed_over += 1,
+                Err(error) => {
+                    documents.bad_count += 1;
+                    if documents.bad.len() < MAX_SHOWN {
+                        documents.bad.push(format!("{name}:{line}: {error}"));
+                    }
+                }
+            }
+            documents.queries.len() + documents.interactions.len() <= MAX_DOCUMENTS
+        };
+        if file == Path::new("-") {
+            ubi::read_jsonl(io::stdin().lock(), &mut take);
+            continue;
+        }
+        let opened = File::open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        let opened = BufReader::new(opened);
+        if file
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+        {
+            ubi::read_csv(opened, &mut take);
+        } else {
+            ubi::read_jsonl(opened, &mut take);
+        }
+    }
+    if documents.queries.len() + documents.interactions.len() > MAX_DOCUMENTS {
+        return Err(Failure::usage(format!(
+            "there are more than {MAX_DOCUMENTS} documents; import them in parts"
+        )));
+    }
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_its_id_title_and_score() {
+        let parsed = result("card-3=Storm: the end:0.71").unwrap();
+        assert_eq!(
+            (parsed.object_id.as_str(), parsed.title.as_str(), parsed.score),
+            ("card-3", "Storm: the end", 0.71)
+        );
+        for wrong in ["card-3", "card-3=Storm", "card-3=Storm:high"] {
+            assert!(result(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The words of a text as they are counted over all queries: cut by Unicode Standard Annex #29, Japanese, Chinese, Thai and
+//! their like by a dictionary, and folded like the terms that are found in running text.
+
+use std::{collections::BTreeSet, sync::LazyLock};
+
+use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed, options::WordBreakInvariantOptions};
+
+use super::FoldedText;
+use crate::{normalize::normalize, personal_data};
+
+/// Words counted of one text; the rest of a longer one is left out.
+pub const MAX_TERMS: usize = 64;
+/// Characters of a word; a longer one is none.
+pub const MAX_TERM_CHARS: usize = 64;
+
+static SEGMENTER: LazyLock<WordSegmenterBorrowed<'static>> =
+    LazyLock::new(|| WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()));
+
+/// The words of a text, each once and folded: at most [`MAX_TERMS`], each of at most [`MAX_TERM_CHARS`] characters. Without
+/// symbols, single kana and what took the place of personal data.
+pub fn terms(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for part in personal_data::unmasked_parts(text) {
+        // The dictionary knows full-width forms only.
+        let text = normalize(part);
+        let mut words = SEGMENTER.segment_str(&text).iter_with_word_type();
+        let mut start = 0;
+        while let Some((end, kind)) = words.next() {
+            let word = &text[start..end];
+            start = end;
+            if !kind.is_word_like() {
+                continue;
+            }
+            let word: String = FoldedText::new(word).chars().iter().collect();
+            if is_counted(&word) {
+                found.insert(word);
+            }
+            if found.len() == MAX_TERMS {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+fn is_counted(word: &str) -> bool {
+    let mut chars = word.chars();
+    match (chars.next(), chars.next()) {
+        (None, _) => false,
+        (Some(one), None) => !matches!(one, 'ぁ'..='ゟ' | 'ァ'..='ヿ' | 'ㇰ'..='ㇿ'),
+        _ => word.chars().any(char::is_alphanumeric) && word.chars().count() <= MAX_TERM_CHARS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        terms(text).into_iter().collect()
+    }
+
+    #[test]
+    fn english_is_cut_at_spaces_and_folded() {
+        assert_eq!(
+            words("Set up a CSA, set-up isn’t “done” 2.5"),
+            ["2.5", "a", "csa", "done", "isnt", "set", "up"]
+        );
+    }
+
+    #[test]
+    fn japanese_is_cut_by_the_dictionary_without_single_kana_and_symbols() {
+        let found = words("フィールドのカードを手札に戻すカード！");
+        for word in ["フィルド", "カド", "手札"] {
+            assert!(found.contains(&word.to_owned()), "{word} in {found:?}");
+        }
+        for none in ["の", "を", "に", "！", "!"] {
+            assert!(!found.contains(&none.to_owned()), "{none} in {found:?}");
+        }
+        assert_eq!(words("ﾌｫﾛﾜｰ"), words("フォロワー"), "width does not matter");
+        assert_eq!(words("場"), ["場"], "a single kanji is a word");
+    }
+
+    #[test]
+    fn what_was_masked_is_no_word() {
+        assert_eq!(words("mail [email] or [phone] me"), ["mail", "me", "or"]);
+    }
+
+    #[test]
+    fn a_text_has_a_bounded_number_of_words_of_bounded_length() {
+        let long = (0..200).map(|n| format!("w{n} ")).collect::<String>();
+        assert_eq!(terms(&long).len(), MAX_TERMS);
+        assert_eq!(words(&"x".repeat(MAX_TERM_CHARS + 1)), [""; 0]);
+        assert_eq!(words(&"x".repeat(MAX_TERM_CHARS)).len(), 1);
+    }
+}

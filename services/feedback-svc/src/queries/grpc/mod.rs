@@ -1,0 +1,86 @@
+//! The gRPC handlers of queries: each parses a request, calls one use case and renders its result.
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+mod parse;
+mod render;
+
+use std::sync::Arc;
+
+use emend_base::Error;
+use emend_proto::feedback::v1::{self as pb, query_service_server::QueryService};
+use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
+use tonic::{Request, Response, Status};
+
+use self::parse::Which;
+use super::record::{Record, Recorder};
+use crate::{roles::open, use_cases::UseCases};
+
+/// Implements `emend.feedback.v1.QueryService`.
+#[derive(Debug, Clone)]
+pub(crate) struct QueryEndpoint {
+    use_cases: Arc<UseCases>,
+    recorder: Recorder,
+}
+
+impl QueryEndpoint {
+    pub(crate) fn new(use_cases: Arc<UseCases>, recorder: Recorder) -> Self {
+        Self { use_cases, recorder }
+    }
+}
+
+#[tonic::async_trait]
+impl QueryService for QueryEndpoint {
+    async fn record_query(
+        &self,
+        request: Request<pb::RecordQueryRequest>,
+    ) -> Result<Response<pb::RecordQueryResponse>, Status> {
+        let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
+        let Call { message, .. } = open(request)?;
+        let now = self.use_cases.clock.now();
+        let queries = parse::queries(&caller, message, now).map_err(Error::from)?;
+        let records = queries.into_iter().map(|new| Record::Query(Box::new(new)));
+        let (dropped, reason) = self.recorder.record(&client, records);
+        Ok(Response::new(pb::RecordQueryResponse {
+            dropped_count: render::count(dropped),
+            drop_reason: render::reason(reason),
+        }))
+    }
+
+    async fn record_interaction(
+        &self,
+        request: Request<pb::RecordInteractionRequest>,
+    ) -> Result<Response<pb::RecordInteractionResponse>, Status> {
+        let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
+        let Call { message, .. } = open(request)?;
+        let now = self.use_cases.clock.now();
+        let interactions = parse::interactions(&caller, &message, now).map_err(Error::from)?;
+        let records = interactions
+            .into_iter()
+            .map(|new| Record::Interaction(Box::new(new)));
+        let (dropped, reason) = self.recorder.record(&client, records);
+        Ok(Response::new(pb::RecordInteractionResponse {
+            dropped_count: render::count(dropped),
+            drop_reason: render::reason(reason),
+        }))
+    }
+
+    async fn list_queries(
+        &self,
+        request: Request<pb::ListQueriesRequest>,
+    ) -> Result<Response<pb::ListQueriesResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let hash = parse::list_hash(&request);
+        let response = match parse::list(&request, hash).map_err(Error::from)? {
+            Which::One(namespace, id) => {
+                let found = self.use_cases.find_query(&namespace, &id).await?;
+                pb::ListQueriesResponse {
+                    queries: found.into_iter().map(render::query).collect(),
+                    next_page_token: String::new(),
+                }
+            }
+            Which::All(filter) => render::page(self.use_cases.list_queries(filter).await?, hash),
+        };
+        Ok(Response::new(response))
+    }
+}

@@ -1,0 +1,142 @@
+//! What was searched: queries and what users did with their results, recorded by backends, kept for a short time.
+//!
+//! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
+//! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
+//! rest.
+
+pub(crate) mod grpc;
+mod list;
+pub(crate) mod record;
+pub(crate) mod retention;
+pub(crate) mod store;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use emend_core::{Caller, Namespace, QueryId};
+use jiff::Timestamp;
+
+/// Of the results of a query this many are kept: those with the highest scores.
+pub(crate) const KEPT_RESULTS: usize = 5;
+/// How long a query is kept unless the settings say otherwise.
+pub(crate) const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
+/// How many queries of a namespace are kept unless the settings say otherwise.
+pub(crate) const DEFAULT_MAX_QUERIES: u32 = 100_000;
+
+/// A search as its backend recorded it. A text that is not there is empty; personal data in texts is masked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Query {
+    /// The backend's id of it.
+    pub(crate) id: QueryId,
+    /// What was searched for; empty only once it is erased.
+    pub(crate) query_text: String,
+    /// What the user was answered beside the results.
+    pub(crate) answer_text: String,
+    /// How it was searched.
+    pub(crate) query_type: String,
+    /// What a classifier made of it.
+    pub(crate) classification: String,
+    /// The best results, best first, at most [`KEPT_RESULTS`].
+    pub(crate) top_results: Vec<QueryResult>,
+    /// The parts of the index that were searched.
+    pub(crate) namespaces: Vec<String>,
+    /// The score that a result needed.
+    pub(crate) min_score: Option<f64>,
+    /// Which model made the embeddings.
+    pub(crate) embedding_version: String,
+    /// Which index was searched.
+    pub(crate) index_version: String,
+    /// The version of the user's client.
+    pub(crate) client_version: String,
+    /// The build of the backend.
+    pub(crate) build: String,
+    /// Which variant of an experiment the user saw.
+    pub(crate) variant: String,
+    /// The user's session.
+    pub(crate) session_id: String,
+    /// How many results there were.
+    pub(crate) hit_count: u32,
+}
+
+/// One result of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct QueryResult {
+    /// Its title.
+    pub(crate) title: String,
+    /// Its score; finite.
+    pub(crate) score: f64,
+    /// Its id in the index.
+    pub(crate) object_id: String,
+}
+
+/// What a user did with a result. Equal ones of one query count once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interaction {
+    /// The query whose result it was.
+    pub(crate) query_id: QueryId,
+    /// The result's id in the index.
+    pub(crate) object_id: String,
+    /// What was done, in lower case.
+    pub(crate) action: String,
+    /// The place of the result, the first being 1; 0: not known.
+    pub(crate) position: u32,
+}
+
+/// A query or an interaction to store.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct New<T> {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// The authenticated client that recorded it.
+    pub(crate) caller: Caller,
+    /// What is recorded.
+    pub(crate) what: T,
+    /// When it happened; none: when it was received.
+    pub(crate) at: Option<Timestamp>,
+    /// How long ago it was received.
+    pub(crate) waited: Duration,
+}
+
+/// A stored query.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredQuery {
+    /// Grows from query to query of a database, with gaps.
+    pub(crate) number: i64,
+    /// The query.
+    pub(crate) query: Query,
+    /// When it was searched.
+    pub(crate) searched_at: Timestamp,
+    /// When it was stored, by the database's clock.
+    pub(crate) recorded_at: Timestamp,
+    /// What users did with its results, oldest first.
+    pub(crate) interactions: Vec<StoredInteraction>,
+}
+
+/// A stored interaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredInteraction {
+    /// The interaction.
+    pub(crate) interaction: Interaction,
+    /// When it was done.
+    pub(crate) acted_at: Timestamp,
+}
+
+/// Which queries of a namespace to list, newest first.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct QueryFilter {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Of this type.
+    pub(crate) query_type: Option<String>,
+    /// Those that found nothing.
+    pub(crate) only_without_hits: bool,
+    /// Searched at this time or later.
+    pub(crate) from: Option<Timestamp>,
+    /// Searched before this time.
+    pub(crate) before: Option<Timestamp>,
+    /// Those before the one with this number.
+    pub(crate) after: Option<i64>,
+    /// At most this many.
+    pub(crate) limit: u32,
+}

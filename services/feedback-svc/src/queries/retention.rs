@@ -1,0 +1,60 @@
+//! Forgets queries that are older or more than the settings of their namespaces allow.
+
+use std::{sync::Arc, time::Duration};
+
+use emend_base::{Entropy, Error};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::use_cases::UseCases;
+
+/// Queries forgotten in one transaction.
+const BATCH: u32 = 500;
+/// How often it looks, give or take a fifth.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The worker.
+#[derive(Debug)]
+pub(crate) struct Forgetter {
+    pub(crate) use_cases: Arc<UseCases>,
+    pub(crate) entropy: Entropy,
+}
+
+impl Forgetter {
+    /// Forgets what can be forgotten now; returns how many queries and interactions.
+    pub(crate) async fn run_once(&self) -> Result<u64, Error> {
+        let Some(store) = self.use_cases.store.queries() else {
+            return Ok(0);
+        };
+        let mut forgotten = 0;
+        loop {
+            let batch = store.forget(BATCH).await?;
+            if batch == 0 {
+                break;
+            }
+            forgotten += batch;
+        }
+        if forgotten > 0 {
+            // What was said is to leave the database's files, too.
+            self.use_cases.erased.notify_one();
+        }
+        Ok(forgotten)
+    }
+
+    pub(crate) async fn run(self, soft: CancellationToken) {
+        let rounds = async {
+            loop {
+                match self.run_once().await {
+                    Ok(0) => {}
+                    Ok(forgotten) => tracing::info!(forgotten, "forgot old queries"),
+                    Err(error) => tracing::warn!(%error, "can't forget old queries"),
+                }
+                sleep(INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
+            }
+        };
+        tokio::select! {
+            () = soft.cancelled() => {}
+            () = rounds => {}
+        }
+    }
+}

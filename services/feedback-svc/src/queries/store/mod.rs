@@ -1,0 +1,50 @@
+//! The port of queries. Each method is one transaction.
+
+pub(crate) mod rows;
+
+use std::{collections::BTreeSet, fmt::Debug};
+
+use async_trait::async_trait;
+use emend_core::{Namespace, QueryId};
+use emend_store::StoreError;
+
+use super::{Interaction, New, Query, QueryFilter, StoredQuery};
+
+/// Keeps queries, interactions, and what is counted of them.
+#[async_trait]
+pub(crate) trait QueryStore: Send + Sync + Debug {
+    /// Stores a group as a whole or nothing of it. What is stored already under its id is passed over.
+    async fn record(&self, group: &Group) -> Result<Written, StoreError>;
+
+    /// Queries of a namespace, newest first.
+    async fn queries(&self, filter: &QueryFilter) -> Result<Vec<StoredQuery>, StoreError>;
+
+    /// One query, if it is kept.
+    async fn find_query(
+        &self,
+        namespace: &Namespace,
+        id: &QueryId,
+    ) -> Result<Option<StoredQuery>, StoreError>;
+
+    /// Forgets queries and interactions that are older or more than the settings of their namespaces allow, at most `limit`
+    /// of each in each namespace; returns how many.
+    async fn forget(&self, limit: u32) -> Result<u64, StoreError>;
+}
+
+/// What is stored in one transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    /// Queries, each with the words that it is counted under.
+    pub(crate) queries: Vec<(New<Query>, BTreeSet<String>)>,
+    /// What was done with results.
+    pub(crate) interactions: Vec<New<Interaction>>,
+}
+
+/// How many of a group were new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Written {
+    /// Queries.
+    pub(crate) queries: u64,
+    /// Interactions.
+    pub(crate) interactions: u64,
+}

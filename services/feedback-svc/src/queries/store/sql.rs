@@ -1,0 +1,437 @@
+//! The portable SQL of queries. Written once, compiled for each database: `super::Db` says which.
+
+use std::collections::{BTreeMap, HashMap};
+
+use async_trait::async_trait;
+use emend_core::{Namespace, QueryId};
+use emend_store::retry_conflicts;
+use sqlx::QueryBuilder;
+
+use super::{
+    super::{StoreError, chunks::chunks, rows::micros},
+    Backend, Connection, Db,
+};
+use crate::queries::{
+    DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
+    StoredQuery,
+    store::{
+        Group, QueryStore, Written,
+        rows::{self, InteractionRow, QueryRow},
+    },
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Interactions shown of one query.
+const SHOWN_INTERACTIONS: i64 = 100;
+
+impl Backend {
+    async fn record_once(&self, group: &Group) -> Result<Written> {
+        let mut transaction = self.begin_write().await?;
+        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
+            .fetch_one(&mut *transaction)
+            .await?;
+        let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
+        count_terms(&mut transaction, &arrived).await?;
+        count_days(&mut transaction, &arrived, now).await?;
+        let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
+        transaction.commit().await?;
+        Ok(Written {
+            queries: arrived.len() as u64,
+            interactions,
+        })
+    }
+
+    async fn forget_in(&self, namespace: &str, limit: u32) -> Result<u64> {
+        let mut transaction = self.begin_write().await?;
+        let kept: Option<(Option<i64>, Option<i64>)> = sqlx::query_as(
+            "SELECT query_retention, max_queries FROM settings WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
+        )
+        .bind(namespace)
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let (retention, max) = kept.unwrap_or_default();
+        let retention = retention.unwrap_or_else(|| micros(DEFAULT_RETENTION));
+        let max = max.unwrap_or_else(|| i64::from(DEFAULT_MAX_QUERIES));
+        let mut forgotten = 0;
+        for delete in [FORGET_QUERIES, FORGET_INTERACTIONS] {
+            let numbers: Vec<i64> = sqlx::query_scalar(delete)
+                .bind(namespace)
+                .bind(retention)
+                .bind(max)
+                .bind(i64::from(limit))
+                .fetch_all(&mut *transaction)
+                .await?;
+            forgotten += numbers.len() as u64;
+            if delete == FORGET_QUERIES {
+                delete_personal(&mut transaction, &numbers).await?;
+            }
+        }
+        transaction.commit().await?;
+        Ok(forgotten)
+    }
+}
+
+/// What is too old or too much: namespace, retention, bound, limit. The oldest have the lowest numbers, so no index of times
+/// is needed.
+const FORGET_QUERIES: &str = "
+    DELETE FROM queries WHERE number IN (
+        SELECT number FROM (
+            SELECT number, recorded_at FROM queries WHERE namespace = $1 ORDER BY number LIMIT $4) AS oldest
+        WHERE recorded_at < (SELECT now FROM database_clock) - $2
+           OR number <= COALESCE((SELECT number FROM queries WHERE namespace = $1 ORDER BY number DESC LIMIT 1 OFFSET $3), -1))
+    RETURNING number";
+const FORGET_INTERACTIONS: &str = "
+    DELETE FROM query_interactions WHERE number IN (
+        SELECT number FROM (
+            SELECT number, recorded_at FROM query_interactions WHERE namespace = $1 ORDER BY number LIMIT $4) AS oldest
+        WHERE recorded_at < (SELECT now FROM database_clock) - $2
+           OR number <= COALESCE((SELECT number FROM query_interactions WHERE namespace = $1
+                                  ORDER BY number DESC LIMIT 1 OFFSET $3), -1))
+    RETURNING number";
+
+/// The namespaces of which anything is kept, found by one step in an index for each.
+const NAMESPACES: &str = "
+    WITH RECURSIVE of_queries (namespace) AS (
+        SELECT min(namespace) FROM queries
+        UNION ALL SELECT (SELECT min(q.namespace) FROM queries AS q WHERE q.namespace > n.namespace)
+        FROM of_queries AS n WHERE n.namespace IS NOT NULL
+    ), of_interactions (namespace) AS (
+        SELECT min(namespace) FROM query_interactions
+        UNION ALL SELECT (SELECT min(i.namespace) FROM query_interactions AS i WHERE i.namespace > n.namespace)
+        FROM of_interactions AS n WHERE n.namespace IS NOT NULL
+    )
+    SELECT namespace FROM of_queries WHERE namespace IS NOT NULL
+    UNION SELECT namespace FROM of_interactions WHERE namespace IS NOT NULL";
+
+async fn delete_personal(connection: &mut Connection, numbers: &[i64]) -> Result<()> {
+    for chunk in chunks(numbers) {
+        let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_personal WHERE number IN (");
+        let mut list = delete.separated(", ");
+        for number in chunk {
+            list.push_bind(*number);
+        }
+        delete.push(")");
+        delete.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// When something happened, in microseconds: as it says, or when it was received.
+fn happened<T>(new: &New<T>, now: i64) -> i64 {
+    new.at
+        .map_or_else(|| now - micros(new.waited), jiff::Timestamp::as_microsecond)
+}
+
+/// A query that was not there before, and its words.
+type Arrived<'a> = &'a (New<Query>, std::collections::BTreeSet<String>);
+
+/// Inserts queries; returns those that were not there before.
+async fn insert_queries<'a>(
+    connection: &mut Connection,
+    queries: &'a [(New<Query>, std::collections::BTreeSet<String>)],
+    now: i64,
+) -> Result<Vec<Arrived<'a>>> {
+    let mut arrived = Vec::with_capacity(queries.len());
+    for chunk in chunks(queries) {
+        let mut insert = QueryBuilder::<Db>::new(
+            "INSERT INTO queries (namespace, query_id, caller, query_type, embedding_version, index_version, variant,
+                                  hit_count, details, searched_at, recorded_at) ",
+        );
+        insert.push_values(chunk, |mut row, (new, _)| {
+            let query = &new.what;
+            row.push_bind(new.namespace.as_str())
+                .push_bind(query.id.as_str())
+                .push_bind(new.caller.as_str())
+                .push_bind(query.query_type.as_str())
+                .push_bind(query.embedding_version.as_str())
+                .push_bind(query.index_version.as_str())
+                .push_bind(query.variant.as_str())
+                .push_bind(i64::from(query.hit_count))
+                .push_bind(rows::details(query))
+                .push_bind(happened(new, now))
+                .push_bind(now);
+        });
+        insert.push(" ON CONFLICT (namespace, query_id) DO NOTHING RETURNING number, namespace, query_id");
+        let inserted: Vec<(i64, String, String)> =
+            insert.build_query_as().fetch_all(&mut *connection).await?;
+        if inserted.is_empty() {
+            continue;
+        }
+        // Of two with one id in this chunk, the first is the one that was inserted.
+        let mut by_id: HashMap<(&str, &str), Arrived<'a>> = HashMap::with_capacity(chunk.len());
+        for of_chunk in chunk {
+            let key = (of_chunk.0.namespace.as_str(), of_chunk.0.what.id.as_str());
+            by_id.entry(key).or_insert(of_chunk);
+        }
+        let stored: Vec<(i64, Arrived<'a>)> = inserted
+            .iter()
+            .filter_map(|(number, namespace, id)| {
+                Some((*number, *by_id.get(&(namespace.as_str(), id.as_str()))?))
+            })
+            .collect();
+        for of_chunk in chunks(&stored) {
+            insert_personal(&mut *connection, of_chunk).await?;
+        }
+        arrived.extend(stored.into_iter().map(|(_, new)| new));
+    }
+    Ok(arrived)
+}
+
+async fn insert_personal(connection: &mut Connection, chunk: &[(i64, Arrived<'_>)]) -> Result<()> {
+    let mut insert = QueryBuilder::<Db>::new(
+        "INSERT INTO query_personal (number, namespace, session_id, query_text, answer_text, classification) ",
+    );
+    insert.push_values(chunk, |mut row, (number, (new, _))| {
+        row.push_bind(*number)
+            .push_bind(new.namespace.as_str())
+            .push_bind(new.what.session_id.as_str())
+            .push_bind(new.what.query_text.as_str())
+            .push_bind(new.what.answer_text.as_str())
+            .push_bind(new.what.classification.as_str());
+    });
+    insert.build().execute(connection).await?;
+    Ok(())
+}
+
+/// Adds the words of new queries to the counts of all queries. In order, so that replicas never deadlock.
+async fn count_terms(connection: &mut Connection, arrived: &[Arrived<'_>]) -> Result<()> {
+    let mut counts: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+    for (new, terms) in arrived {
+        for term in terms {
+            *counts.entry((new.namespace.as_str(), term.as_str())).or_default() += 1;
+        }
+    }
+    let counts: Vec<_> = counts.into_iter().collect();
+    for chunk in chunks(&counts) {
+        let mut insert = QueryBuilder::<Db>::new("INSERT INTO query_terms (namespace, term, queries) ");
+        insert.push_values(chunk, |mut row, ((namespace, term), count)| {
+            row.push_bind(*namespace).push_bind(*term).push_bind(*count);
+        });
+        insert.push(
+            " ON CONFLICT (namespace, term) DO UPDATE SET queries = query_terms.queries + excluded.queries",
+        );
+        insert.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// Adds new queries to the counts of their days.
+async fn count_days(connection: &mut Connection, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
+    let mut counts: BTreeMap<(&str, i64, [&str; 4]), i64> = BTreeMap::new();
+    for (new, _) in arrived {
+        let query = &new.what;
+        let of = [
+            &query.query_type,
+            &query.embedding_version,
+            &query.index_version,
+            &query.variant,
+        ];
+        let day = happened(new, now).div_euclid(DAY);
+        *counts
+            .entry((new.namespace.as_str(), day, of.map(String::as_str)))
+            .or_default() += 1;
+    }
+    let counts: Vec<_> = counts.into_iter().collect();
+    for chunk in chunks(&counts) {
+        let mut insert = QueryBuilder::<Db>::new(
+            "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries) ",
+        );
+        insert.push_values(chunk, |mut row, ((namespace, day, of), count)| {
+            row.push_bind(*namespace).push_bind(*day);
+            for column in of {
+                row.push_bind(*column);
+            }
+            row.push_bind(*count);
+        });
+        insert.push(
+            " ON CONFLICT (namespace, day, query_type, embedding_version, index_version, variant)
+              DO UPDATE SET queries = query_days.queries + excluded.queries",
+        );
+        insert.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Inserts interactions; returns how many were not there before.
+async fn insert_interactions(
+    connection: &mut Connection,
+    interactions: &[New<Interaction>],
+    now: i64,
+) -> Result<u64> {
+    let mut inserted = 0;
+    for chunk in chunks(interactions) {
+        let mut insert = QueryBuilder::<Db>::new(
+            "INSERT INTO query_interactions (namespace, query_id, action, object_id, position, acted_at, recorded_at) ",
+        );
+        insert.push_values(chunk, |mut row, new| {
+            row.push_bind(new.namespace.as_str())
+                .push_bind(new.what.query_id.as_str())
+                .push_bind(new.what.action.as_str())
+                .push_bind(new.what.object_id.as_str())
+                .push_bind(i64::from(new.what.position))
+                .push_bind(happened(new, now))
+                .push_bind(now);
+        });
+        insert.push(" ON CONFLICT (namespace, query_id, action, object_id, position) DO NOTHING");
+        inserted += insert.build().execute(&mut *connection).await?.rows_affected();
+    }
+    Ok(inserted)
+}
+
+/// Erases what queries tell of a person: of the one with this id, and of those of this session. Empty: of none.
+pub(super) async fn erase(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    query_id: &str,
+    session_id: &str,
+) -> Result<()> {
+    const ERASE: &str =
+        "UPDATE query_personal SET session_id = '', query_text = '', answer_text = '', classification = '' ";
+    if !query_id.is_empty() {
+        let mut of_query = QueryBuilder::<Db>::new(ERASE);
+        of_query
+            .push("WHERE number = (SELECT number FROM queries WHERE namespace = ")
+            .push_bind(namespace.as_str())
+            .push(" AND query_id = ")
+            .push_bind(query_id)
+            .push(")");
+        of_query.build().execute(&mut *connection).await?;
+    }
+    if !session_id.is_empty() {
+        let mut of_session = QueryBuilder::<Db>::new(ERASE);
+        of_session
+            .push("WHERE session_id <> '' AND namespace = ")
+            .push_bind(namespace.as_str())
+            .push(" AND session_id = ")
+            .push_bind(session_id);
+        of_session.build().execute(connection).await?;
+    }
+    Ok(())
+}
+
+fn select(namespace: &Namespace) -> QueryBuilder<Db> {
+    let mut select = QueryBuilder::new("SELECT ");
+    select
+        .push(QueryRow::COLUMNS)
+        .push(" FROM queries AS q JOIN query_personal AS p ON p.number = q.number WHERE q.namespace = ")
+        .push_bind(namespace.as_str().to_owned());
+    select
+}
+
+/// One query, if it is kept.
+pub(super) async fn find_query(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    id: &QueryId,
+) -> Result<Option<StoredQuery>> {
+    let mut query = select(namespace);
+    query.push(" AND q.query_id = ").push_bind(id.as_str());
+    let row: Option<QueryRow> = query.build_query_as().fetch_optional(&mut *connection).await?;
+    let found: Vec<StoredQuery> = row
+        .into_iter()
+        .map(StoredQuery::try_from)
+        .collect::<std::result::Result<_, _>>()?;
+    Ok(with_interactions(connection, namespace, found).await?.pop())
+}
+
+async fn list(connection: &mut Connection, filter: &QueryFilter) -> Result<Vec<StoredQuery>> {
+    let mut query = select(&filter.namespace);
+    if let Some(query_type) = &filter.query_type {
+        query.push(" AND q.query_type = ").push_bind(query_type);
+    }
+    if filter.only_without_hits {
+        query.push(" AND q.hit_count = 0");
+    }
+    if let Some(from) = filter.from {
+        query
+            .push(" AND q.searched_at >= ")
+            .push_bind(from.as_microsecond());
+    }
+    if let Some(before) = filter.before {
+        query
+            .push(" AND q.searched_at < ")
+            .push_bind(before.as_microsecond());
+    }
+    if let Some(after) = filter.after {
+        query.push(" AND q.number < ").push_bind(after);
+    }
+    query
+        .push(" ORDER BY q.number DESC LIMIT ")
+        .push_bind(i64::from(filter.limit));
+    let rows: Vec<QueryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+    let found = rows
+        .into_iter()
+        .map(StoredQuery::try_from)
+        .collect::<std::result::Result<_, _>>()?;
+    with_interactions(connection, &filter.namespace, found).await
+}
+
+/// Adds to queries of a namespace what was done with their results.
+async fn with_interactions(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    mut queries: Vec<StoredQuery>,
+) -> Result<Vec<StoredQuery>> {
+    let mut by_id: HashMap<String, Vec<StoredInteraction>> = HashMap::new();
+    for chunk in chunks(&queries) {
+        let mut select = QueryBuilder::<Db>::new(
+            "SELECT number, query_id, action, object_id, position, acted_at FROM (
+                 SELECT number, query_id, action, object_id, position, acted_at,
+                        row_number() OVER (PARTITION BY query_id ORDER BY acted_at, number) AS place
+                 FROM query_interactions WHERE namespace = ",
+        );
+        select.push_bind(namespace.as_str()).push(" AND query_id IN (");
+        let mut ids = select.separated(", ");
+        for query in chunk {
+            ids.push_bind(query.query.id.as_str());
+        }
+        select
+            .push(")) AS placed WHERE place <= ")
+            .push_bind(SHOWN_INTERACTIONS)
+            .push(" ORDER BY query_id, place");
+        let rows: Vec<InteractionRow> = select.build_query_as().fetch_all(&mut *connection).await?;
+        for row in rows {
+            let interaction = StoredInteraction::try_from(row)?;
+            let id = interaction.interaction.query_id.as_str().to_owned();
+            by_id.entry(id).or_default().push(interaction);
+        }
+    }
+    for query in &mut queries {
+        query.interactions = by_id.remove(query.query.id.as_str()).unwrap_or_default();
+    }
+    Ok(queries)
+}
+
+#[async_trait]
+impl QueryStore for Backend {
+    async fn record(&self, group: &Group) -> Result<Written> {
+        retry_conflicts(&self.entropy, || self.record_once(group)).await
+    }
+
+    async fn queries(&self, filter: &QueryFilter) -> Result<Vec<StoredQuery>> {
+        let is_wide = filter.query_type.is_some()
+            || filter.only_without_hits
+            || filter.from.is_some()
+            || filter.before.is_some();
+        list(&mut *self.lister(is_wide).await?, filter).await
+    }
+
+    async fn find_query(&self, namespace: &Namespace, id: &QueryId) -> Result<Option<StoredQuery>> {
+        find_query(&mut *self.reader().await?, namespace, id).await
+    }
+
+    async fn forget(&self, limit: u32) -> Result<u64> {
+        let namespaces: Vec<String> = sqlx::query_scalar(NAMESPACES)
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
+        let mut forgotten = 0;
+        for namespace in namespaces {
+            forgotten += retry_conflicts(&self.entropy, || self.forget_in(&namespace, limit)).await?;
+        }
+        Ok(forgotten)
+    }
+}

@@ -1,0 +1,373 @@
+//! What every database must do with recorded queries.
+
+use std::time::Duration;
+
+use emend_core::{Caller, FeedbackId, Namespace, QueryId, search::terms};
+use jiff::{SignedDuration, Timestamp};
+
+use super::get;
+use crate::{
+    queries::{
+        Interaction, New, Query, QueryFilter, QueryResult, StoredQuery,
+        store::{Group, Written},
+    },
+    settings::{Change, Settings, SettingsUpdate},
+    testing::{TestStore, feedback, namespace, stored},
+};
+
+macro_rules! on_both {
+    ($($scenario:ident)*) => {
+        contract!(on_sqlite, Backend::Sqlite, $($scenario)*);
+        contract!(on_postgres, Backend::Postgres, $($scenario)*);
+    };
+}
+
+on_both! {
+    a_query_is_read_as_it_was_recorded
+    a_query_counts_once_however_often_it_is_recorded
+    interactions_are_shown_with_their_query_whichever_came_first
+    lists_have_conditions_and_pages
+    what_is_old_or_too_much_is_forgotten_and_its_counts_stay
+    redacting_feedback_erases_the_texts_of_its_query_and_session
+    a_large_group_is_stored_whole
+}
+
+pub(super) fn query(id: &str, text: &str) -> Query {
+    Query {
+        id: QueryId::parse(id).unwrap(),
+        query_text: text.into(),
+        answer_text: "an answer".into(),
+        query_type: "SEMANTIC".into(),
+        classification: "a question".into(),
+        top_results: vec![QueryResult {
+            title: "A card".into(),
+            score: 0.75,
+            object_id: "card-1".into(),
+        }],
+        namespaces: vec!["combined".into()],
+        min_score: Some(0.4),
+        embedding_version: "e5".into(),
+        index_version: "7".into(),
+        client_version: "web/4.2".into(),
+        build: "abc".into(),
+        variant: "B".into(),
+        session_id: "session-1".into(),
+        hit_count: 12,
+    }
+}
+
+fn new<T>(what: T) -> New<T> {
+    New {
+        namespace: namespace(),
+        caller: Caller::parse("web").unwrap(),
+        what,
+        at: None,
+        waited: Duration::from_secs(1),
+    }
+}
+
+fn clicked(query_id: &str, object_id: &str) -> New<Interaction> {
+    new(Interaction {
+        query_id: QueryId::parse(query_id).unwrap(),
+        object_id: object_id.into(),
+        action: "click".into(),
+        position: 1,
+    })
+}
+
+fn group(queries: Vec<Query>, interactions: Vec<New<Interaction>>) -> Group {
+    let counted = |query: Query| {
+        let words = terms(&query.query_text);
+        (new(query), words)
+    };
+    Group {
+        queries: queries.into_iter().map(counted).collect(),
+        interactions,
+    }
+}
+
+async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
+    let store = database.store.queries().unwrap();
+    let Written {
+        queries,
+        interactions,
+    } = store.record(group).await.unwrap();
+    (queries, interactions)
+}
+
+async fn found(database: &TestStore, id: &str) -> Option<StoredQuery> {
+    let store = database.store.queries().unwrap();
+    let id = QueryId::parse(id).unwrap();
+    store.find_query(&namespace(), &id).await.unwrap()
+}
+
+fn all() -> QueryFilter {
+    QueryFilter {
+        namespace: namespace(),
+        query_type: None,
+        only_without_hits: false,
+        from: None,
+        before: None,
+        after: None,
+        limit: 100,
+    }
+}
+
+async fn ids(database: &TestStore, filter: &QueryFilter) -> Vec<String> {
+    let listed = database.store.queries().unwrap().queries(filter).await.unwrap();
+    listed
+        .into_iter()
+        .map(|stored| stored.query.id.to_string())
+        .collect()
+}
+
+async fn a_query_is_read_as_it_was_recorded(database: &TestStore) {
+    let asked = query("q-1", "cards that draw");
+    assert_eq!(
+        record(database, &group(vec![asked.clone()], vec![])).await,
+        (1, 0)
+    );
+    let stored = found(database, "q-1").await.unwrap();
+    assert_eq!(stored.query, asked);
+    assert_eq!(
+        stored.recorded_at.duration_since(stored.searched_at),
+        SignedDuration::from_secs(1),
+        "it waited for a second to be stored"
+    );
+    let elsewhere = Namespace::parse("elsewhere").unwrap();
+    let store = database.store.queries().unwrap();
+    let id = QueryId::parse("q-1").unwrap();
+    assert_eq!(store.find_query(&elsewhere, &id).await.unwrap(), None);
+
+    let long_ago: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+    let mut dated = group(vec![query("q-2", "cards")], vec![]);
+    dated.queries[0].0.at = Some(long_ago);
+    record(database, &dated).await;
+    assert_eq!(found(database, "q-2").await.unwrap().searched_at, long_ago);
+}
+
+async fn a_query_counts_once_however_often_it_is_recorded(database: &TestStore) {
+    let twice = || vec![query("q-1", "first"), query("q-1", "second")];
+    assert_eq!(record(database, &group(twice(), vec![])).await, (1, 0));
+    assert_eq!(record(database, &group(twice(), vec![])).await, (0, 0));
+    assert_eq!(found(database, "q-1").await.unwrap().query.query_text, "first");
+    assert_eq!(
+        database
+            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_terms")
+            .await,
+        1
+    );
+    assert_eq!(
+        database
+            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_days")
+            .await,
+        1
+    );
+    record(database, &group(vec![query("q-2", "first again")], vec![])).await;
+    let of_first = "SELECT queries FROM query_terms WHERE term = 'first'";
+    assert_eq!(database.number(of_first).await, 2);
+    assert_eq!(
+        database
+            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_days")
+            .await,
+        2
+    );
+}
+
+async fn interactions_are_shown_with_their_query_whichever_came_first(database: &TestStore) {
+    let clicks = || {
+        vec![
+            clicked("q-1", "card-1"),
+            clicked("q-1", "card-2"),
+            clicked("q-1", "card-1"),
+        ]
+    };
+    assert_eq!(record(database, &group(vec![], clicks())).await, (0, 2));
+    record(
+        database,
+        &group(vec![query("q-1", "cards"), query("q-2", "cards")], clicks()),
+    )
+    .await;
+    let stored = found(database, "q-1").await.unwrap();
+    let objects: Vec<_> = stored
+        .interactions
+        .iter()
+        .map(|one| one.interaction.object_id.as_str())
+        .collect();
+    assert_eq!(objects, ["card-1", "card-2"]);
+    assert_eq!(found(database, "q-2").await.unwrap().interactions, []);
+}
+
+async fn lists_have_conditions_and_pages(database: &TestStore) {
+    let mut queries: Vec<Query> = (0..5)
+        .map(|number| query(&format!("q-{number}"), "cards"))
+        .collect();
+    queries[1].query_type = "GREETING".into();
+    queries[3].hit_count = 0;
+    let mut recorded = group(queries, vec![]);
+    recorded.queries[4].0.at = Some("2026-01-02T03:04:05Z".parse().unwrap());
+    record(database, &recorded).await;
+    assert_eq!(ids(database, &all()).await, ["q-4", "q-3", "q-2", "q-1", "q-0"]);
+    let first = QueryFilter { limit: 2, ..all() };
+    assert_eq!(ids(database, &first).await, ["q-4", "q-3"]);
+    let after = Some(found(database, "q-3").await.unwrap().number);
+    assert_eq!(
+        ids(database, &QueryFilter { after, ..first }).await,
+        ["q-2", "q-1"]
+    );
+    let greetings = QueryFilter {
+        query_type: Some("GREETING".into()),
+        ..all()
+    };
+    assert_eq!(ids(database, &greetings).await, ["q-1"]);
+    let without_hits = QueryFilter {
+        only_without_hits: true,
+        ..all()
+    };
+    assert_eq!(ids(database, &without_hits).await, ["q-3"]);
+    let early = QueryFilter {
+        before: Some("2026-01-03T00:00:00Z".parse().unwrap()),
+        ..all()
+    };
+    assert_eq!(ids(database, &early).await, ["q-4"]);
+    let late = QueryFilter {
+        from: Some("2026-01-03T00:00:00Z".parse().unwrap()),
+        ..all()
+    };
+    assert_eq!(ids(database, &late).await.len(), 4);
+}
+
+async fn keep(database: &TestStore, hours: u64, max: Option<u32>) {
+    let update = SettingsUpdate {
+        namespace: namespace(),
+        etag: None,
+        personal_retention: Change::Keep,
+        rated_targets: Change::Keep,
+        query_retention: Change::Keep,
+        max_queries: Change::Keep,
+        caller: Caller::parse("console").unwrap(),
+        on_behalf_of: String::new(),
+        reason: String::new(),
+    };
+    let settings = Settings {
+        query_retention: Some(Duration::from_hours(hours)),
+        max_queries: max,
+        version: 1,
+        ..Settings::default_of(namespace())
+    };
+    database
+        .store
+        .settings()
+        .unwrap()
+        .save(&settings, &update)
+        .await
+        .unwrap();
+}
+
+async fn what_is_old_or_too_much_is_forgotten_and_its_counts_stay(database: &TestStore) {
+    let store = database.store.queries().unwrap();
+    record(
+        database,
+        &group(vec![query("q-1", "old cards")], vec![clicked("q-1", "card-1")]),
+    )
+    .await;
+    database.advance(23 * 3600).await;
+    record(
+        database,
+        &group(vec![query("q-2", "new cards")], vec![clicked("q-2", "card-1")]),
+    )
+    .await;
+    assert_eq!(store.forget(10).await.unwrap(), 0);
+    database.advance(2 * 3600).await;
+    assert_eq!(store.forget(10).await.unwrap(), 2, "a day is the default");
+    assert_eq!(ids(database, &all()).await, ["q-2"]);
+    assert_eq!(database.number("SELECT count(*) FROM query_personal").await, 1);
+    assert_eq!(
+        database.number("SELECT count(*) FROM query_interactions").await,
+        1
+    );
+    assert_eq!(
+        database
+            .number("SELECT queries FROM query_terms WHERE term = 'cards'")
+            .await,
+        2
+    );
+    assert_eq!(
+        database
+            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_days")
+            .await,
+        2
+    );
+
+    keep(database, 1, Some(3)).await;
+    assert_eq!(store.forget(10).await.unwrap(), 2, "an hour, by its settings");
+    record(
+        database,
+        &group(
+            (0..6)
+                .map(|number| query(&format!("r-{number}"), "cards"))
+                .collect(),
+            vec![],
+        ),
+    )
+    .await;
+    assert_eq!(store.forget(2).await.unwrap(), 2, "no more than the limit");
+    assert_eq!(store.forget(2).await.unwrap(), 1);
+    assert_eq!(store.forget(2).await.unwrap(), 0);
+    assert_eq!(ids(database, &all()).await, ["r-5", "r-4", "r-3"]);
+}
+
+async fn redacting_feedback_erases_the_texts_of_its_query_and_session(database: &TestStore) {
+    // The feedback is on query-1, in session-1.
+    let other = Query {
+        session_id: "session-2".into(),
+        ..query("q-2", "other cards")
+    };
+    let queries = vec![query("query-1", "her cards"), query("q-1", "more of hers"), other];
+    record(database, &group(queries, vec![])).await;
+    let given = feedback("a");
+    stored(&*database.store, &given, None).await;
+    redact(database, given.id).await;
+    assert!(get(database, given.id).await.redaction.is_some());
+    for (id, text) in [("query-1", ""), ("q-1", ""), ("q-2", "other cards")] {
+        let found = found(database, id).await.unwrap().query;
+        assert_eq!(found.query_text, text, "{id}");
+        assert_eq!(found.session_id.is_empty(), text.is_empty(), "{id}");
+        assert_eq!(found.hit_count, 12, "{id}");
+    }
+}
+
+async fn redact(database: &TestStore, id: FeedbackId) {
+    let caller = Caller::parse("console").unwrap();
+    let event_id = emend_core::EventId(emend_base::Entropy::system().uuid_v4());
+    let redaction = crate::erasure::NewRedaction {
+        namespace: namespace(),
+        id,
+        caller: caller.clone(),
+        event: crate::outbox::event::redacted(event_id, id, &namespace(), &caller, ""),
+    };
+    database
+        .store
+        .erasures()
+        .unwrap()
+        .redact(&[redaction])
+        .await
+        .unwrap();
+}
+
+async fn a_large_group_is_stored_whole(database: &TestStore) {
+    let queries: Vec<Query> = (0..700)
+        .map(|number| query(&format!("q-{number}"), &format!("word{number} cards")))
+        .collect();
+    let clicks = (0..700)
+        .map(|number| clicked(&format!("q-{number}"), "card-1"))
+        .collect();
+    assert_eq!(record(database, &group(queries, clicks)).await, (700, 700));
+    assert_eq!(database.number("SELECT count(*) FROM query_terms").await, 701);
+    assert_eq!(
+        database
+            .number("SELECT queries FROM query_terms WHERE term = 'cards'")
+            .await,
+        700
+    );
+}

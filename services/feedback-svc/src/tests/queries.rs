@@ -1,0 +1,193 @@
+//! Queries recorded and listed over real sockets.
+
+use emend_proto::feedback::v1 as pb;
+use tonic::Code;
+
+use super::{Database, Service, eventually};
+use crate::testing::Backend;
+
+on_both! {
+    what_one_replica_records_another_lists
+    what_is_queued_when_the_service_stops_is_stored
+    every_violation_of_every_query_is_named
+}
+
+const AWAY: &str = "127.0.0.1:1";
+
+fn query(id: &str) -> pb::Query {
+    pb::Query {
+        query_id: id.into(),
+        query_text: "cards that draw; ask jane.doe@example.org".into(),
+        query_type: "SEMANTIC".into(),
+        top_results: (0..8)
+            .map(|rank| pb::QueryResult {
+                title: format!("Card\n{rank}"),
+                score: f64::from(rank),
+                object_id: format!("card-{rank}"),
+            })
+            .collect(),
+        ..pb::Query::default()
+    }
+}
+
+fn of(queries: Vec<pb::Query>) -> pb::RecordQueryRequest {
+    pb::RecordQueryRequest {
+        namespace: "fund-admin".into(),
+        queries,
+    }
+}
+
+fn clicked(id: &str) -> pb::RecordInteractionRequest {
+    pb::RecordInteractionRequest {
+        namespace: "fund-admin".into(),
+        interactions: vec![pb::QueryInteraction {
+            query_id: id.into(),
+            object_id: "card-7".into(),
+            action: "Click".into(),
+            position: 1,
+            acted_at: None,
+        }],
+    }
+}
+
+async fn listed(service: &Service) -> Vec<pb::Query> {
+    let request = pb::ListQueriesRequest {
+        namespace: "fund-admin".into(),
+        ..pb::ListQueriesRequest::default()
+    };
+    let response = service.queries.clone().list_queries(request).await.unwrap();
+    response.into_inner().queries
+}
+
+async fn what_one_replica_records_another_lists(database: Database) {
+    let first = Service::start(&database, AWAY).await;
+    let second = match &database {
+        Database::Postgres(_) => Some(Service::start(&database, AWAY).await),
+        Database::Sqlite(_) => None,
+    };
+    // The click comes first, by another replica.
+    let clicks = second.as_ref().unwrap_or(&first);
+    let answer = clicks.queries.clone().record_interaction(clicked("q-1")).await;
+    assert_eq!(answer.unwrap().into_inner().dropped_count, 0);
+    let answer = first
+        .queries
+        .clone()
+        .record_query(of(vec![query("q-1"), query("q-2")]))
+        .await;
+    assert_eq!(answer.unwrap().into_inner(), pb::RecordQueryResponse::default());
+    let lists = second.as_ref().unwrap_or(&first);
+    eventually("both are listed, one with its click", || async {
+        let listed = listed(lists).await;
+        listed.len() == 2 && listed[1].interactions.len() == 1
+    })
+    .await;
+    let listed = listed(lists).await;
+    let found = &listed[1];
+    assert_eq!(found.query_id, "q-1");
+    assert_eq!(found.query_text, "cards that draw; ask [email]");
+    assert_eq!(found.hit_count, Some(8));
+    let titles: Vec<_> = found.top_results.iter().map(|one| one.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        ["Card 7", "Card 6", "Card 5", "Card 4", "Card 3"],
+        "the five best"
+    );
+    assert_eq!(found.interactions[0].action, "click");
+
+    let page = |page_token: String| {
+        let mut client = lists.queries.clone();
+        async move {
+            let request = pb::ListQueriesRequest {
+                namespace: "fund-admin".into(),
+                page_size: 1,
+                page_token,
+                ..pb::ListQueriesRequest::default()
+            };
+            client.list_queries(request).await.unwrap().into_inner()
+        }
+    };
+    let newest = page(String::new()).await;
+    assert_eq!(newest.queries[0].query_id, "q-2");
+    let oldest = page(newest.next_page_token).await;
+    assert_eq!(
+        (
+            oldest.queries[0].query_id.as_str(),
+            oldest.next_page_token.as_str()
+        ),
+        ("q-1", "")
+    );
+    for service in [Some(first), second].into_iter().flatten() {
+        service.stop().await;
+    }
+}
+
+async fn what_is_queued_when_the_service_stops_is_stored(database: Database) {
+    let service = Service::start(&database, AWAY).await;
+    for number in 0..50 {
+        let request = of(vec![query(&format!("q-{number}"))]);
+        service.queries.clone().record_query(request).await.unwrap();
+    }
+    service.stop().await;
+    let again = Service::start(&database, AWAY).await;
+    assert_eq!(listed(&again).await.len(), 50);
+    again.stop().await;
+}
+
+async fn every_violation_of_every_query_is_named(database: Database) {
+    let service = Service::start(&database, AWAY).await;
+    let bad = pb::Query {
+        query_id: String::new(),
+        query_text: "x".repeat(2_001),
+        hit_count: Some(3),
+        variant: "y".repeat(65),
+        min_score: Some(f64::NAN),
+        top_results: vec![
+            pb::QueryResult {
+                score: f64::INFINITY,
+                ..pb::QueryResult::default()
+            };
+            4
+        ],
+        searched_at: Some(prost_types::Timestamp {
+            seconds: 253_402_300_000,
+            nanos: 0,
+        }),
+        ..pb::Query::default()
+    };
+    let refused = service
+        .queries
+        .clone()
+        .record_query(of(vec![query("q-1"), bad]))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    for field in [
+        "query_id",
+        "query_text",
+        "hit_count",
+        "variant",
+        "min_score",
+        "top_results[3].score",
+        "searched_at",
+    ] {
+        let field = format!("queries[1].{field}");
+        assert!(
+            refused.message().contains(&field),
+            "{field} in {}",
+            refused.message()
+        );
+    }
+    assert!(!refused.message().contains("queries[0]"));
+    let none = service
+        .queries
+        .clone()
+        .record_query(of(vec![]))
+        .await
+        .unwrap_err();
+    assert!(
+        none.message().contains("must have 1 to 100 items, has 0"),
+        "{none}"
+    );
+    assert!(listed(&service).await.is_empty(), "nothing of it is recorded");
+    service.stop().await;
+}
