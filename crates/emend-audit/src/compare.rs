@@ -18,6 +18,9 @@ const RETRACTED: i64 = 2;
 
 /// Finds what was delivered at an earlier moment but is missing. `taken` is from a later moment.
 pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findings) {
+    if !stored.teaches() && taken.is_none() {
+        return;
+    }
     let id = format!("feedback {}", stored.id());
     let delivered = delivered(stored);
     let applied = taken.map_or(0, |taken| applied(stored, taken));

@@ -11,6 +11,7 @@ use crate::{
     outputs::{OwnTarget, RatedTexts, Rating, RatingFields},
     personal_data,
     resource::{Key, ResourceKey, ResourceValue, proposal_of, ruling_of},
+    search::SearchRating,
     violation::{Invalid, Violations},
 };
 
@@ -53,13 +54,15 @@ pub enum Form {
     ClaimRestore,
     /// An edge has this label.
     EdgeCorrect,
+    /// What a search found is good, or is not.
+    SearchRating,
     /// Queries of one type are searched so.
     Tuning,
 }
 
 impl Form {
     /// All forms, in the order of their numbers on the wire.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Verb,
         Self::PhraseMapping,
         Self::Entity,
@@ -73,12 +76,14 @@ impl Form {
         Self::ClaimReject,
         Self::ClaimRestore,
         Self::EdgeCorrect,
+        Self::SearchRating,
         Self::Tuning,
     ];
 
-    /// The kind of resource it teaches.
-    pub const fn kind(self) -> Kind {
-        match self {
+    /// The kind of resource it teaches; none of a rating of a search answer, from which alone nothing is learned.
+    pub const fn kind(self) -> Option<Kind> {
+        Some(match self {
+            Self::SearchRating => return None,
             Self::Verb | Self::PhraseMapping => Kind::InvocationPhrase,
             Self::Entity => Kind::EntityAlias,
             Self::Prohibition => Kind::Prohibition,
@@ -90,7 +95,7 @@ impl Form {
             Self::ClaimReject | Self::ClaimRestore => Kind::ClaimState,
             Self::EdgeCorrect => Kind::EdgeLabel,
             Self::Tuning => Kind::SearchTuning,
-        }
+        })
     }
 
     /// The name of its field on the wire, also the label of metrics.
@@ -109,6 +114,7 @@ impl Form {
             Self::ClaimReject => "claim_reject",
             Self::ClaimRestore => "claim_restore",
             Self::EdgeCorrect => "edge_correct",
+            Self::SearchRating => "search_rating",
             Self::Tuning => "tuning",
         }
     }
@@ -123,6 +129,7 @@ impl Form {
             | Self::Term
             | Self::Rating
             | Self::EdgeCorrect
+            | Self::SearchRating
             | Self::Tuning => false,
             Self::DomainBlock
             | Self::DomainUnblock
@@ -135,7 +142,10 @@ impl Form {
 
     /// Whether it may be learned for the reporter alone. What is not decided by votes is decided for everybody.
     pub const fn may_be_for_a_user(self) -> bool {
-        matches!(self.kind().rules().rule, Rule::Votes { .. })
+        match self.kind() {
+            Some(kind) => matches!(kind.rules().rule, Rule::Votes { .. }),
+            None => false,
+        }
     }
 
     /// Checks that it may be said with that scope.
@@ -143,8 +153,12 @@ impl Form {
         if scope == Scope::Global || self.may_be_for_a_user() {
             return Ok(());
         }
+        let why = match self.kind() {
+            Some(_) => "it is decided for everybody",
+            None => "nothing is learned from it alone",
+        };
         Err(Invalid::new(format!(
-            "must be GLOBAL with {}: it is decided for everybody",
+            "must be GLOBAL with {}: {why}",
             self.name()
         )))
     }
@@ -162,6 +176,7 @@ impl Form {
             Self::Rating => ("target", "value"),
             Self::ClaimReject | Self::ClaimRestore => ("claim_id", "reason_code"),
             Self::EdgeCorrect => ("edge_id", "correct_relation"),
+            Self::SearchRating => ("value", "value"),
             Self::Tuning => ("query_type", "tuning"),
         }
     }
@@ -177,6 +192,7 @@ pub struct Correction {
     assertions: Vec<Assertion>,
     system_choice: Option<String>,
     rating: Option<Box<Rating>>,
+    search_rating: Option<SearchRating>,
     task: Option<String>,
 }
 
@@ -247,8 +263,10 @@ impl Correction {
                 "must differ from system_choice: there is nothing to correct",
             );
         }
-        let learned =
-            parsed_choice.and_then(|choice| violations.check(choice_field, Learned::of(form.kind(), choice)));
+        let learned = form
+            .kind()
+            .zip(parsed_choice)
+            .and_then(|(kind, choice)| violations.check(choice_field, Learned::of(kind, choice)));
         let qualifier = learned
             .as_ref()
             .and_then(Learned::qualifier_of_key)
@@ -265,6 +283,7 @@ impl Correction {
                 }],
                 system_choice: system_choice?,
                 rating: None,
+                search_rating: None,
                 task: None,
             })
         })();
@@ -316,6 +335,7 @@ impl Correction {
             assertions,
             system_choice: None,
             rating: None,
+            search_rating: None,
             task: None,
         }))
     }
@@ -379,10 +399,8 @@ impl Correction {
         let mut violations = Violations::new();
         let (target_field, value_field) = form.fields();
         let input = violations.check(target_field, ResourceValue::parse_display(target));
-        let key = input
-            .is_some()
-            .then(|| violations.check(target_field, Key::parse(form.kind().rules().key, target)))
-            .flatten();
+        let kind = form.kind().filter(|_| input.is_some());
+        let key = kind.and_then(|kind| violations.check(target_field, Key::parse(kind.rules().key, target)));
         let learned = violations.check(value_field, learned);
         let parsed = (|| {
             Some(Self {
@@ -395,6 +413,7 @@ impl Correction {
                 }],
                 system_choice: None,
                 rating: None,
+                search_rating: None,
                 task: None,
             })
         })();
@@ -405,10 +424,7 @@ impl Correction {
     pub fn parse_rating(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, Violations> {
         let rating = Rating::parse(fields, own)?;
         let mut violations = Violations::new();
-        let key = violations.check(
-            "target",
-            Key::parse(Form::Rating.kind().rules().key, &rating.target),
-        );
+        let key = violations.check("target", Key::parse(Kind::FewShotSet.rules().key, &rating.target));
         let parsed = key.map(|key| Self {
             form: Form::Rating,
             assertions: vec![Assertion {
@@ -419,9 +435,27 @@ impl Correction {
             }],
             system_choice: None,
             rating: Some(Box::new(rating)),
+            search_rating: None,
             task: None,
         });
         violations.finish(parsed)
+    }
+
+    /// A rating of what a search returned. It asserts nothing.
+    pub fn of_search_rating(rating: SearchRating) -> Self {
+        Self {
+            form: Form::SearchRating,
+            assertions: Vec::new(),
+            system_choice: None,
+            rating: None,
+            search_rating: Some(rating),
+            task: None,
+        }
+    }
+
+    /// The rating of what a search returned that it is, if it is one.
+    pub fn search_rating(&self) -> Option<SearchRating> {
+        self.search_rating
     }
 
     /// The rating that it is, if it is one.
@@ -456,9 +490,13 @@ impl Correction {
     /// within the form's message.
     pub fn check_new(&self, own_targets: &[OwnTarget]) -> Result<(), Violations> {
         let mut violations = Violations::new();
-        let rules = self.form.kind().rules();
-        for assertion in &self.assertions {
-            let allowed = (rules.allows)(assertion.key.as_str(), &assertion.qualifier);
+        for (kind, assertion) in self
+            .form
+            .kind()
+            .iter()
+            .flat_map(|kind| self.assertions.iter().map(move |of| (kind, of)))
+        {
+            let allowed = (kind.rules().allows)(assertion.key.as_str(), &assertion.qualifier);
             violations.check(self.form.fields().0, allowed);
         }
         if let Some(rating) = &self.rating {
@@ -472,7 +510,8 @@ impl Correction {
         self.form
     }
 
-    /// What it asserts, at least one thing; all of one kind, each about a key of its own.
+    /// What it asserts: at least one thing, all of one kind, each about a key of its own; nothing if it is a rating of a search
+    /// answer.
     pub fn assertions(&self) -> &[Assertion] {
         &self.assertions
     }
@@ -503,9 +542,12 @@ impl Correction {
         self.task.as_deref()
     }
 
-    /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own.
+    /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own. A rating of a
+    /// search answer has none.
     pub fn effects(&self, namespace: &Namespace, user: Option<&UserId>) -> Vec<Proposal> {
-        let kind = self.form.kind();
+        let Some(kind) = self.form.kind() else {
+            return Vec::new();
+        };
         self.assertions
             .iter()
             .map(|assertion| Proposal {

@@ -8,6 +8,7 @@ use emend_core::{
     correction::{Assertion, Form},
     kinds::{Finding, RuleCause, parse_choice},
     outputs::{OwnTarget, RatingFields},
+    search::SearchRating,
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof, resource_value::Value};
 
@@ -258,6 +259,11 @@ pub(crate) fn correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Corr
             Correction::parse_edge(edge_id, edge_relation(*correct_relation)),
         ),
         Oneof::Rating(message) => rating(message, own_targets),
+        Oneof::SearchRating(pb::SearchRating { value }) => {
+            let mut violations = Violations::new();
+            let rating = violations.check("value", search_rating(*value));
+            violations.finish(rating.map(Correction::of_search_rating))
+        }
         Oneof::Tuning(pb::TuningCorrection { query_type, tuning }) => {
             let tuning = tuning.as_ref().map_or_else(
                 || {
@@ -346,16 +352,21 @@ pub(crate) fn form_of(form: &Oneof) -> Form {
         Oneof::ClaimReject(_) => Form::ClaimReject,
         Oneof::ClaimRestore(_) => Form::ClaimRestore,
         Oneof::EdgeCorrect(_) => Form::EdgeCorrect,
+        Oneof::SearchRating(_) => Form::SearchRating,
         Oneof::Tuning(_) => Form::Tuning,
     }
 }
 
 /// The message of a correction, in the form in which it was sent.
 pub(crate) fn form(correction: &Correction) -> Oneof {
+    if let Some(rating) = correction.search_rating() {
+        let value = search_rating_value(rating).into();
+        return Oneof::SearchRating(pb::SearchRating { value });
+    }
     let assertions = correction.assertions();
     let first = assertions
         .first()
-        .expect("invariant: a correction is parsed with at least one assertion");
+        .expect("invariant: what is no rating of a search answer is parsed with at least one assertion");
     let Assertion { input, learned, .. } = first;
     let (input, choice) = (input.clone(), learned.maps_to().to_owned());
     let system_choice = correction.system_choice().unwrap_or_default().to_owned();
@@ -456,6 +467,26 @@ pub fn tuning_correction(query_type: String, tuning: &SearchTuning) -> Oneof {
     })
 }
 
+/// A rating of what a search returned.
+pub fn search_rating(number: i32) -> Result<SearchRating, Invalid> {
+    match pb::SearchRatingValue::try_from(number) {
+        Ok(pb::SearchRatingValue::Up) => Ok(SearchRating::Up),
+        Ok(pb::SearchRatingValue::Neutral) => Ok(SearchRating::Neutral),
+        Ok(pb::SearchRatingValue::Down) => Ok(SearchRating::Down),
+        Ok(pb::SearchRatingValue::Unspecified) => Err(Invalid::new("is required: UP, NEUTRAL or DOWN")),
+        Err(_) => Err(Invalid::new(format!("is not a known rating: {number}"))),
+    }
+}
+
+/// Its value on the wire.
+pub fn search_rating_value(rating: SearchRating) -> pb::SearchRatingValue {
+    match rating {
+        SearchRating::Up => pb::SearchRatingValue::Up,
+        SearchRating::Neutral => pb::SearchRatingValue::Neutral,
+        SearchRating::Down => pb::SearchRatingValue::Down,
+    }
+}
+
 /// The research task in which a correction is said, if its form names one.
 pub fn task_of(form: &mut Oneof) -> Option<&mut String> {
     match form {
@@ -472,6 +503,7 @@ pub fn task_of(form: &mut Oneof) -> Option<&mut String> {
         | Oneof::Prohibition(_)
         | Oneof::Term(_)
         | Oneof::Rating(_)
+        | Oneof::SearchRating(_)
         | Oneof::Tuning(_) => None,
     }
 }

@@ -87,6 +87,7 @@ fn corrections() -> Vec<Option<Correction>> {
             correct_relation: EdgeRelation::Refutes.into(),
             task_id: "t-17".into(),
         }),
+        Oneof::SearchRating(common::SearchRating { value: 3 }),
         Oneof::Tuning(TuningCorrection {
             query_type: "HYBRID".into(),
             tuning: Some(SearchTuningValue {
@@ -154,6 +155,17 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
         rating_value: "RIGHT".into(),
         day: "2023-11-26".into(),
         time_zone: "America/New_York".into(),
+        search_ratings: None,
+    };
+    let rated = feedback::ListFeedbackRequest {
+        namespace: namespace(),
+        search_ratings: Some(feedback::SearchRatingFilter {
+            value: 3,
+            query_type: "SEMANTIC".into(),
+            tag: "low_recall".into(),
+            processed: Some(false),
+        }),
+        ..Default::default()
     };
     let hash = QueryHash::of(
         "ListFeedback",
@@ -186,6 +198,17 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
             },
         ),
         of(3, &list),
+        of(3, &rated),
+        of(
+            10,
+            &feedback::UpdateFeedbackLabelsRequest {
+                namespace: namespace(),
+                feedback_id: ID.into(),
+                set_tags: vec!["low_recall".into()],
+                clear_tags: vec!["synonym_miss".into()],
+                processed: Some(true),
+            },
+        ),
         of(
             4,
             &feedback::RetractFeedbackRequest {

@@ -16,6 +16,7 @@
 //! * `erasure`: redacting feedback and erasing reporters.
 //! * `installation`: which installation of learning-svc events are delivered to.
 //! * `queries`: what was searched, recorded by backends and kept for a short time.
+//! * `ratings`: ratings of search answers.
 //! * `settings`: what is done with the feedback of a namespace.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
@@ -33,6 +34,7 @@ pub mod installation;
 mod metrics;
 mod outbox;
 mod queries;
+mod ratings;
 pub mod roles;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
@@ -215,7 +217,7 @@ pub async fn start(
 
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
-    let commits = commits.counting(metrics.stored.clone());
+    let commits = commits.counting(metrics.stored.clone(), metrics.ratings.clone());
     let storing = commits.storing().clone();
     spawn_delivery(commits, &relay, config.relay, &lifecycle);
     // Ends after the last connection, once all that was recorded is stored.

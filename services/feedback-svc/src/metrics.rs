@@ -21,6 +21,7 @@ use emend_serve::health::Readiness;
 use crate::{
     Config,
     queries::{record::Dropped, store::Written},
+    ratings::observe::RatingMetrics,
     store::{Store, StoreError},
 };
 
@@ -198,6 +199,8 @@ impl Stored {
 pub(crate) struct FeedbackMetrics {
     /// Stored corrections.
     pub(crate) stored: Stored,
+    /// Ratings of search answers.
+    pub(crate) ratings: RatingMetrics,
     entries: Gauge,
     oldest_age: SecondsGauge,
     dead_letters: Gauge,
@@ -221,6 +224,7 @@ impl FeedbackMetrics {
         }
         metrics.name_service(SERVICE, env!("CARGO_PKG_VERSION"));
         metrics.register(STORED, own.stored.0.clone());
+        own.ratings.register(metrics);
         metrics.register(OUTBOX_ENTRIES, own.entries.clone());
         metrics.register(OLDEST_AGE, own.oldest_age.clone());
         metrics.register(DEAD_LETTERS, own.dead_letters.clone());

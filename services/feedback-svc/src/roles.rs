@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 14] = [
+pub const RULES: [Rule; 15] = [
     rule(
         "/emend.feedback.v1.FeedbackService/BatchSubmitFeedback",
         Role::Reporter,
@@ -56,6 +56,11 @@ pub const RULES: [Rule; 14] = [
         Reaches::One,
     ),
     rule(
+        "/emend.feedback.v1.FeedbackService/UpdateFeedbackLabels",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.feedback.v1.QueryService/ListQueries",
         Role::Reviewer,
         Reaches::One,
@@ -94,6 +99,7 @@ emend_serve::addresses! {
     pb::ListFeedbackRequest => |it| Named::One(&it.namespace);
     pb::RetractFeedbackRequest => |it| Named::One(&it.namespace);
     pb::RedactFeedbackRequest => |it| Named::One(&it.namespace);
+    pb::UpdateFeedbackLabelsRequest => |it| Named::One(&it.namespace);
     pb::RedactReporterRequest => |it| Named::One(&it.namespace);
     pb::ListDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
     pb::RedriveDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
-    correction::Form, outputs::RatingFields,
+    correction::Form, outputs::RatingFields, search::SearchRating,
 };
 use emend_store::{
     simulation::NoInterference,
@@ -21,6 +21,7 @@ use crate::{
         entry::{EncodedOutcome, Lease, LeaseToken},
         event,
     },
+    ratings::plain_text::Removed,
     store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
 };
 
@@ -71,6 +72,7 @@ pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
         hash: submission.hash(),
         event: event::recorded(event_id, id, caller, Vec::new(), traceparent, &submission, None),
         submission,
+        removed: Removed::default(),
     }
 }
 
@@ -90,6 +92,18 @@ pub(crate) fn rated(target: &str, value: &str) -> NewFeedback {
         ..submission("unused")
     };
     of(submission, &Caller::anonymous())
+}
+
+/// A rating of what a search returned, by this reporter, of this query.
+pub(crate) fn search_rated(reporter: [&str; 3], query_id: &str, rating: SearchRating) -> NewFeedback {
+    let [id, session, client_key] = reporter;
+    let submission = Submission {
+        reporter: Reporter::parse(id, session, "web/4.2", client_key).unwrap(),
+        query_id: query_id.into(),
+        correction: Correction::of_search_rating(rating),
+        ..submission("unused")
+    };
+    of(submission, &Caller::parse("web").unwrap())
 }
 
 pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {

@@ -5,8 +5,8 @@ use emend_proto::{
     common::v1::{
         Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping,
         Prohibition, ProhibitionValue, PromptValue, Rating, Reporter, ResourceKey, ResourceKind,
-        ResourceValue, SynonymRelation, TermCorrection, VerbCorrection, correction::Correction as Form,
-        resource_value::Value,
+        ResourceValue, SearchRating, SearchRatingValue, SynonymRelation, TermCorrection, VerbCorrection,
+        correction::Correction as Form, resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
     learning::v1::{
@@ -166,6 +166,15 @@ pub fn rates(reporter: &str, target_id: &str, value: &str) -> SubmitFeedbackRequ
         ..Rating::default()
     };
     says(reporter, form(Form::Rating(rating)))
+}
+
+/// A rating of what a search returned.
+pub fn search_rates(reporter: &str, query_id: &str, value: SearchRatingValue) -> SubmitFeedbackRequest {
+    let value = value.into();
+    SubmitFeedbackRequest {
+        query_id: query_id.into(),
+        ..says(reporter, form(Form::SearchRating(SearchRating { value })))
+    }
 }
 
 /// A rating that says what is wrong with the output.

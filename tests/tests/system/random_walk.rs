@@ -358,6 +358,7 @@ fn effects(correction: &Form) -> Vec<(i32, &str, &str, String)> {
         | Form::ClaimRestore(_)
         | Form::EdgeCorrect(_)
         | Form::Rating(_)
+        | Form::SearchRating(_)
         | Form::Tuning(_) => Vec::new(),
     }
 }

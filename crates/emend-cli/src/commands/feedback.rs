@@ -1,9 +1,13 @@
-//! `emend feedback`: shows corrections as stored.
+//! `emend feedback`: shows corrections as stored, and labels ratings of search answers.
 
 use clap::Subcommand;
 use emend_core::outputs::TARGETS;
-use emend_proto::feedback::v1::{DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest};
+use emend_proto::feedback::v1::{
+    ContextState, DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest, SearchRatingFilter,
+    UpdateFeedbackLabelsRequest,
+};
 
+use super::rate::Rating;
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -12,7 +16,7 @@ use crate::{
     words::{self, Delivery, Kind},
 };
 
-/// List or get.
+/// List, get or label.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,6 +24,8 @@ Examples:
   emend feedback list --delivery dead_letter
   emend feedback list --day 2026-03-29 --time-zone Europe/Berlin
   emend feedback list --target INTERPRET --value BAD
+  emend feedback list --rating down --tag synonym_miss --processed false
+  emend feedback label 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --set low_recall --processed true
   emend feedback get 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json")]
 pub struct Args {
     #[command(subcommand)]
@@ -35,6 +41,58 @@ enum Action {
         /// The feedback's id
         feedback_id: String,
     },
+    /// Label a rating of a search answer
+    Label(LabelArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("labels").required(true).multiple(true)
+    .args(["set", "clear", "processed"])))]
+struct LabelArgs {
+    /// The feedback's id
+    feedback_id: String,
+    /// Set this tag, such as synonym_miss; may be given several times
+    #[arg(long, value_name = "TAG")]
+    set: Vec<String>,
+    /// Clear this tag; may be given several times
+    #[arg(long, value_name = "TAG")]
+    clear: Vec<String>,
+    /// Whether somebody has dealt with it
+    #[arg(long, value_name = "BOOL")]
+    processed: Option<bool>,
+}
+
+/// Which ratings of search answers.
+#[derive(Debug, clap::Args)]
+struct SearchRatings {
+    /// Only ratings of search answers with this value
+    #[arg(long, value_enum)]
+    rating: Option<Rating>,
+    /// Only ratings of queries of this type
+    #[arg(long, value_name = "TYPE")]
+    query_type: Option<String>,
+    /// Only ratings with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Only ratings that somebody has dealt with, or that nobody has
+    #[arg(long, value_name = "BOOL")]
+    processed: Option<bool>,
+}
+
+impl SearchRatings {
+    /// The filter; none if no rating is asked for.
+    fn filter(self) -> Option<SearchRatingFilter> {
+        let is_asked = self.rating.is_some()
+            || self.query_type.is_some()
+            || self.tag.is_some()
+            || self.processed.is_some();
+        is_asked.then(|| SearchRatingFilter {
+            value: self.rating.map_or(0, Rating::number),
+            query_type: self.query_type.unwrap_or_default(),
+            tag: self.tag.unwrap_or_default(),
+            processed: self.processed,
+        })
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,6 +108,8 @@ struct ListArgs {
     delivery: Option<Delivery>,
     #[command(flatten)]
     rated: Rated,
+    #[command(flatten)]
+    search_ratings: SearchRatings,
     /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
@@ -106,7 +166,7 @@ pub(super) fn rating_value(target: &str, value: &str) -> String {
     }
 }
 
-/// Lists or gets.
+/// Lists, gets or labels.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::Get { feedback_id } => {
@@ -122,10 +182,27 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
             output.result(&view::feedback(&feedback), || details(&feedback))
         }
+        Action::Label(label) => {
+            let request = UpdateFeedbackLabelsRequest {
+                namespace: context.namespace(),
+                feedback_id: label.feedback_id,
+                set_tags: label.set,
+                clear_tags: label.clear,
+                processed: label.processed,
+            };
+            let mut client = context.feedback().await?;
+            let response = client.update_feedback_labels(context.request(request)).await?;
+            let feedback = response
+                .into_inner()
+                .feedback
+                .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+            output.result(&view::feedback(&feedback), || details(&feedback))
+        }
         Action::List(list) => {
             let request = ListFeedbackRequest {
                 reporter_id: list.reporter.unwrap_or_default(),
                 kind: list.kind.map_or(0, Kind::number),
+                search_ratings: list.search_ratings.filter(),
                 delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
                 ..list.rated.request()
             };
@@ -228,6 +305,24 @@ fn details(feedback: &Feedback) -> String {
         if !value.is_empty() {
             // Writing to a String can't fail.
             let _ = writeln!(text, "{name:<9} {value}");
+        }
+    }
+    if let Some(state) = &feedback.search_rating {
+        let query = match state.context_state() {
+            ContextState::Complete => format!("known, of type {}", state.query_type),
+            ContextState::Missing => "was not recorded".to_owned(),
+            ContextState::Pending | ContextState::Unspecified => "not known yet".to_owned(),
+        };
+        let mut labels = state.tags.clone();
+        labels.extend(state.processed.then(|| "(processed)".to_owned()));
+        labels.extend(
+            state
+                .replaced
+                .then(|| "(a newer rating counts instead)".to_owned()),
+        );
+        let _ = writeln!(text, "context   {query}");
+        if !labels.is_empty() {
+            let _ = writeln!(text, "labels    {}", labels.join(" "));
         }
     }
     if feedback.retracted_at.is_some() {

@@ -26,6 +26,7 @@ pub mod policy;
 pub mod profile;
 pub mod prompts;
 pub mod queries;
+pub mod rate;
 pub mod ratings;
 pub mod redact;
 pub mod resolve;
@@ -52,11 +53,13 @@ pub enum Command {
     Up(up::Args),
     /// Submit a correction: what is wrong and what is right
     Submit(submit::Args),
+    /// Rate what a search returned
+    Rate(rate::Args),
     /// Retract a correction
     Retract(retract::Args),
     /// Erase the personal parts of a correction, or everything about a reporter
     Redact(redact::Args),
-    /// Show corrections as stored: list, get
+    /// Show corrections as stored: list, get; label ratings
     Feedback(feedback::Args),
     /// The review queue: list, show, approve, reject
     Candidates(candidates::Args),
@@ -128,6 +131,7 @@ impl Command {
             Self::Evaluate(args) => evaluate::run(&args, output)?,
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
+            Self::Rate(args) => rate::run(args, context, output).await?,
             Self::Retract(args) => retract::run(args, context, output).await?,
             Self::Redact(args) => redact::run(args, context, output).await?,
             Self::Feedback(args) => feedback::run(args, context, output).await?,

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use emend_core::outputs::RatingClass;
 use emend_proto::feedback::v1::{
-    GetSettingsRequest, RatedTarget, RatedValue, Settings, UpdateSettingsRequest,
+    GetSettingsRequest, RatedTarget, RatedValue, RatingLimits, Settings, UpdateSettingsRequest,
 };
 use prost_types::FieldMask;
 
@@ -24,6 +24,7 @@ Examples:
   emend settings set --personal-retention none
   emend settings set --query-retention 7d --max-queries 500000
   emend settings set --rated-target 'TRIAGE=RIGHT:good,UNSURE:neutral,WRONG:bad'
+  emend settings set --rating-limits 20,200
   emend settings set --rated-judgement 'CHECK=TRUE:good,FALSE:bad' --remove-rated-target TRIAGE
 
 Rated targets are what an application's people can rate beside what can be rated everywhere, with
@@ -50,7 +51,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("changes").required(true).multiple(true)
     .args(["personal_retention", "rated_targets", "rated_judgements", "removed_targets",
-        "query_retention", "max_queries"])))]
+        "query_retention", "max_queries", "rating_limits"])))]
 struct SetArgs {
     /// How long personal parts are kept, 1h to 3650d; `none`: until they are redacted
     #[arg(long, value_name = "SPAN", value_parser = words::span_or_none)]
@@ -71,6 +72,9 @@ struct SetArgs {
     /// How many recorded queries are kept, 1,000 to 1,000,000; 0: the default, 100,000
     #[arg(long, value_name = "COUNT")]
     max_queries: Option<i32>,
+    /// How often one reporter may rate search answers: in a minute and in an hour, such as 10,100
+    #[arg(long, value_name = "MINUTE,HOUR", value_parser = rating_limits)]
+    rating_limits: Option<RatingLimits>,
     /// Only if they still have this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -131,6 +135,10 @@ fn update(set: SetArgs, before: Settings) -> Result<UpdateSettingsRequest> {
         paths.push("rated_targets".to_owned());
         settings.etag.clone_from(&before.etag);
         settings.rated_targets = targets(&set, before.rated_targets)?;
+    }
+    if let Some(limits) = set.rating_limits {
+        paths.push("rating_limits".to_owned());
+        settings.rating_limits = Some(limits);
     }
     if let Some(SpanOrNone(retention)) = set.personal_retention {
         paths.push("personal_retention".to_owned());
@@ -201,6 +209,15 @@ fn rated_target(text: &str) -> Result<RatedTarget, String> {
     })
 }
 
+/// Limits as they are written: `MINUTE,HOUR`.
+fn rating_limits(text: &str) -> Result<RatingLimits, String> {
+    let parsed = text.split_once(',').and_then(|(minute, hour)| {
+        let (per_minute, per_hour) = (minute.trim().parse().ok()?, hour.trim().parse().ok()?);
+        Some(RatingLimits { per_minute, per_hour })
+    });
+    parsed.ok_or_else(|| "must be two numbers, such as 10,100".to_owned())
+}
+
 /// A target in the words of [`rated_target`].
 fn target_text(target: &RatedTarget) -> String {
     let value = |value: &RatedValue| {
@@ -233,6 +250,10 @@ fn text(settings: &Settings) -> String {
             view::short_time(settings.updated_at.as_ref())
         ),
     };
+    let limits = settings.rating_limits.as_ref().map_or_else(
+        || "10 a minute, 100 an hour (the default)".to_owned(),
+        |RatingLimits { per_minute, per_hour }| format!("{per_minute} a minute, {per_hour} an hour"),
+    );
     let targets: Vec<String> = settings.rated_targets.iter().map(target_text).collect();
     let targets = if targets.is_empty() {
         "none but those that can be rated everywhere".to_owned()
@@ -245,6 +266,7 @@ fn text(settings: &Settings) -> String {
         ("query retention", &query_retention),
         ("max queries", &max_queries),
         ("rated targets", &targets),
+        ("rating limits", &limits),
         ("version", &version),
         ("etag", &settings.etag),
     ]

@@ -206,7 +206,11 @@ impl Sender {
 }
 
 /// Completes the request, submits it and prints the outcome.
-async fn submit(mut request: SubmitFeedbackRequest, context: &Context, output: &mut Output<'_>) -> Result {
+pub(super) async fn submit(
+    mut request: SubmitFeedbackRequest,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
     if request.request_id.is_empty() {
         request.request_id = context.request_id();
     }

@@ -4,8 +4,8 @@ use emend_base::status::{Explained, from_item_status};
 use emend_core::{Learned, ProfileEntry};
 use emend_proto::common::v1::{
     Actor, Correction, EdgeRelation, FewShotExample, FewShotSetValue, ItemStatus, Language, Outcome,
-    OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, Standing, SynonymRelation,
-    TrustLevel, correction::Correction as Variant, resource_value,
+    OutcomeState, RatingClass, Reporter, Resource, ResourceKey, ResourceValue, SearchRatingValue, Standing,
+    SynonymRelation, TrustLevel, correction::Correction as Variant, resource_value,
 };
 use serde_json::{Value, json};
 
@@ -92,6 +92,12 @@ pub fn correction(correction: Option<&Correction>) -> Value {
             "queryType": of.query_type,
             "tuning": of.tuning.as_ref().map_or(Value::Null, super::search::tuning),
         }}),
+        Some(Variant::SearchRating(of)) => json!({"searchRating": {
+            "value": name(
+                SearchRatingValue::try_from(of.value).ok().map(|value| value.as_str_name()),
+                of.value,
+            ),
+        }}),
         Some(Variant::Rating(of)) => json!({"rating": {
             "target": of.target,
             "value": of.value,
@@ -122,6 +128,9 @@ pub fn correction_text(correction: Option<&Correction>) -> String {
     let Ok(correction) = emend_wire::parse::correction(correction) else {
         return "?".into();
     };
+    if let Some(rating) = correction.search_rating() {
+        return format!("search rated {}", rating.name());
+    }
     if let Some(rating) = correction.rating() {
         return format!(
             "{}: {} of {}, counts as {}",

@@ -3,7 +3,8 @@
 use emend_base::status::code_name;
 use emend_core::outputs::RatingClass;
 use emend_proto::feedback::v1::{
-    DeadLetter, DeliveryState, Feedback, RatedTarget, RatedValue, RedactReporterResponse, Settings,
+    ContextState, DeadLetter, DeliveryState, Feedback, RatedTarget, RatedValue, RatingLimits,
+    RedactReporterResponse, SearchRatingState, Settings,
 };
 use serde_json::{Value, json};
 
@@ -32,11 +33,25 @@ pub fn feedback(feedback: &Feedback) -> Value {
         "redactedAt": time(feedback.redacted_at.as_ref()),
         "outcome": outcome(feedback.outcome.as_ref()),
         "present": standing(feedback.present.as_ref()),
+        "searchRating": feedback.search_rating.as_ref().map(search_rating),
         "deliveryState": name(
             DeliveryState::try_from(feedback.delivery_state).ok().map(|state| state.as_str_name()),
             feedback.delivery_state,
         ),
     }))
+}
+
+fn search_rating(state: &SearchRatingState) -> Value {
+    json!({
+        "contextState": name(
+            ContextState::try_from(state.context_state).ok().map(|state| state.as_str_name()),
+            state.context_state,
+        ),
+        "queryType": state.query_type,
+        "tags": state.tags,
+        "processed": state.processed,
+        "replaced": state.replaced,
+    })
 }
 
 /// An event that was permanently refused.
@@ -69,6 +84,9 @@ pub fn settings(settings: &Settings) -> Value {
         "queryRetention": span(settings.query_retention.as_ref()),
         "maxQueries": (settings.max_queries != 0).then_some(settings.max_queries),
         "ratedTargets": settings.rated_targets.iter().map(rated_target).collect::<Vec<_>>(),
+        "ratingLimits": settings.rating_limits.as_ref().map(|RatingLimits { per_minute, per_hour }| {
+            json!({"perMinute": per_minute, "perHour": per_hour})
+        }),
         "version": settings.version,
         "etag": settings.etag,
         "updatedAt": time(settings.updated_at.as_ref()),

@@ -4,16 +4,20 @@
 
 use std::collections::HashMap;
 
-use emend_core::{ClaimState, DomainRule, EdgeLabel, Relation, RequestId, search::Tuning};
+use emend_core::{
+    ClaimState, DomainRule, EdgeLabel, Relation, RequestId,
+    search::{SearchRating, Tuning},
+};
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, Scope, TermCorrection,
-        VerbCorrection, correction::Correction as Form,
+        self as pb, Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Reporter, Scope,
+        TermCorrection, VerbCorrection, correction::Correction as Form,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
 use emend_wire::kinds::{
-    claim_decision, domain_decision, edge_correction, relation_number, task_of, tuning_correction,
+    claim_decision, domain_decision, edge_correction, relation_number, search_rating_value, task_of,
+    tuning_correction,
 };
 
 /// A correction to submit.
@@ -160,6 +164,17 @@ impl Submission {
     /// What an AI made is good, or is not: the newest such ratings of a target are its examples.
     pub fn rating(namespace: impl Into<String>, rating: Rating) -> Self {
         Self::new(namespace, Form::Rating(rating))
+    }
+
+    /// What a search returned is good, or is not. The query is the one that its backend recorded under that id. Nothing is
+    /// learned from it alone.
+    pub fn search_rating(
+        namespace: impl Into<String>,
+        query_id: impl Into<String>,
+        rating: SearchRating,
+    ) -> Self {
+        let value = search_rating_value(rating).into();
+        Self::new(namespace, Form::SearchRating(pb::SearchRating { value })).query_id(query_id)
     }
 
     /// What the system chose. Applies to verb and entity corrections; others are left unchanged.

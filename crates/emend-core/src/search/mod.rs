@@ -1,10 +1,11 @@
 //! What a node makes of a query: terms found in running text and what else to search for, what to try when nothing is
-//! found, and how good a list of results is.
+//! found, and how good a list of results is; and how somebody rates it.
 
 mod expand;
 mod fold;
 mod matcher;
 mod measures;
+mod rating;
 mod retry;
 mod significance;
 #[cfg(feature = "words")]
@@ -18,6 +19,7 @@ pub use self::{
     fold::FoldedText,
     matcher::{Found, Matcher, find},
     measures::{Judged, mean, ndcg, precision, recall, reciprocal_rank},
+    rating::{Rater, SearchRating},
     retry::{Attempt, RetryPlan, Step},
     significance::{Interval, paired_randomisation, two_proportions, wilson},
     tuning::{

@@ -1099,7 +1099,7 @@ pub struct Correction {
     /// Exactly one is required.
     #[prost(
         oneof = "correction::Correction",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
     )]
     pub correction: ::core::option::Option<correction::Correction>,
 }
@@ -1147,6 +1147,9 @@ pub mod correction {
         /// An edge has this label.
         #[prost(message, tag = "13")]
         EdgeCorrect(super::EdgeCorrect),
+        /// What a search found is good, or is not.
+        #[prost(message, tag = "14")]
+        SearchRating(super::SearchRating),
         /// Queries of one type are searched so.
         #[prost(message, tag = "15")]
         Tuning(super::TuningCorrection),
@@ -1456,6 +1459,28 @@ impl ::prost::Name for TuningCorrection {
         "/emend.common.v1.TuningCorrection".into()
     }
 }
+/// What a search found is good, or is not. The request's query_id is required and says which query; its reason is at most 300
+/// characters as people see them (grapheme clusters) and 4 KiB; its scope must be GLOBAL. Nothing is learned from it alone: it
+/// has no effect, is never delivered to learning-svc, and its outcome is NO_EFFECT, reason NOTHING_TO_LEARN. HTML in the reason and in the
+/// context is removed before it is stored. Of one reporter's ratings of one query the newest counts. A reporter is known by
+/// reporter.id, else reporter.session_id, else reporter.client_key, else all of the caller are one: each may rate so often in
+/// a minute and in an hour as the settings say; beyond that, RESOURCE_EXHAUSTED (RATING_LIMIT) with RetryInfo.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchRating {
+    /// How it was found. Required.
+    #[prost(enumeration = "SearchRatingValue", tag = "1")]
+    pub value: i32,
+}
+impl ::prost::Name for SearchRating {
+    const NAME: &'static str = "SearchRating";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.SearchRating".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.SearchRating".into()
+    }
+}
 /// What an AI made is good, or is not. Decides FEW_SHOT_SET: the newest good and the newest bad ratings of a target are its
 /// examples. A second rating of the same target_id by the same voter replaces the first. The scope must be GLOBAL. Texts are
 /// masked for personal data before they are stored; a redaction erases them and takes the example away.
@@ -1544,7 +1569,7 @@ pub struct Outcome {
     /// A stable machine-readable reason in UPPER_SNAKE_CASE; empty if the state alone says enough. NOT_EVALUATED,
     /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED, FROZEN,
     /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR, NEUTRAL, REPLACED, NOT_IN_WINDOW, REDACTED, TARGET_NOT_FOUND,
-    /// NOT_CORRECTABLE, PERSON_DECIDES, BASE_CHANGED, EDITED.
+    /// NOT_CORRECTABLE, PERSON_DECIDES, BASE_CHANGED, EDITED, NOTHING_TO_LEARN.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The candidate it supports. UUID; empty where ratings decide.
@@ -1665,6 +1690,43 @@ impl ::prost::Name for ItemStatus {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.common.v1.ItemStatus".into()
+    }
+}
+/// How somebody found what a search returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SearchRatingValue {
+    /// In filters: any. Otherwise INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// Good: +1.
+    Up = 1,
+    /// Neither: 0.
+    Neutral = 2,
+    /// Not what was wanted: -1.
+    Down = 3,
+}
+impl SearchRatingValue {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SEARCH_RATING_VALUE_UNSPECIFIED",
+            Self::Up => "SEARCH_RATING_VALUE_UP",
+            Self::Neutral => "SEARCH_RATING_VALUE_NEUTRAL",
+            Self::Down => "SEARCH_RATING_VALUE_DOWN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SEARCH_RATING_VALUE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SEARCH_RATING_VALUE_UP" => Some(Self::Up),
+            "SEARCH_RATING_VALUE_NEUTRAL" => Some(Self::Neutral),
+            "SEARCH_RATING_VALUE_DOWN" => Some(Self::Down),
+            _ => None,
+        }
     }
 }
 /// What a rating counts as.

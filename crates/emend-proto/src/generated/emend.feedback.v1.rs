@@ -12,10 +12,11 @@ pub struct SubmitFeedbackRequest {
     /// The person or agent who made the correction.
     #[prost(message, optional, tag = "3")]
     pub reporter: ::core::option::Option<super::super::common::v1::Reporter>,
-    /// The query that the correction is about. At most 128 characters.
+    /// The query that the correction is about. At most 128 characters. Required with search_rating.
     #[prost(string, tag = "4")]
     pub query_id: ::prost::alloc::string::String,
-    /// Why, in the reporter's words. At most 2,000 characters; personal data is masked before it is stored.
+    /// Why, in the reporter's words. At most 2,000 characters, with search_rating less; personal data is masked before it is
+    /// stored.
     #[prost(string, tag = "5")]
     pub reason: ::prost::alloc::string::String,
     /// Anything that helps a reviewer: topic, client data. At most 32 entries, keys 1 to 64 characters, values at most 1 KiB;
@@ -114,7 +115,7 @@ pub struct Feedback {
     /// what has become of it. PENDING with reason NOT_EVALUATED until learning-svc has answered.
     #[prost(message, optional, tag = "15")]
     pub outcome: ::core::option::Option<super::super::common::v1::Outcome>,
-    /// The delivery state of its newest event.
+    /// The delivery state of its newest event. DELIVERED of a rating of a search answer, which has none.
     #[prost(enumeration = "DeliveryState", tag = "16")]
     pub delivery_state: i32,
     /// When its personal parts were erased: by a redaction, or by age. Absent if they were not.
@@ -125,6 +126,9 @@ pub struct Feedback {
     /// installation answers, and if nothing is known there of this feedback; never a reason for an error.
     #[prost(message, optional, tag = "18")]
     pub present: ::core::option::Option<super::super::common::v1::Standing>,
+    /// What is known about a rating of a search answer beside what was said; absent for all other feedback.
+    #[prost(message, optional, tag = "19")]
+    pub search_rating: ::core::option::Option<SearchRatingState>,
 }
 impl ::prost::Name for Feedback {
     const NAME: &'static str = "Feedback";
@@ -134,6 +138,35 @@ impl ::prost::Name for Feedback {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.Feedback".into()
+    }
+}
+/// What is known about a rating of a search answer.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchRatingState {
+    /// Whether the query that it is about is known.
+    #[prost(enumeration = "ContextState", tag = "1")]
+    pub context_state: i32,
+    /// The type of that query, as its backend recorded it; empty while it is not known.
+    #[prost(string, tag = "2")]
+    pub query_type: ::prost::alloc::string::String,
+    /// What somebody called it, in alphabetical order.
+    #[prost(string, repeated, tag = "3")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Somebody has dealt with it.
+    #[prost(bool, tag = "4")]
+    pub processed: bool,
+    /// A newer rating of the same query by the same reporter counts instead. It stays in the ledger.
+    #[prost(bool, tag = "5")]
+    pub replaced: bool,
+}
+impl ::prost::Name for SearchRatingState {
+    const NAME: &'static str = "SearchRatingState";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.SearchRatingState".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.SearchRatingState".into()
     }
 }
 /// Up to 100 corrections to store.
@@ -276,6 +309,9 @@ pub struct ListFeedbackRequest {
     /// UTC.
     #[prost(string, tag = "12")]
     pub time_zone: ::prost::alloc::string::String,
+    /// Only ratings of search answers, and of them only these. Not together with kind or rating_target, which they have not.
+    #[prost(message, optional, tag = "13")]
+    pub search_ratings: ::core::option::Option<SearchRatingFilter>,
 }
 impl ::prost::Name for ListFeedbackRequest {
     const NAME: &'static str = "ListFeedbackRequest";
@@ -285,6 +321,32 @@ impl ::prost::Name for ListFeedbackRequest {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.ListFeedbackRequest".into()
+    }
+}
+/// Which ratings of search answers; all if it is empty.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchRatingFilter {
+    /// Only those with this value. Default: any.
+    #[prost(enumeration = "super::super::common::v1::SearchRatingValue", tag = "1")]
+    pub value: i32,
+    /// Only those of queries of this type, compared byte for byte. At most 256 characters. Default: any.
+    #[prost(string, tag = "2")]
+    pub query_type: ::prost::alloc::string::String,
+    /// Only those with this tag. Default: any.
+    #[prost(string, tag = "3")]
+    pub tag: ::prost::alloc::string::String,
+    /// Only those that somebody has dealt with, or only those that nobody has. Absent: any.
+    #[prost(bool, optional, tag = "4")]
+    pub processed: ::core::option::Option<bool>,
+}
+impl ::prost::Name for SearchRatingFilter {
+    const NAME: &'static str = "SearchRatingFilter";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.SearchRatingFilter".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.SearchRatingFilter".into()
     }
 }
 /// A page of feedback.
@@ -348,6 +410,53 @@ impl ::prost::Name for RetractFeedbackResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.RetractFeedbackResponse".into()
+    }
+}
+/// What the labels of a rating of a search answer become.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateFeedbackLabelsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// UUID. Required.
+    #[prost(string, tag = "2")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// Tags to set, for example synonym_miss or low_recall: 1 to 32 characters of \[a-z0-9\_-\], beginning with a letter. At most 16
+    /// in all stay with one rating.
+    #[prost(string, repeated, tag = "3")]
+    pub set_tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Tags to clear; those that are not there are ignored. A tag that is set must not be among them. At most 16.
+    #[prost(string, repeated, tag = "4")]
+    pub clear_tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether somebody has dealt with it. Absent: as it is.
+    #[prost(bool, optional, tag = "5")]
+    pub processed: ::core::option::Option<bool>,
+}
+impl ::prost::Name for UpdateFeedbackLabelsRequest {
+    const NAME: &'static str = "UpdateFeedbackLabelsRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.UpdateFeedbackLabelsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.UpdateFeedbackLabelsRequest".into()
+    }
+}
+/// The rating with its labels.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateFeedbackLabelsResponse {
+    /// As it is now.
+    #[prost(message, optional, tag = "1")]
+    pub feedback: ::core::option::Option<Feedback>,
+}
+impl ::prost::Name for UpdateFeedbackLabelsResponse {
+    const NAME: &'static str = "UpdateFeedbackLabelsResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.UpdateFeedbackLabelsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.UpdateFeedbackLabelsResponse".into()
     }
 }
 /// Identifies the feedback item whose personal parts are erased.
@@ -578,6 +687,43 @@ impl Wait {
             "WAIT_UNSPECIFIED" => Some(Self::Unspecified),
             "WAIT_RECORDED" => Some(Self::Recorded),
             "WAIT_EVALUATED" => Some(Self::Evaluated),
+            _ => None,
+        }
+    }
+}
+/// Whether the query that a rating is about is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ContextState {
+    /// Never returned.
+    Unspecified = 0,
+    /// Not yet: it may still be recorded.
+    Pending = 1,
+    /// It is known.
+    Complete = 2,
+    /// It was not recorded in time.
+    Missing = 3,
+}
+impl ContextState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CONTEXT_STATE_UNSPECIFIED",
+            Self::Pending => "CONTEXT_STATE_PENDING",
+            Self::Complete => "CONTEXT_STATE_COMPLETE",
+            Self::Missing => "CONTEXT_STATE_MISSING",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CONTEXT_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "CONTEXT_STATE_PENDING" => Some(Self::Pending),
+            "CONTEXT_STATE_COMPLETE" => Some(Self::Complete),
+            "CONTEXT_STATE_MISSING" => Some(Self::Missing),
             _ => None,
         }
     }
@@ -860,6 +1006,37 @@ pub mod feedback_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Sets the labels of a rating of a search answer: its tags, and whether somebody has dealt with it. FAILED_PRECONDITION
+        /// (NOT_A_SEARCH_RATING) for other feedback. Idempotent.
+        pub async fn update_feedback_labels(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateFeedbackLabelsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateFeedbackLabelsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.FeedbackService/UpdateFeedbackLabels",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.feedback.v1.FeedbackService",
+                        "UpdateFeedbackLabels",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Erases the personal parts of one feedback item everywhere: reporter, session, client, client key, query id, reason,
         /// context and retract reason, in both services. The correction, the vote and its outcome stay. Idempotent.
         pub async fn redact_feedback(
@@ -1042,6 +1219,15 @@ pub mod feedback_service_server {
             request: tonic::Request<super::RetractFeedbackRequest>,
         ) -> std::result::Result<
             tonic::Response<super::RetractFeedbackResponse>,
+            tonic::Status,
+        >;
+        /// Sets the labels of a rating of a search answer: its tags, and whether somebody has dealt with it. FAILED_PRECONDITION
+        /// (NOT_A_SEARCH_RATING) for other feedback. Idempotent.
+        async fn update_feedback_labels(
+            &self,
+            request: tonic::Request<super::UpdateFeedbackLabelsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateFeedbackLabelsResponse>,
             tonic::Status,
         >;
         /// Erases the personal parts of one feedback item everywhere: reporter, session, client, client key, query id, reason,
@@ -1374,6 +1560,55 @@ pub mod feedback_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = RetractFeedbackSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.feedback.v1.FeedbackService/UpdateFeedbackLabels" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateFeedbackLabelsSvc<T: FeedbackService>(pub Arc<T>);
+                    impl<
+                        T: FeedbackService,
+                    > tonic::server::UnaryService<super::UpdateFeedbackLabelsRequest>
+                    for UpdateFeedbackLabelsSvc<T> {
+                        type Response = super::UpdateFeedbackLabelsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateFeedbackLabelsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as FeedbackService>::update_feedback_labels(
+                                        &inner,
+                                        request,
+                                    )
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateFeedbackLabelsSvc(inner);
                         let codec = crate::codec::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -2415,6 +2650,9 @@ pub struct Settings {
     /// As many interactions are kept.
     #[prost(int32, tag = "8")]
     pub max_queries: i32,
+    /// How often one reporter may rate search answers. Absent (the default): 10 a minute and 100 an hour.
+    #[prost(message, optional, tag = "9")]
+    pub rating_limits: ::core::option::Option<RatingLimits>,
 }
 impl ::prost::Name for Settings {
     const NAME: &'static str = "Settings";
@@ -2424,6 +2662,26 @@ impl ::prost::Name for Settings {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.Settings".into()
+    }
+}
+/// How often one reporter may rate search answers, over all replicas: so many in any 60 seconds, and so many in any hour.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RatingLimits {
+    /// 1 to 1,000. Default (0): 10.
+    #[prost(int32, tag = "1")]
+    pub per_minute: i32,
+    /// 1 to 10,000, not less than per_minute. Default (0): 100.
+    #[prost(int32, tag = "2")]
+    pub per_hour: i32,
+}
+impl ::prost::Name for RatingLimits {
+    const NAME: &'static str = "RatingLimits";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RatingLimits".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RatingLimits".into()
     }
 }
 /// A target of the application's own: an output of its AI that can be rated.
@@ -2510,7 +2768,7 @@ pub struct UpdateSettingsRequest {
     /// The settings, with their namespace.
     #[prost(message, optional, tag = "1")]
     pub settings: ::core::option::Option<Settings>,
-    /// Which fields to change: personal_retention, rated_targets, query_retention, max_queries. A field that is named and absent returns to its default.
+    /// Which fields to change: personal_retention, rated_targets, query_retention, max_queries, rating_limits. A field that is named and absent returns to its default.
     /// Default: those that are present.
     #[prost(message, optional, tag = "2")]
     pub update_mask: ::core::option::Option<::prost_types::FieldMask>,

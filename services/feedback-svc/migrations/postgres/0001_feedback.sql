@@ -245,6 +245,32 @@ CREATE TABLE query_days (
     PRIMARY KEY (namespace, day, query_type, embedding_version, index_version, variant)
 );
 
+-- What is known of ratings of search answers beside what was said.
+CREATE TABLE search_ratings (
+    accept_order  BIGINT PRIMARY KEY,
+    namespace     TEXT   NOT NULL,
+    -- A pseudonym of who rates, by which the limits are counted; NULL once it is redacted.
+    rater         BYTEA  CHECK (length(rater) = 16),
+    -- That of the feedback; '' once it is redacted.
+    query_id      TEXT   NOT NULL,
+    rating        BIGINT NOT NULL CHECK (rating IN (-1, 0, 1)),
+    -- emend.feedback.v1.ContextState.
+    context_state BIGINT NOT NULL CHECK (context_state IN (1, 2, 3)),
+    query_type    TEXT   NOT NULL,
+    -- In alphabetical order, each between spaces: ' low_recall synonym_miss '. '' if there are none.
+    tags          TEXT   NOT NULL,
+    processed     BIGINT NOT NULL CHECK (processed IN (0, 1)),
+    -- The accept order of the newer rating of the same query by the same rater that counts instead.
+    replaced_by   BIGINT,
+    rated_at      BIGINT NOT NULL
+);
+CREATE INDEX search_ratings_by_namespace ON search_ratings (namespace, accept_order);
+CREATE INDEX search_ratings_by_value ON search_ratings (namespace, rating, accept_order);
+CREATE INDEX search_ratings_by_type ON search_ratings (namespace, query_type, accept_order);
+CREATE INDEX search_ratings_by_time ON search_ratings (namespace, rated_at);
+CREATE INDEX search_ratings_by_query ON search_ratings (namespace, query_id) WHERE query_id <> '';
+CREATE INDEX search_ratings_by_rater ON search_ratings (rater, rated_at) WHERE rater IS NOT NULL;
+
 -- Settings of namespaces; the newest version is in force, the others are history.
 CREATE TABLE settings (
     namespace          TEXT   NOT NULL,
@@ -256,6 +282,9 @@ CREATE TABLE settings (
     -- How long queries are kept, in microseconds, and how many; NULL: the defaults.
     query_retention    BIGINT,
     max_queries        BIGINT,
+    -- How often one rater of search answers may rate; NULL: as often as by default.
+    ratings_per_minute BIGINT,
+    ratings_per_hour   BIGINT,
     caller             TEXT   NOT NULL,
     on_behalf_of       TEXT   NOT NULL,
     reason             TEXT   NOT NULL,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
-    contest::VoterKey,
+    contest::VoterKey, search::Rater,
 };
 use emend_proto::{
     common::v1::Outcome,
@@ -16,7 +16,10 @@ use emend_store::audit::Findings;
 use jiff::Timestamp;
 use prost::Message as _;
 
-use super::{FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_REDACTED, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE};
+use super::{
+    FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_REDACTED, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE,
+    SEARCH_RATING,
+};
 use crate::{
     corrections::feedback::{Feedback, is_by_ruling},
     outbox::{entry::DeliveryState, event::recorded},
@@ -48,6 +51,16 @@ pub struct Entry {
     /// The number of the event whose outcome it holds; 0 if it holds none.
     pub(crate) outcome_of: i64,
     pub(crate) outbox: Vec<OutboxEntry>,
+    pub(crate) listed_rating: Option<ListedRating>,
+}
+
+/// How a rating of a search answer is listed.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedRating {
+    pub(crate) namespace: String,
+    pub(crate) value: i64,
+    pub(crate) query_id: String,
+    pub(crate) rater: Option<Rater>,
 }
 
 /// An event in the outbox.
@@ -175,7 +188,12 @@ impl Entry {
 
     /// How many events it has had.
     pub fn events(&self) -> i64 {
-        self.events + i64::from(self.is_redacted())
+        self.events + i64::from(self.is_redacted() && self.teaches())
+    }
+
+    /// Whether learning-svc is told of it: not of a rating of a search answer.
+    pub fn teaches(&self) -> bool {
+        self.feedback.submission.is_delivered()
     }
 
     /// Its events that are not delivered yet, as far as this service knows.
@@ -209,7 +227,8 @@ impl Entry {
         if self.namespaces.iter().any(|of| of != self.namespace().as_str()) {
             findings.add(FEEDBACK_PARTS, &id, "its parts are in different namespaces");
         }
-        let kind = i64::from(self.correction().form().kind().number());
+        let kind = self.correction().form().kind();
+        let kind = kind.map_or(0, |kind| i64::from(kind.number()));
         if self.kind != kind {
             let message = format!(
                 "it is listed as kind {}, but its correction is of kind {kind}",
@@ -226,9 +245,27 @@ impl Entry {
             );
             findings.add(FEEDBACK_KIND, &id, message);
         }
+        if let Some(wrong) = self.wrong_with_listed_rating() {
+            findings.add(SEARCH_RATING, &id, wrong);
+        }
         self.check_redaction(&id, findings);
         self.check_status(&id, findings);
         self.check_outbox(&id, findings);
+    }
+
+    fn wrong_with_listed_rating(&self) -> Option<&'static str> {
+        let (value, listed) = match (self.correction().search_rating(), &self.listed_rating) {
+            (None, None) => return None,
+            (None, Some(_)) => return Some("it is listed as a rating of a search answer, but is none"),
+            (Some(_), None) => return Some("it is a rating of a search answer, but is not listed as one"),
+            (Some(value), Some(listed)) => (value, listed),
+        };
+        let rater = Rater::of(self.namespace(), self.caller(), self.reporter());
+        let is_right = listed.namespace == self.namespace().as_str()
+            && listed.value == i64::from(value.number())
+            && listed.query_id == self.query_id()
+            && listed.rater == (!self.is_redacted()).then_some(rater);
+        (!is_right).then_some("it is listed as another rating than it is")
     }
 
     fn check_redaction(&self, id: &str, findings: &mut Findings) {
@@ -252,6 +289,12 @@ impl Entry {
         let mut wrong = |message: String| findings.add(FEEDBACK_STATUS, id, message);
         // One when it was stored; one for each retraction, each by a stronger role than the one before.
         let retractions = i64::from(self.is_retracted())..=self.most_retractions();
+        if !self.teaches() {
+            if self.events != 0 || self.outcome_of != 0 || self.delivery() != Delivery::Delivered {
+                wrong("it is delivered to nobody, but has had events".to_owned());
+            }
+            return;
+        }
         if !retractions.contains(&(self.events - 1)) {
             wrong(format!(
                 "it has had {} events, but should have had {}",

@@ -13,6 +13,7 @@ use emend_store::{
 };
 use futures::{StreamExt as _, stream::BoxStream};
 
+pub(crate) use self::entry::ListedRating;
 pub use self::entry::{Delivery, Entry, OutboxEntry};
 use crate::store::{
     audit::{self as port, AuditRead},
@@ -26,6 +27,7 @@ emend_store::checks! {
     FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more for each retraction that counts; the outcome is that of the newest event that was delivered.";
     OUTBOX_STATE: "The newest event of a feedback is in the outbox, pending or dead as the feedback says, unless it was delivered.";
     OUTBOX_ENTRY: "An outbox entry holds an event of its feedback, with the same content, under a unique number.";
+    SEARCH_RATING: "A rating of a search answer is listed with its value and its query, under its reporter's pseudonym, and nothing else is; of one reporter's ratings of one query the newest counts.";
     REQUEST_ID_TAKEN_TWICE: "A request id of a caller was used once within the seven days for which it is kept.";
     ACCEPT_ORDER: "No feedback has an accept order above the last one assigned, which would be assigned again.";
 }
@@ -83,6 +85,13 @@ impl Audit {
             };
             let evidence = format!("accept order {}", adrift.accept_order);
             findings.add(FEEDBACK_PARTS, evidence, message);
+        }
+        for order in self.reading.wrongly_replaced().await? {
+            findings.add(
+                SEARCH_RATING,
+                format_args!("accept order {order}"),
+                "whether a newer rating replaces it is not what the ratings of its query say",
+            );
         }
         for repeated in self.reading.repeated_request_ids(REQUEST_ID_KEPT).await? {
             findings.add(

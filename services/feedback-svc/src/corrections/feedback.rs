@@ -15,6 +15,10 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::{
     erasure::Redaction,
     outbox::entry::{DeliveryState, EncodedOutcome, NewEvent},
+    ratings::{
+        RatingFilter, RatingState,
+        plain_text::{self, Removed},
+    },
 };
 
 /// A valid request to store one correction.
@@ -39,13 +43,31 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// The same with personal data in free text and rated texts masked. Keys and values of corrections are never masked.
-    #[must_use]
-    pub(crate) fn masked(mut self) -> Self {
-        mask_prose(&mut self.reason);
-        self.context.values_mut().for_each(mask_context_value);
-        self.correction = self.correction.masked();
-        self
+    /// The same with personal data in free text and rated texts masked, and what was taken out of the texts of a rating of a
+    /// search answer: of these also HTML. Keys and values of corrections are never masked.
+    pub(crate) fn cleaned(mut self) -> (Self, Removed) {
+        let mut removed = Removed::default();
+        if self.correction.search_rating().is_some() {
+            let reason = plain_text::clean(&mut self.reason, plain_text::fits_reason);
+            let values = self.context.values_mut();
+            let values = values.map(|value| {
+                plain_text::clean(value, |text| text.floor_char_boundary(MAX_CONTEXT_VALUE_BYTES))
+            });
+            for of in values.chain([reason]) {
+                removed.html |= of.html;
+                removed.personal_data |= of.personal_data;
+            }
+        } else {
+            mask_prose(&mut self.reason);
+            self.context.values_mut().for_each(mask_context_value);
+            self.correction = self.correction.masked();
+        }
+        (self, removed)
+    }
+
+    /// Whether learning-svc is told of it. It is not of a rating of a search answer, from which alone nothing is learned.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.correction.form().kind().is_some()
     }
 
     /// Tells a repeated request from a reused request id. Covers every field but the request id itself and what a rating
@@ -151,13 +173,15 @@ pub(crate) struct NewFeedback {
     pub(crate) submission: Submission,
     /// The hash of the request as it was parsed, before masking.
     pub(crate) hash: RequestHash,
-    /// The event that tells learning-svc it was recorded.
+    /// The event that tells learning-svc it was recorded; of what is not delivered it only says how large it is.
     pub(crate) event: NewEvent,
+    /// What was taken out of a rating of a search answer.
+    pub(crate) removed: Removed,
 }
 
 /// Whether it matters who retracts what is learned as this kind.
-pub(crate) fn is_by_ruling(kind: Kind) -> bool {
-    matches!(kind.rules().rule, Rule::Ruling(_))
+pub(crate) fn is_by_ruling(kind: Option<Kind>) -> bool {
+    kind.is_some_and(|kind| matches!(kind.rules().rule, Rule::Ruling(_)))
 }
 
 /// A request to retract feedback.
@@ -212,6 +236,8 @@ pub(crate) struct Feedback {
     pub(crate) delivery: DeliveryState,
     /// The erasure of its personal parts, if any.
     pub(crate) redaction: Option<Redaction>,
+    /// What is known of a rating of a search answer.
+    pub(crate) search_rating: Option<RatingState>,
 }
 
 /// The retraction of a feedback.
@@ -236,6 +262,8 @@ pub(crate) struct FeedbackQuery {
     pub(crate) target: Option<String>,
     /// Only ratings with this value; not without a target.
     pub(crate) rating: Option<String>,
+    /// Only ratings of search answers, and only these.
+    pub(crate) search_ratings: Option<RatingFilter>,
     /// Only feedback in this delivery state.
     pub(crate) delivery: Option<DeliveryState>,
     /// Only what was received at or after this time.
@@ -255,6 +283,12 @@ impl FeedbackQuery {
             self.delivery,
             Some(DeliveryState::Pending | DeliveryState::DeadLetter)
         );
+        if let Some(filter) = &self.search_ratings {
+            let labels = filter.tag.is_some() || filter.processed.is_some();
+            let both = filter.value.is_some() && filter.query_type.is_some();
+            let others = self.reporter.is_some() || self.delivery.is_some();
+            return labels || both || others || self.has_period();
+        }
         let by_kind = self.kind.is_some() || self.is_of_ratings();
         let by_index = [self.reporter.is_some(), by_kind, undelivered];
         let conditions = by_index.iter().filter(|is_asked| **is_asked).count();
@@ -298,7 +332,7 @@ mod tests {
 
     #[test]
     fn free_text_is_masked_and_corrections_never_are() {
-        let masked = submission().masked();
+        let (masked, _) = submission().cleaned();
         assert_eq!(masked.reason, "ask [email]");
         assert_eq!(masked.context["topic"], "call [phone]");
         assert_eq!(masked.correction, submission().correction);

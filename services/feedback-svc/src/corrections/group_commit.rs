@@ -35,6 +35,7 @@ use crate::{
         dispatch::{Dispatch, Reserved},
         entry::NewEvent,
     },
+    ratings::{RatingState, observe::RatingMetrics},
     store::{Inserted, Store},
 };
 
@@ -115,6 +116,7 @@ pub(crate) struct CommitWorker {
     dispatch: Dispatch,
     config: CommitConfig,
     counted: Stored,
+    ratings: RatingMetrics,
     storing: Storing,
 }
 
@@ -141,6 +143,7 @@ impl Committer {
                 dispatch,
                 config,
                 counted: Stored::default(),
+                ratings: RatingMetrics::default(),
                 storing: Storing::default(),
             },
         )
@@ -192,9 +195,10 @@ fn stopped() -> Error {
 }
 
 impl CommitWorker {
-    /// Counts what is stored in `counted`.
-    pub(crate) fn counting(mut self, counted: Stored) -> Self {
+    /// Counts what is stored in `counted`, and what becomes of ratings in `ratings`.
+    pub(crate) fn counting(mut self, counted: Stored, ratings: RatingMetrics) -> Self {
         self.counted = counted;
+        self.ratings = ratings;
         self
     }
 
@@ -298,16 +302,21 @@ impl CommitWorker {
             Err(error) => error,
         };
         if items.len() == 1 {
+            self.ratings.failed(&items);
             return vec![Err(error.into())];
         }
         if let Some(nothing_helps) = condition(&error) {
             tracing::warn!(%error, items = items.len(), "a group could not be stored");
+            self.ratings.failed(&items);
             return items.iter().map(|_| Err(nothing_helps())).collect();
         }
         tracing::warn!(%error, items = items.len(), "a group could not be stored: storing its items one by one");
         let mut results = Vec::with_capacity(items.len());
         for mut item in items {
             let inserted = self.insert(std::slice::from_mut(&mut item)).await;
+            if inserted.is_err() {
+                self.ratings.failed([&item]);
+            }
             results.push(inserted.map_err(Error::from).and_then(|mut inserted| {
                 let answer = inserted
                     .pop()
@@ -336,6 +345,10 @@ impl CommitWorker {
             .filter_map(|(item, inserted)| match inserted {
                 Ok(Inserted::Stored(accepted)) => {
                     self.counted.count(item.submission.correction.form());
+                    self.ratings.stored(item, &RatingState::new());
+                    if !item.submission.is_delivered() {
+                        return None;
+                    }
                     let NewEvent { id, message, payload } = &mut item.event;
                     Some((
                         NewEvent {
@@ -345,6 +358,10 @@ impl CommitWorker {
                         },
                         *accepted,
                     ))
+                }
+                Ok(Inserted::TooOften(_)) => {
+                    self.ratings.refused();
+                    None
                 }
                 Ok(Inserted::Replayed(_) | Inserted::RequestIdReused) | Err(_) => None,
             });

@@ -48,7 +48,8 @@ impl PresentState {
         until: Instant,
     ) -> Standings {
         let mut asked: BTreeMap<&Namespace, Vec<FeedbackId>> = BTreeMap::new();
-        for feedback in feedback {
+        let delivered = feedback.into_iter().filter(|of| of.submission.is_delivered());
+        for feedback in delivered {
             let namespace = &feedback.submission.namespace;
             asked.entry(namespace).or_default().push(feedback.id);
         }
@@ -196,6 +197,7 @@ mod tests {
             outcome: None,
             delivery: DeliveryState::Delivered,
             redaction: None,
+            search_rating: None,
         }
     }
 

@@ -81,8 +81,9 @@ impl UseCases {
             .await
             .map_err(|_| Error::unavailable("STOPPING", "the service is stopping"))??;
         match retracted {
-            Retracted::Now { .. } => {
+            Retracted::Now { is_delivered, .. } => {
                 let feedback = self.looked_for(&namespace, id, None).await?;
+                let waiter = waiter.filter(|_| is_delivered);
                 Ok(Self::awaited(feedback, waiter, until).await)
             }
             Retracted::Before => {
@@ -99,7 +100,12 @@ impl UseCases {
         let lease = reserved.as_ref().map(Reserved::lease);
         let retracted = self.store.retract(&retraction, lease).await?;
         fail_points::RETRACTION_COMMITTED.pass();
-        if let Retracted::Now { accepted, has_reason } = retracted {
+        if let Retracted::Now {
+            accepted,
+            has_reason,
+            is_delivered: true,
+        } = retracted
+        {
             let event = if has_reason {
                 retraction.event
             } else {

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use crate::{
     corrections::feedback::{Feedback, NewFeedback, Submission},
     outbox::{entry::DeliveryState, event, waiters::Waiter},
+    ratings::RatingState,
     store::Inserted,
     use_cases::{Origin, UseCases},
 };
@@ -126,10 +127,11 @@ impl UseCases {
         } = origin;
         // Hashed before masking: requests that differ only in what is masked are different requests.
         let hash = submission.hash();
-        let submission = submission.masked();
+        let (submission, removed) = submission.cleaned();
         let (id, event_id) = (self.new_feedback_id(), self.new_event_id());
         let roles = origin.roles(&submission.namespace);
         let event = event::recorded(event_id, id, caller, roles, traceparent, &submission, None);
+        let waits = waits && submission.is_delivered();
         let waiter = waits.then(|| self.waiters.register(event_id));
         let new = NewFeedback {
             id,
@@ -138,6 +140,7 @@ impl UseCases {
             submission,
             hash,
             event,
+            removed,
         };
         (new, waiter)
     }
@@ -157,15 +160,17 @@ impl UseCases {
                     submission,
                     ..
                 } = new;
+                let is_rating = submission.correction.search_rating().is_some();
                 let feedback = Feedback {
                     id,
+                    delivery: DeliveryState::at_first(submission.is_delivered()),
                     submission,
                     caller,
                     accepted,
                     retraction: None,
                     outcome: None,
-                    delivery: DeliveryState::Pending,
                     redaction: None,
+                    search_rating: is_rating.then(RatingState::new),
                 };
                 Ok(Submitted {
                     feedback: Self::awaited(feedback, waiter, until).await,
@@ -177,6 +182,11 @@ impl UseCases {
                 drop(waiter);
                 self.replayed(&new.submission.namespace, id, until).await
             }
+            Inserted::TooOften(wait) => Err(Error::ResourceExhausted {
+                reason: "RATING_LIMIT",
+                message: "this reporter has rated as often as the settings allow".to_owned(),
+                retry_after: Some(wait),
+            }),
             Inserted::RequestIdReused => Err(Error::AlreadyExists {
                 reason: "REQUEST_ID_REUSED",
                 message: "the request_id was used before with other content".to_owned(),

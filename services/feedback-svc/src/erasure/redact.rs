@@ -56,6 +56,7 @@ impl UseCases {
                     waiter.answer(until).await;
                 }
             }
+            [Redacted::Undelivered] => self.erased.notify_one(),
             [Redacted::Before] => {}
             _ => return Err(Error::not_found("feedback", id.to_string())),
         }
@@ -135,8 +136,8 @@ impl UseCases {
         for (redaction, done) in redactions.iter().zip(store.redact(redactions).await?) {
             if done == Redacted::Now {
                 self.dispatch.forget(redaction.id);
-                redacted += 1;
             }
+            redacted += u64::from(matches!(done, Redacted::Now | Redacted::Undelivered));
         }
         Ok(redacted)
     }

@@ -185,6 +185,7 @@ async fn a_redaction_erases_the_personal_parts_and_keeps_the_rest(database: &Tes
         namespace: namespace(),
         reporter: new.submission.reporter.id.clone(),
         kind: None,
+        search_ratings: None,
         target: None,
         rating: None,
         delivery: None,
@@ -213,7 +214,7 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         correction: rated.unwrap(),
         ..submission("a")
     };
-    let new = of(submission.masked(), &Caller::parse("web").unwrap());
+    let new = of(submission.cleaned().0, &Caller::parse("web").unwrap());
     stored(&*database.store, &new, None).await;
     let found = database
         .store
@@ -521,6 +522,7 @@ async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
         rated_targets: Change::Keep,
         query_retention: Change::Keep,
         max_queries: Change::Keep,
+        rating_limits: Change::Keep,
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: "policy".to_owned(),

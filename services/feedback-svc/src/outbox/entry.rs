@@ -35,6 +35,15 @@ pub(crate) enum DeliveryState {
 }
 
 impl DeliveryState {
+    /// The state of new feedback: what is not delivered at all counts as if it were.
+    pub(crate) const fn at_first(is_delivered: bool) -> Self {
+        if is_delivered {
+            Self::Pending
+        } else {
+            Self::Delivered
+        }
+    }
+
     /// The number in databases and on the wire.
     pub(crate) const fn number(self) -> i64 {
         match self {

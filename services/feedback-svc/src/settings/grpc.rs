@@ -17,14 +17,15 @@ use super::{
     Change, MAX_QUERY_RETENTION, MAX_RETENTION, MIN_RETENTION, QUERY_BOUNDS, Settings, SettingsUpdate,
     rated_targets,
 };
-use crate::{roles::open, use_cases::UseCases};
+use crate::{ratings::limits::RatingLimits, roles::open, use_cases::UseCases};
 
 /// The fields that an update may change.
-const FIELDS: [&str; 4] = [
+const FIELDS: [&str; 5] = [
     "personal_retention",
     "rated_targets",
     "query_retention",
     "max_queries",
+    "rating_limits",
 ];
 
 /// Implements `emend.feedback.v1.SettingsService`.
@@ -91,6 +92,13 @@ pub(crate) fn update(
     };
     let max_queries = within.check("max_queries", max_queries(message.max_queries));
     let targets = within.part("", targets(&message.rated_targets));
+    let limits = match message.rating_limits {
+        None => Some(None),
+        Some(pb::RatingLimits { per_minute, per_hour }) => {
+            let limits = RatingLimits::parse(per_minute.into(), per_hour.into());
+            within.part("rating_limits", limits).map(Some)
+        }
+    };
     let paths = request.update_mask.as_ref().map(|mask| &mask.paths);
     for path in paths.into_iter().flatten() {
         if !FIELDS.contains(&path.as_str()) {
@@ -113,6 +121,7 @@ pub(crate) fn update(
     let parsed = (|| {
         let (etag, personal_retention, targets) = (etag?, personal_retention?, targets?);
         let (query_retention, max_queries) = (query_retention?, max_queries?);
+        let limits = limits?;
         Some(SettingsUpdate {
             namespace: namespace?,
             etag: (!etag.is_empty()).then_some(etag),
@@ -133,6 +142,11 @@ pub(crate) fn update(
             },
             max_queries: if is_named("max_queries", max_queries.is_some()) {
                 Change::Set(max_queries)
+            } else {
+                Change::Keep
+            },
+            rating_limits: if is_named("rating_limits", limits.is_some()) {
+                Change::Set(limits)
             } else {
                 Change::Keep
             },
@@ -188,6 +202,10 @@ fn message(settings: &Settings) -> pb::Settings {
             .max_queries
             .and_then(|count| i32::try_from(count).ok())
             .unwrap_or_default(),
+        rating_limits: settings.rating_limits.map(|limits| pb::RatingLimits {
+            per_minute: i32::try_from(limits.per_minute).unwrap_or(i32::MAX),
+            per_hour: i32::try_from(limits.per_hour).unwrap_or(i32::MAX),
+        }),
         version: settings.version,
         etag: settings.etag(),
         updated_at: settings.updated_at.map(render::timestamp),

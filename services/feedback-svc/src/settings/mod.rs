@@ -14,7 +14,7 @@ use emend_store::StoreError;
 use jiff::Timestamp;
 
 use self::store::SettingsStore;
-use crate::use_cases::UseCases;
+use crate::{ratings::limits::RatingLimits, use_cases::UseCases};
 
 /// The shortest time for which personal parts can be kept.
 pub(crate) const MIN_RETENTION: Duration = Duration::from_hours(1);
@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) query_retention: Option<Duration>,
     /// How many of them are kept; none: the default.
     pub(crate) max_queries: Option<u32>,
+    /// How often one reporter may rate search answers; none: as often as by default.
+    pub(crate) rating_limits: Option<RatingLimits>,
     /// Grows by 1 with each change; 0: never set.
     pub(crate) version: i64,
     /// When they were changed last.
@@ -53,6 +55,7 @@ impl Settings {
             rated_targets: Vec::new(),
             query_retention: None,
             max_queries: None,
+            rating_limits: None,
             version: 0,
             updated_at: None,
         }
@@ -96,6 +99,8 @@ pub(crate) struct SettingsUpdate {
     pub(crate) query_retention: Change<Option<Duration>>,
     /// What becomes of the bound of queries.
     pub(crate) max_queries: Change<Option<u32>>,
+    /// What becomes of how often one reporter may rate.
+    pub(crate) rating_limits: Change<Option<RatingLimits>>,
     /// The authenticated client that changes them.
     pub(crate) caller: Caller,
     /// On whose behalf, as the caller says; may be empty.
@@ -135,6 +140,7 @@ impl UseCases {
         update.rated_targets.apply(&mut after.rated_targets);
         update.query_retention.apply(&mut after.query_retention);
         update.max_queries.apply(&mut after.max_queries);
+        update.rating_limits.apply(&mut after.rating_limits);
         if after == before {
             return Ok(before);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use emend_base::{Entropy, Lifecycle, SystemClock};
-use emend_core::{Caller, RatingClass, outputs::OwnTarget};
+use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
 use tokio::time::Duration;
 
@@ -12,7 +12,9 @@ use crate::{
     config::{CommitConfig, RelayConfig},
     corrections::group_commit::Committer,
     outbox::{delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
-    testing::{Backend, TestStore, namespace},
+    ratings::limits::RatingLimits,
+    store::Inserted,
+    testing::{Backend, TestStore, inserted, namespace, search_rated},
     use_cases::UseCases,
 };
 
@@ -42,6 +44,7 @@ fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
         rated_targets: Change::Keep,
         query_retention: Change::Keep,
         max_queries: Change::Keep,
+        rating_limits: Change::Keep,
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: String::new(),
@@ -86,6 +89,21 @@ async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStor
     assert_eq!(use_cases.own_targets(&namespace()).await.unwrap(), targets);
     let elsewhere = emend_core::Namespace::parse("elsewhere").unwrap();
     assert_eq!(use_cases.own_targets(&elsewhere).await.unwrap(), []);
+
+    let limits = RatingLimits::parse(2, 3).unwrap();
+    let limited = SettingsUpdate {
+        personal_retention: Change::Keep,
+        rating_limits: Change::Set(Some(limits)),
+        ..to(1, None)
+    };
+    let limited = use_cases.update_settings(&limited).await.unwrap();
+    assert_eq!(limited.rating_limits, Some(limits));
+    let rate = |number| search_rated(["jane", "", ""], number, SearchRating::Down);
+    let answers = inserted(&*database.store, &["a", "b", "c"].map(rate), None).await;
+    assert!(
+        matches!(answers[2], Inserted::TooOften(_)),
+        "they are in force at once"
+    );
 }
 
 #[tokio::test]

@@ -45,6 +45,9 @@ pub(crate) trait AuditRead: Send {
     /// Rows that do not belong together; at most 1,000.
     async fn adrift(&mut self) -> Result<Vec<InconsistentRow>, StoreError>;
 
+    /// The accept orders of ratings of which it is wrong whether a newer one replaces them; at most 1,000.
+    async fn wrongly_replaced(&mut self) -> Result<Vec<i64>, StoreError>;
+
     /// Request ids that were taken twice within this many microseconds; at most 1,000.
     async fn repeated_request_ids(
         &mut self,

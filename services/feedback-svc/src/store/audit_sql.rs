@@ -42,9 +42,11 @@ fn select() -> String {
         "SELECT {}, f.kind, f.target, f.rating, f.traceparent, p.namespace AS personal_namespace, s.namespace AS status_namespace,
                 s.event_count, s.outcome_of, o.event_id AS outbox_event_id, o.event_number AS outbox_number,
                 o.state AS outbox_state, o.feedback_id AS outbox_feedback_id, o.namespace AS outbox_namespace,
-                o.payload AS outbox_payload
+                o.payload AS outbox_payload, r.namespace AS rated_namespace, r.rating AS rated_value,
+                r.query_id AS rated_query, r.rater
          FROM feedback AS f JOIN feedback_personal AS p ON p.accept_order = f.accept_order
            JOIN feedback_status AS s ON s.accept_order = f.accept_order
+           LEFT JOIN search_ratings AS r ON r.accept_order = f.accept_order
            LEFT JOIN outbox AS o ON o.accept_order = f.accept_order",
         AuditedRow::COLUMNS
     )
@@ -62,6 +64,8 @@ const PARTS: &str = "
     WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
     UNION ALL SELECT 'feedback_status', x.accept_order, 0 FROM feedback_status AS x
     WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
+    UNION ALL SELECT 'search_ratings', x.accept_order, 0 FROM search_ratings AS x
+    WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
     UNION ALL SELECT 'outbox', x.accept_order, 0 FROM outbox AS x
     WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
       AND NOT EXISTS (SELECT 1 FROM reporter_erasures AS e WHERE e.accept_order = x.accept_order)
@@ -78,6 +82,20 @@ const REPEATED: &str = "
         FROM feedback WHERE request_id <> ''
         WINDOW w AS (PARTITION BY namespace, caller, request_id ORDER BY accept_order)) AS taken
     WHERE earlier IS NOT NULL AND received_at - earlier_at < $1";
+
+/// Ratings that are replaced by none that could replace them, and of two ratings of one query by one rater that both count
+/// the older one.
+const REPLACED: &str = "
+    SELECT r.accept_order FROM search_ratings AS r
+    LEFT JOIN search_ratings AS newer ON newer.accept_order = r.replaced_by
+    WHERE r.replaced_by IS NOT NULL
+      AND (newer.accept_order IS NULL OR newer.accept_order <= r.accept_order OR newer.namespace <> r.namespace
+           OR newer.rater <> r.rater OR newer.query_id <> '' AND r.query_id <> '' AND newer.query_id <> r.query_id)
+    UNION ALL SELECT r.accept_order FROM search_ratings AS r
+    WHERE r.replaced_by IS NULL AND r.query_id <> '' AND EXISTS (
+        SELECT 1 FROM search_ratings AS newer
+        WHERE newer.namespace = r.namespace AND newer.query_id = r.query_id AND newer.query_id <> ''
+          AND newer.rater = r.rater AND newer.accept_order > r.accept_order)";
 
 #[async_trait]
 impl AuditRead for Reading {
@@ -134,6 +152,13 @@ impl AuditRead for Reading {
                 missing: missing != 0,
             });
         Ok(adrift.collect())
+    }
+
+    async fn wrongly_replaced(&mut self) -> Result<Vec<i64>, StoreError> {
+        let found = sqlx::query_scalar(AssertSqlSafe(format!("{REPLACED} ORDER BY 1 LIMIT 1000")))
+            .fetch_all(&mut *self.transaction)
+            .await?;
+        Ok(found)
     }
 
     async fn repeated_request_ids(

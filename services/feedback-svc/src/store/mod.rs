@@ -1,5 +1,6 @@
 //! Storage: opening databases, and one store that offers what each capability needs of it
-//! ([`CorrectionStore`], [`OutboxStore`], [`InstallationStore`], [`ErasureStore`], [`SettingsStore`], [`QueryStore`]; the ports and their SQL stand with the
+//! ([`CorrectionStore`], [`OutboxStore`], [`InstallationStore`], [`ErasureStore`], [`SettingsStore`], [`QueryStore`],
+//! [`RatingStore`]; the ports and their SQL stand with the
 //! capabilities). Two implementations, a third in memory for tests, and the contract suite that holds them to the same
 //! behaviour.
 //!
@@ -32,7 +33,7 @@ pub(crate) use crate::{
 };
 use crate::{
     erasure::store::ErasureStore, installation::store::InstallationStore, queries::store::QueryStore,
-    settings::store::SettingsStore,
+    ratings::store::RatingStore, settings::store::SettingsStore,
 };
 
 /// Everything the service needs of its database.
@@ -52,6 +53,11 @@ pub(crate) trait Store:
 
     /// Queries; none in a store that keeps none.
     fn queries(&self) -> Option<&dyn QueryStore> {
+        None
+    }
+
+    /// What is known about ratings of search answers; none in a store that keeps nothing of them.
+    fn ratings(&self) -> Option<&dyn RatingStore> {
         None
     }
 

@@ -3,7 +3,10 @@
 //!
 //! READ COMMITTED throughout; after a deadlock the whole use case is retried.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use emend_base::Entropy;
 use emend_store::{
@@ -60,6 +63,12 @@ mod outbox_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod query_sql;
+#[path = "../ratings/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod ratings_sql;
 #[path = "../settings/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -100,6 +109,10 @@ const EXPLAIN: &str = "EXPLAIN ";
 #[cfg(test)]
 const PLAN: usize = 0;
 
+/// Locks raters until the transaction ends, in the order given, so that no other transaction counts or stores a rating of
+/// theirs meanwhile.
+const LOCK_RATERS: &str = "SELECT pg_advisory_xact_lock(rater) FROM unnest($1::BIGINT[]) AS rater";
+
 /// Inserts a whole group. Items get accept orders in the order of the group; those whose request ids are already taken
 /// leave gaps. Request ids are taken in key order, so that two replicas never deadlock.
 const INSERT: &str = "
@@ -136,14 +149,87 @@ WITH drawn AS MATERIALIZED (
 ), status AS (
     INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by,
                                  retract_role)
-    SELECT accept_order, namespace, $19, 1, 0, '', 0 FROM stored
+    SELECT accept_order, namespace, CASE WHEN kind = 0 THEN 2 ELSE $19 END, CASE WHEN kind = 0 THEN 0 ELSE 1 END,
+           0, '', 0
+    FROM stored
 ), events AS (
     INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload, state,
                         attempts, due_at, lease_token, code, error)
     SELECT event_id, accept_order, feedback_id, namespace, 1, now, payload, $19, 0, now + $20, $21, 0, ''
-    FROM stored
+    FROM stored WHERE kind <> 0
 )
 SELECT place, accept_order, now FROM stored";
+
+/// What became of an item of a group.
+#[derive(Debug, Clone, Copy)]
+enum Placed {
+    /// It is stored, with this accept order at this time.
+    Stored(i64, i64),
+    /// Its request id was taken before.
+    RequestIdTaken,
+    /// It is a rating by somebody who has rated too often.
+    TooOften(Duration),
+}
+
+/// Locks those who rate.
+async fn lock_raters(connection: &mut Connection, columns: &[&Columns<'_>]) -> Result<(), StoreError> {
+    let raters: BTreeSet<i64> = columns
+        .iter()
+        .filter_map(|columns| Some(columns.rater()?.0.as_u64_pair().0.cast_signed()))
+        .collect();
+    sqlx::query(LOCK_RATERS)
+        .bind(raters.into_iter().collect::<Vec<_>>())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Inserts items in one statement.
+async fn insert(
+    connection: &mut Connection,
+    columns: &[&Columns<'_>],
+    lease: Option<Lease>,
+) -> Result<Vec<Placed>, StoreError> {
+    fn all<'a, T>(columns: &[&'a Columns<'a>], column: impl Fn(&'a Columns<'a>) -> T) -> Vec<T> {
+        columns.iter().map(|columns| column(columns)).collect()
+    }
+    let stored: Vec<(i64, i64, i64)> = sqlx::query_as(INSERT)
+        .bind(all(columns, |c| c.new.id.0.as_bytes().as_slice()))
+        .bind(all(columns, |c| c.new.submission.namespace.as_str()))
+        .bind(all(columns, |c| c.new.caller.as_str()))
+        .bind(all(columns, |c| c.request_id))
+        .bind(all(columns, |c| c.new.hash.0.as_slice()))
+        .bind(all(columns, |c| c.kind))
+        .bind(all(columns, |c| c.scope))
+        .bind(all(columns, |c| c.correction.as_slice()))
+        .bind(all(columns, |c| c.new.traceparent.as_str()))
+        .bind(all(columns, |c| c.reporter_id))
+        .bind(all(columns, |c| c.session_id))
+        .bind(all(columns, |c| c.new.submission.reporter.client.as_str()))
+        .bind(all(columns, |c| c.new.submission.reporter.client_key.as_str()))
+        .bind(all(columns, |c| c.new.submission.query_id.as_str()))
+        .bind(all(columns, |c| c.new.submission.reason.as_str()))
+        .bind(all(columns, |c| c.context.as_str()))
+        .bind(all(columns, |c| c.new.event.id.0.as_bytes().as_slice()))
+        .bind(all(columns, |c| &*c.new.event.payload))
+        .bind(DeliveryState::Pending.number())
+        .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
+        .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
+        .bind(all(columns, |c| c.rated.as_slice()))
+        .bind(all(columns, |c| c.target))
+        .bind(all(columns, |c| c.rating))
+        .fetch_all(connection)
+        .await?;
+    let stored: HashMap<i64, (i64, i64)> = stored
+        .into_iter()
+        .map(|(place, order, at)| (place, (order, at)))
+        .collect();
+    let placed = (1..).zip(columns).map(|(place, _)| match stored.get(&place) {
+        Some(&(order, at)) => Placed::Stored(order, at),
+        None => Placed::RequestIdTaken,
+    });
+    Ok(placed.collect())
+}
 
 /// Feedback in one schema of a PostgreSQL database.
 #[derive(Debug)]
@@ -183,40 +269,37 @@ impl PostgresStore {
 
     async fn insert_once(
         &self,
-        columns: &[Columns<'_>],
+        columns: &[&Columns<'_>],
         lease: Option<Lease>,
-    ) -> Result<Vec<(i64, i64, i64)>, StoreError> {
-        fn all<'a, T>(columns: &'a [Columns<'a>], column: impl Fn(&'a Columns<'a>) -> T) -> Vec<T> {
-            columns.iter().map(column).collect()
+    ) -> Result<Vec<Placed>, StoreError> {
+        if columns.iter().all(|columns| columns.search_rating.is_none()) {
+            return insert(&mut *self.pool.acquire().await?, columns, lease).await;
         }
-        let stored = sqlx::query_as(INSERT)
-            .bind(all(columns, |c| c.new.id.0.as_bytes().as_slice()))
-            .bind(all(columns, |c| c.new.submission.namespace.as_str()))
-            .bind(all(columns, |c| c.new.caller.as_str()))
-            .bind(all(columns, |c| c.request_id))
-            .bind(all(columns, |c| c.new.hash.0.as_slice()))
-            .bind(all(columns, |c| c.kind))
-            .bind(all(columns, |c| c.scope))
-            .bind(all(columns, |c| c.correction.as_slice()))
-            .bind(all(columns, |c| c.new.traceparent.as_str()))
-            .bind(all(columns, |c| c.reporter_id))
-            .bind(all(columns, |c| c.session_id))
-            .bind(all(columns, |c| c.new.submission.reporter.client.as_str()))
-            .bind(all(columns, |c| c.new.submission.reporter.client_key.as_str()))
-            .bind(all(columns, |c| c.new.submission.query_id.as_str()))
-            .bind(all(columns, |c| c.new.submission.reason.as_str()))
-            .bind(all(columns, |c| c.context.as_str()))
-            .bind(all(columns, |c| c.new.event.id.0.as_bytes().as_slice()))
-            .bind(all(columns, |c| &*c.new.event.payload))
-            .bind(DeliveryState::Pending.number())
-            .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
-            .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
-            .bind(all(columns, |c| c.rated.as_slice()))
-            .bind(all(columns, |c| c.target))
-            .bind(all(columns, |c| c.rating))
-            .fetch_all(&mut *self.pool.acquire().await?)
-            .await?;
-        Ok(stored)
+        let mut transaction = self.pool.begin(BEGIN).await?;
+        lock_raters(&mut transaction, columns).await?;
+        let too_often = ratings_sql::too_often(&mut transaction, columns).await?;
+        let admitted: Vec<_> = columns
+            .iter()
+            .zip(&too_often)
+            .filter_map(|(columns, too_often)| too_often.is_none().then_some(*columns))
+            .collect();
+        let mut placed = insert(&mut transaction, &admitted, lease).await?;
+        let stored: Vec<_> = admitted
+            .iter()
+            .zip(&placed)
+            .filter_map(|(columns, placed)| match placed {
+                Placed::Stored(order, at) => Some((*columns, *order, *at)),
+                Placed::RequestIdTaken | Placed::TooOften(_) => None,
+            })
+            .collect();
+        ratings_sql::insert(&mut transaction, &stored).await?;
+        transaction.commit().await?;
+        let mut placed = placed.drain(..);
+        let all = too_often.into_iter().map(|too_often| match too_often {
+            Some(wait) => Placed::TooOften(wait),
+            None => placed.next().unwrap_or(Placed::RequestIdTaken),
+        });
+        Ok(all.collect())
     }
 
     /// The result of an item whose request id was taken when its group was inserted.
@@ -226,8 +309,12 @@ impl PostgresStore {
                 return Ok(replayed);
             }
             // The id was deleted in between, so it is free again.
-            if let [(_, order, at)] = *self.insert_once(std::slice::from_ref(item), lease).await? {
-                return Ok(Inserted::Stored(rows::accepted("feedback", order, at)?));
+            match self.insert_once(&[item], lease).await?[..] {
+                [Placed::Stored(order, at)] => {
+                    return Ok(Inserted::Stored(rows::accepted("feedback", order, at)?));
+                }
+                [Placed::TooOften(wait)] => return Ok(Inserted::TooOften(wait)),
+                _ => {}
             }
         }
     }
@@ -237,19 +324,17 @@ impl PostgresStore {
         columns: &[Columns<'_>],
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
-        let stored = retry_conflicts(&self.entropy, || self.insert_once(columns, lease)).await?;
-        let stored: HashMap<i64, (i64, i64)> = stored
-            .into_iter()
-            .map(|(place, order, at)| (place, (order, at)))
-            .collect();
+        let all: Vec<_> = columns.iter().collect();
+        let placed = retry_conflicts(&self.entropy, || self.insert_once(&all, lease)).await?;
         let mut results = Vec::with_capacity(columns.len());
-        for (place, item) in (1..).zip(columns) {
-            results.push(match stored.get(&place) {
-                Some(&(order, at)) => rows::accepted("feedback", order, at)
+        for (placed, item) in placed.into_iter().zip(columns) {
+            results.push(match placed {
+                Placed::Stored(order, at) => rows::accepted("feedback", order, at)
                     .map(Inserted::Stored)
                     .map_err(StoreError::from),
+                Placed::TooOften(wait) => Ok(Inserted::TooOften(wait)),
                 // The other items are already stored, whatever comes of this.
-                None => retry_conflicts(&self.entropy, || self.replay(item, lease)).await,
+                Placed::RequestIdTaken => retry_conflicts(&self.entropy, || self.replay(item, lease)).await,
             });
         }
         Ok(results)

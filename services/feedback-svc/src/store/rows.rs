@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, RatedTexts, Reporter, RequestId, Scope,
-    contest::VoterKey,
+    contest::VoterKey, search::Rater,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::CorruptRow;
@@ -20,10 +20,11 @@ use uuid::Uuid;
 
 use super::Claimed;
 use crate::{
-    audit::{Entry, OutboxEntry},
+    audit::{Entry, ListedRating, OutboxEntry},
     corrections::feedback::{Accepted, Feedback, Retraction, Submission},
     erasure::Redaction,
     outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome, Refusal},
+    ratings::{ContextState, RatingState, labels::Tag},
 };
 
 /// A duration in microseconds, as databases store it.
@@ -103,13 +104,27 @@ pub(crate) struct FeedbackRow {
     redacted_at: Option<i64>,
     voter: Option<Vec<u8>>,
     identified: Option<i64>,
+    #[sqlx(flatten)]
+    rating: RatingColumns,
+}
+
+/// What is known of a rating of a search answer; NULLs of other feedback.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct RatingColumns {
+    context_state: Option<i64>,
+    query_type: Option<String>,
+    tags: Option<String>,
+    processed: Option<i64>,
+    replaced_by: Option<i64>,
 }
 
 impl FeedbackRow {
-    /// The columns that it needs, of `feedback AS f`, `feedback_personal AS p` and `feedback_status AS s`.
+    /// The columns that it needs, of `feedback AS f`, `feedback_personal AS p`, `feedback_status AS s` and, where there is one,
+    /// `search_ratings AS r`.
     pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at, \
          p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, p.rated, \
-         s.delivery_state, s.outcome, s.retracted_at, s.redacted_at, p.voter, p.identified";
+         s.delivery_state, s.outcome, s.retracted_at, s.redacted_at, p.voter, p.identified, \
+         r.context_state, r.query_type, r.tags, r.processed, r.replaced_by";
 }
 
 impl TryFrom<FeedbackRow> for Feedback {
@@ -166,7 +181,9 @@ impl TryFrom<FeedbackRow> for Feedback {
                 ));
             }
         };
+        let search_rating = rating_state(raw.accept_order, raw.rating)?;
         Ok(Self {
+            search_rating,
             redaction,
             id: FeedbackId(ledger.uuid("feedback_id", &raw.feedback_id)?),
             submission,
@@ -182,6 +199,58 @@ impl TryFrom<FeedbackRow> for Feedback {
             })?,
         })
     }
+}
+
+/// What is known of a rating; none of other feedback.
+fn rating_state(order: i64, raw: RatingColumns) -> Result<Option<RatingState>, CorruptRow> {
+    let (Some(state), Some(query_type), Some(tags), Some(processed)) =
+        (raw.context_state, raw.query_type, raw.tags, raw.processed)
+    else {
+        return Ok(None);
+    };
+    let row = Row {
+        table: RATINGS,
+        id: order,
+    };
+    let context = ContextState::from_number(state)
+        .ok_or_else(|| row.bad("context_state")(format!("is not a state: {state}")))?;
+    Ok(Some(RatingState {
+        context,
+        query_type,
+        tags: self::tags(order, &tags)?,
+        processed: processed != 0,
+        replaced: raw.replaced_by.is_some(),
+    }))
+}
+
+const RATINGS: &str = "search_ratings";
+
+/// The tags of a rating as they are stored.
+pub(super) fn tags(order: i64, stored: &str) -> Result<Vec<Tag>, CorruptRow> {
+    let row = Row {
+        table: RATINGS,
+        id: order,
+    };
+    let tags = stored.split_ascii_whitespace();
+    tags.map(|tag| row.parse("tags", Tag::parse(tag))).collect()
+}
+
+/// The column that [`tags`] reads.
+pub(super) fn tags_column(tags: &[Tag]) -> String {
+    let mut column: String = tags.iter().map(|tag| format!(" {tag}")).collect();
+    if !column.is_empty() {
+        column.push(' ');
+    }
+    column
+}
+
+/// The rater in a column.
+pub(super) fn rater(order: i64, bytes: &[u8]) -> Result<Rater, CorruptRow> {
+    let row = Row {
+        table: RATINGS,
+        id: order,
+    };
+    row.uuid("rater", bytes).map(Rater)
 }
 
 fn parse_scope<I: ToString>(row: &Row<I>, number: i64) -> Result<Scope, CorruptRow> {
@@ -223,6 +292,10 @@ pub(crate) struct AuditedRow {
     outbox_feedback_id: Option<Vec<u8>>,
     outbox_namespace: Option<String>,
     outbox_payload: Option<Vec<u8>>,
+    rated_namespace: Option<String>,
+    rated_value: Option<i64>,
+    rated_query: Option<String>,
+    rater: Option<Vec<u8>>,
 }
 
 impl AuditedRow {
@@ -240,7 +313,21 @@ impl AuditedRow {
             outbox.extend(row.take_outbox_entry()?);
         }
         let row = rows.swap_remove(0);
+        let rater = row
+            .rater
+            .map(|rater| self::rater(row.feedback.accept_order, &rater));
+        let listed = row.rated_namespace.zip(row.rated_value).zip(row.rated_query);
         Ok(Entry {
+            listed_rating: listed
+                .map(|((namespace, value), query_id)| {
+                    Ok(ListedRating {
+                        namespace,
+                        value,
+                        query_id,
+                        rater: rater.transpose()?,
+                    })
+                })
+                .transpose()?,
             kind: row.kind,
             rating: [row.target, row.rating],
             traceparent: row.traceparent,

@@ -59,6 +59,12 @@ mod outbox_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod query_sql;
+#[path = "../ratings/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod ratings_sql;
 #[path = "../settings/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -108,6 +114,7 @@ pub(crate) struct SqliteStore {
 }
 
 /// One item of a group, with its accept order.
+#[derive(Clone, Copy)]
 struct Numbered<'a> {
     order: i64,
     columns: &'a Columns<'a>,
@@ -144,6 +151,11 @@ impl SqliteStore {
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
+        let mut too_often = vec![None; columns.len()];
+        if columns.iter().any(|columns| columns.search_rating.is_some()) {
+            let items: Vec<_> = columns.iter().collect();
+            too_often = ratings_sql::too_often(&mut transaction, &items).await?;
+        }
         let count = i64::try_from(columns.len()).unwrap_or(i64::MAX);
         // The first is at least now, and after all orders given before, even if the clock went back.
         let (last, now): (i64, i64) = sqlx::query_as(
@@ -157,10 +169,19 @@ impl SqliteStore {
             .zip(columns)
             .map(|(order, columns)| Numbered { order, columns })
             .collect();
-        let taken = insert_request_ids(&mut transaction, &numbered, now).await?;
+        let admitted = numbered.iter().zip(&too_often);
+        let admitted: Vec<_> = admitted
+            .filter(|(_, too_often)| too_often.is_none())
+            .map(|(item, _)| item)
+            .collect();
+        let taken = insert_request_ids(&mut transaction, &admitted, now).await?;
         let mut results = Vec::with_capacity(columns.len());
         let mut stored = Vec::with_capacity(columns.len());
-        for item in numbered {
+        for (item, too_often) in numbered.iter().zip(too_often) {
+            if let Some(wait) = too_often {
+                results.push(Ok(Inserted::TooOften(wait)));
+                continue;
+            }
             let request_id = item.columns.request_id;
             if taken.contains(&item.order) {
                 results.push(
@@ -184,9 +205,20 @@ impl SqliteStore {
             transaction.rollback().await?;
             return Ok(results);
         }
-        for chunk in chunks(&stored) {
+        // Apart, so that there are few distinct statements.
+        let (delivered, not_delivered): (Vec<_>, Vec<_>) =
+            stored.into_iter().partition(|item| item.columns.kind != 0);
+        for chunk in chunks(&delivered) {
             insert_chunk(&mut transaction, chunk, now, lease).await?;
         }
+        for chunk in chunks(&not_delivered) {
+            insert_chunk(&mut transaction, chunk, now, lease).await?;
+        }
+        let placed: Vec<_> = not_delivered
+            .iter()
+            .map(|item| (item.columns, item.order, now))
+            .collect();
+        ratings_sql::insert(&mut transaction, &placed).await?;
         fail_points::GROUP_WRITTEN.pass();
         transaction.commit().await?;
         Ok(results)
@@ -255,11 +287,12 @@ impl SqliteStore {
 /// Takes the request ids that are free; returns the accept orders of the items whose ids were already taken.
 async fn insert_request_ids(
     connection: &mut Connection,
-    numbered: &[Numbered<'_>],
+    numbered: &[&Numbered<'_>],
     now: i64,
 ) -> Result<HashSet<i64>, StoreError> {
-    let asked: Vec<_> = numbered
+    let asked: Vec<&Numbered<'_>> = numbered
         .iter()
+        .copied()
         .filter(|item| !item.columns.request_id.is_empty())
         .collect();
     let mut taken = HashSet::new();
@@ -297,10 +330,10 @@ async fn insert_request_ids(
 }
 
 /// Inserts all rows of some feedback in one query: separate statements would each be a round trip to the connection's
-/// thread.
+/// thread. All of it is delivered, or none.
 async fn insert_chunk(
     connection: &mut Connection,
-    chunk: &[Numbered<'_>],
+    chunk: &[&Numbered<'_>],
     now: i64,
     lease: Option<Lease>,
 ) -> Result<(), StoreError> {
@@ -310,8 +343,8 @@ async fn insert_chunk(
         "INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
                                target, rating, traceparent, received_at) ",
     );
-    query.push_values(chunk, |mut row, Numbered { order, columns }| {
-        row.push_bind(*order)
+    query.push_values(chunk, |mut row, &&Numbered { order, columns }| {
+        row.push_bind(order)
             .push_bind(columns.new.id.0.as_bytes().as_slice())
             .push_bind(columns.new.submission.namespace.as_str())
             .push_bind(columns.new.caller.as_str())
@@ -328,9 +361,9 @@ async fn insert_chunk(
         "; INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
                                           reason, context, rated, retract_reason) ",
     );
-    query.push_values(chunk, |mut row, Numbered { order, columns }| {
+    query.push_values(chunk, |mut row, &&Numbered { order, columns }| {
         let submission = &columns.new.submission;
-        row.push_bind(*order)
+        row.push_bind(order)
             .push_bind(submission.namespace.as_str())
             .push_bind(columns.reporter_id)
             .push_bind(columns.session_id)
@@ -342,14 +375,29 @@ async fn insert_chunk(
             .push_bind(columns.rated.as_slice());
         row.push("''");
     });
+    let is_delivered = chunk.iter().all(|item| item.columns.kind != 0);
+    if !is_delivered {
+        query.push(
+            "; INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by,
+                                           retract_role)
+             SELECT accept_order, namespace, ",
+        );
+        query
+            .push_bind(DeliveryState::at_first(false).number())
+            .push(", 0, 0, '', 0");
+        query.push(" FROM feedback WHERE kind = 0");
+        push_between(&mut query, chunk);
+        query.build().execute(connection).await?;
+        return Ok(());
+    }
     query.push(
         "; INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, occurred_at, payload, state, due_at,
                                lease_token, event_number, attempts, code, error) ",
     );
-    query.push_values(chunk, |mut row, Numbered { order, columns }| {
+    query.push_values(chunk, |mut row, &&Numbered { order, columns }| {
         let new = columns.new;
         row.push_bind(new.event.id.0.as_bytes().as_slice())
-            .push_bind(*order)
+            .push_bind(order)
             .push_bind(new.id.0.as_bytes().as_slice())
             .push_bind(new.submission.namespace.as_str())
             .push_bind(now)
@@ -359,7 +407,6 @@ async fn insert_chunk(
             .push_bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()));
         row.push("1, 0, 0, ''");
     });
-    // No other feedback's orders lie between them.
     query
         .push(
             "; INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by,
@@ -367,10 +414,18 @@ async fn insert_chunk(
              SELECT accept_order, namespace, ",
         )
         .push_bind(pending)
-        .push(", 1, 0, '', 0 FROM feedback WHERE accept_order BETWEEN ")
+        .push(", 1, 0, '', 0 FROM feedback WHERE kind <> 0");
+    push_between(&mut query, chunk);
+    query.build().execute(connection).await?;
+    Ok(())
+}
+
+/// The condition that rows belong to a chunk. No other feedback's orders lie between them, but for feedback of which it is
+/// different whether it is delivered.
+fn push_between(query: &mut QueryBuilder<Db>, chunk: &[&Numbered<'_>]) {
+    query
+        .push(" AND accept_order BETWEEN ")
         .push_bind(chunk.first().map_or(0, |item| item.order))
         .push(" AND ")
         .push_bind(chunk.last().map_or(0, |item| item.order));
-    query.build().execute(connection).await?;
-    Ok(())
 }

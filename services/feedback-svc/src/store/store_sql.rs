@@ -24,6 +24,7 @@ use crate::{
     fail_points,
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
     queries::store::QueryStore,
+    ratings::store::RatingStore,
     settings::store::SettingsStore,
 };
 
@@ -104,7 +105,7 @@ impl CorrectionStore for Backend {
         let found = feedback_sql::replay(&mut reader, namespace, caller, hash, request_id.as_str()).await?;
         Ok(match found {
             Some(Inserted::Replayed(id)) => Some(id),
-            Some(Inserted::Stored(_) | Inserted::RequestIdReused) | None => None,
+            Some(Inserted::Stored(_) | Inserted::RequestIdReused | Inserted::TooOften(_)) | None => None,
         })
     }
 
@@ -171,6 +172,10 @@ impl Store for Backend {
     }
 
     fn queries(&self) -> Option<&dyn QueryStore> {
+        Some(self)
+    }
+
+    fn ratings(&self) -> Option<&dyn RatingStore> {
         Some(self)
     }
 

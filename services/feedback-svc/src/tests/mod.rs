@@ -25,6 +25,7 @@ mod learning;
 mod present;
 mod queries;
 mod ratings;
+mod search_ratings;
 mod service;
 
 use std::{collections::HashMap, future::Future, time::Duration};

@@ -305,6 +305,15 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
     if let (Some(scope), Some(correction)) = (scope, &correction) {
         violations.check("scope", correction.form().check_scope(scope));
     }
+    if correction
+        .as_ref()
+        .is_some_and(|correction| correction.form().kind().is_none())
+    {
+        violations.add(
+            "correction",
+            "must teach something: a rating of a search answer has no effect",
+        );
+    }
     let sender = violations.check("sender_roles", roles(&message.sender_roles));
     let received_at = time(&mut violations, "received_at", message.received_at.as_ref());
     let parsed = (|| {
@@ -405,5 +414,17 @@ mod tests {
             );
             assert!(refused.to_string().contains(&message), "{refused}");
         }
+    }
+
+    #[test]
+    fn what_teaches_nothing_is_refused() {
+        let value = common::SearchRatingValue::Down.into();
+        let mut event = recorded(Correction::SearchRating(common::SearchRating { value }));
+        if let Some(pb::event::Event::Recorded(recorded)) = &mut event.event {
+            recorded.scope = common::Scope::Global.into();
+        }
+        let refused = self::event(&event).unwrap_err();
+        let message = "recorded.correction: must teach something: a rating of a search answer has no effect";
+        assert!(refused.to_string().contains(message), "{refused}");
     }
 }

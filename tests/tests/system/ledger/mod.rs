@@ -6,7 +6,7 @@ mod nodes;
 mod tampering;
 
 use emend_proto::{
-    common::v1::Scope,
+    common::v1::{Scope, SearchRatingValue},
     feedback::v1::{SubmitFeedbackRequest, Wait},
     learning::v1::{
         GenerateImprovementRequest, ImportAs, ImportHeader, ImportMode, ImportRow, Policy,
@@ -17,7 +17,7 @@ use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
     says::{
         alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value,
-        finds_fault, phrase_key, prompt_key, prompt_value, rates, supports, verb_value,
+        finds_fault, phrase_key, prompt_key, prompt_value, rates, search_rates, supports, verb_value,
     },
     tamper::Frozen,
     verb,
@@ -115,6 +115,14 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     }
     let taken_back = feedback.learn(rates("bob", "4", "GOOD")).await;
     feedback.retract(&taken_back).await;
+    // Ratings of search answers: one replaced by a newer one of the same query, and one of another query.
+    for (query, value) in [
+        ("q1", SearchRatingValue::Down),
+        ("q1", SearchRatingValue::Up),
+        ("q2", SearchRatingValue::Neutral),
+    ] {
+        feedback.submit(search_rates("ann", query, value)).await;
+    }
     // A prompt that ratings made better, of which the first version is still used under another label.
     feedback.learn(finds_fault("ann", "5", "vague")).await;
     learning.put(prompt_key(""), prompt_value("Summarise.")).await;

@@ -132,6 +132,36 @@ const CASES: &[Case] = &[
         "UPDATE outbox SET payload = {touched:payload}",
     ),
     (
+        "SEARCH_RATING",
+        Feedback,
+        "UPDATE search_ratings SET rating = 0 WHERE rating = -1",
+    ),
+    (
+        "SEARCH_RATING",
+        Feedback,
+        "UPDATE search_ratings SET rater = {new_id} WHERE rating = 1",
+    ),
+    (
+        "SEARCH_RATING",
+        Feedback,
+        "UPDATE search_ratings SET replaced_by = NULL",
+    ),
+    (
+        "SEARCH_RATING",
+        Feedback,
+        "UPDATE search_ratings SET replaced_by = accept_order",
+    ),
+    (
+        "SEARCH_RATING",
+        Feedback,
+        "DELETE FROM search_ratings WHERE rating = 0",
+    ),
+    (
+        "FEEDBACK_PARTS",
+        Feedback,
+        "UPDATE search_ratings SET accept_order = accept_order - 1 WHERE rating = 0",
+    ),
+    (
         "REQUEST_ID_TAKEN_TWICE",
         Feedback,
         "UPDATE feedback SET request_id = 'own' WHERE accept_order = (SELECT max(accept_order) FROM feedback)",
@@ -702,7 +732,7 @@ async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
     assert_eq!(report.findings.kept(), [], "nobody tampered with it");
     assert_eq!(
         (report.feedback, report.undelivered),
-        (31, 1),
+        (34, 1),
         "it looked at everything"
     );
     assert!(report.learning.digests.len() > 3, "{:?}", report.learning);

@@ -123,6 +123,13 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "ListDeadLetters" => naming!(feedback::ListDeadLettersRequest),
         "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
         "RedactFeedback" => naming!(feedback::RedactFeedbackRequest),
+        "UpdateFeedbackLabels" => feedback::UpdateFeedbackLabelsRequest {
+            namespace: ns(),
+            feedback_id: NOBODY.into(),
+            processed: Some(true),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "RedactReporter" => naming!(feedback::RedactReporterRequest),
         "RecordQuery" => naming!(feedback::RecordQueryRequest),
         "RecordInteraction" => naming!(feedback::RecordInteractionRequest),

@@ -7,7 +7,8 @@ use emend_base::{Lifecycle, telemetry::Metrics};
 use emend_client::Subscriber;
 use emend_core::Revision;
 use emend_proto::{
-    feedback::v1::{GetFeedbackRequest, QueryInteraction, RecordInteractionRequest},
+    common::v1::SearchRatingValue,
+    feedback::v1::{GetFeedbackRequest, QueryInteraction, RecordInteractionRequest, SubmitFeedbackRequest},
     learning::v1::{
         ApplyTrustFileRequest, GenerateImprovementRequest, IngestRequest, NodeInfo, SubscribeRequest,
         TrustFileFormat,
@@ -23,7 +24,7 @@ use emend_tests::harness::{
     phrase,
     process::free_port,
     says,
-    says::{finds_fault, prompt_key, prompt_value},
+    says::{finds_fault, prompt_key, prompt_value, search_rates},
     wait::holds,
     within,
 };
@@ -153,7 +154,36 @@ async fn each_documented_metric_is_exported_and_changes() {
         node.view().wait_for_revision(Revision(revision)),
     )
     .await;
+    let commented = SubmitFeedbackRequest {
+        reason: "<b>ask</b> jane.doe@example.org".into(),
+        ..search_rates("jane", "q0", SearchRatingValue::Down)
+    };
+    feedback.submit(commented).await;
+    for query in 1..10 {
+        let rating = search_rates("jane", &format!("q{query}"), SearchRatingValue::Up);
+        feedback.submit(rating).await;
+    }
+    let one_more = search_rates("jane", "q10", SearchRatingValue::Up);
+    let refused = feedback
+        .service
+        .clone()
+        .submit_feedback(one_more)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
     for (series, expected) in [
+        (
+            "emend_search_ratings_total{rating=\"down\",query_type=\"unknown\"}",
+            1,
+        ),
+        (
+            "emend_search_ratings_total{rating=\"up\",query_type=\"unknown\"}",
+            9,
+        ),
+        ("emend_search_ratings_refused_total", 1),
+        ("emend_search_ratings_failed_total", 0),
+        ("emend_search_ratings_html_removed_total", 1),
+        ("emend_search_ratings_masked_total", 1),
         ("emend_feedback_stored_total{correction=\"entity\"}", 1),
         ("emend_feedback_stored_total{correction=\"phrase_mapping\"}", 1),
         (

@@ -3,14 +3,14 @@
 use emend_proto::{
     common::v1::{
         ClaimReject, ClaimRestore, Correction, DomainBlock, EdgeCorrect, EdgeRelation, EntityCorrection,
-        PhraseMapping, Prohibition, Reporter, Scope, SearchTuningValue, TuningCorrection, VerbCorrection,
-        correction::Correction as Form,
+        PhraseMapping, Prohibition, Reporter, Scope, SearchRating, SearchTuningValue, TuningCorrection,
+        VerbCorrection, correction::Correction as Form,
     },
     feedback::v1::{
         BatchSubmitFeedbackRequest, GetFeedbackRequest, GetSettingsRequest, ListDeadLettersRequest,
         ListFeedbackRequest, RatedTarget, RatedValue, RedactFeedbackRequest, RedactReporterRequest,
-        RedriveDeadLettersRequest, RetractFeedbackRequest, Settings, SubmitFeedbackRequest,
-        UpdateSettingsRequest,
+        RedriveDeadLettersRequest, RetractFeedbackRequest, SearchRatingFilter, Settings,
+        SubmitFeedbackRequest, UpdateFeedbackLabelsRequest, UpdateSettingsRequest,
     },
 };
 use emend_tests::harness::{NAMESPACE, says, verb};
@@ -27,6 +27,7 @@ pub(super) fn cases() -> Vec<Rpc> {
         retract(),
         redact_feedback(),
         redact_reporter(),
+        update_labels(),
         get_settings(),
         update_settings(),
         dead_letters(),
@@ -280,6 +281,38 @@ fn submit() -> Rpc {
             &["correction.tuning.tuning"],
         )
         .case(
+            "a rating without query and value",
+            &correcting(Form::SearchRating(SearchRating::default())),
+            &["query_id", "correction.search_rating.value"],
+        )
+        .case(
+            "a rating for one user",
+            &SubmitFeedbackRequest {
+                query_id: "q".into(),
+                scope: Scope::User.into(),
+                ..correcting(Form::SearchRating(SearchRating { value: 1 }))
+            },
+            &["scope"],
+        )
+        .case(
+            "a rating with a reason of 301 characters as people see them",
+            &SubmitFeedbackRequest {
+                query_id: "q".into(),
+                reason: "e\u{301}".repeat(301),
+                ..correcting(Form::SearchRating(SearchRating { value: UNKNOWN }))
+            },
+            &["reason", "correction.search_rating.value"],
+        )
+        .case(
+            "a rating with a reason of more than 4 KiB",
+            &SubmitFeedbackRequest {
+                query_id: "q".into(),
+                reason: "e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}".repeat(300),
+                ..correcting(Form::SearchRating(SearchRating { value: 1 }))
+            },
+            &["reason"],
+        )
+        .case(
             "a domain blocked in a task with a control character",
             &SubmitFeedbackRequest {
                 reason: "seen it".into(),
@@ -437,6 +470,7 @@ fn list() -> Rpc {
                 rating_value: long(513),
                 day: "2026-02-30".into(),
                 time_zone: "Mars/Olympus".into(),
+                search_ratings: None,
             },
             &[
                 "namespace",
@@ -472,6 +506,33 @@ fn list() -> Rpc {
             },
             &["page_size", "page_token", "reporter_id"],
         )
+        .case(
+            "ratings of search answers that are none",
+            &ListFeedbackRequest {
+                search_ratings: Some(SearchRatingFilter {
+                    value: UNKNOWN,
+                    query_type: NUL.into(),
+                    tag: "Not fine".into(),
+                    processed: None,
+                }),
+                ..good.clone()
+            },
+            &[
+                "search_ratings.value",
+                "search_ratings.query_type",
+                "search_ratings.tag",
+            ],
+        )
+        .case(
+            "ratings of search answers that teach something",
+            &ListFeedbackRequest {
+                kind: 1,
+                rating_target: "INTERPRET".into(),
+                search_ratings: Some(SearchRatingFilter::default()),
+                ..good.clone()
+            },
+            &["search_ratings"],
+        )
         .case("a span of nothing", &received(7, 7), &["received_before"])
         .case(
             "a span that ends before it begins",
@@ -506,6 +567,39 @@ fn retract() -> Rpc {
                 wait: 0,
             },
             &["namespace", "feedback_id", "reason"],
+        )
+}
+
+fn update_labels() -> Rpc {
+    let tags = |tags: &[&str]| tags.iter().map(ToString::to_string).collect();
+    let good = UpdateFeedbackLabelsRequest {
+        namespace: NAMESPACE.into(),
+        feedback_id: NOBODY.into(),
+        ..UpdateFeedbackLabelsRequest::default()
+    };
+    Rpc::of("/emend.feedback.v1.FeedbackService/UpdateFeedbackLabels")
+        .case(
+            "empty",
+            &UpdateFeedbackLabelsRequest::default(),
+            &["namespace", "feedback_id", "set_tags"],
+        )
+        .case(
+            "tags that are none",
+            &UpdateFeedbackLabelsRequest {
+                set_tags: tags(&["fine", "Not fine", NUL]),
+                clear_tags: vec!["a".repeat(33), String::new()],
+                ..good.clone()
+            },
+            &["set_tags[1]", "set_tags[2]", "clear_tags[0]", "clear_tags[1]"],
+        )
+        .case(
+            "too many tags, and one to set and to clear",
+            &UpdateFeedbackLabelsRequest {
+                set_tags: (0..17).map(|number| format!("t{number}")).collect(),
+                clear_tags: tags(&["t3"]),
+                ..good
+            },
+            &["set_tags", "clear_tags"],
         )
 }
 

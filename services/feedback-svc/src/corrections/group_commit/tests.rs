@@ -45,6 +45,7 @@ impl Fixture {
             namespace: namespace(),
             reporter: None,
             kind: None,
+            search_ratings: None,
             target: None,
             rating: None,
             delivery: None,

@@ -24,6 +24,7 @@ use crate::{
         event,
     },
     queries::grpc::fuzzing as queries,
+    ratings::{self, labels::Tag},
 };
 
 /// Parses one request of the method that the first byte selects. A valid request must survive being rendered and parsed
@@ -32,7 +33,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 10 {
+    match which % 11 {
         0 => read(message, |request| submission(&request)),
         1 => read(message, |request: pb::BatchSubmitFeedbackRequest| {
             if parse::batch(&request).is_ok() {
@@ -65,6 +66,20 @@ pub fn request(bytes: &[u8]) {
         7 => read(message, queries::record),
         8 => read(message, queries::interact),
         9 => read(message, queries::list),
+        10 => read(message, |request: pb::UpdateFeedbackLabelsRequest| {
+            if let Ok(change) = ratings::grpc::labels(&request) {
+                let names =
+                    |tags: &std::collections::BTreeSet<Tag>| tags.iter().map(ToString::to_string).collect();
+                let again = pb::UpdateFeedbackLabelsRequest {
+                    namespace: change.namespace.to_string(),
+                    feedback_id: change.id.to_string(),
+                    set_tags: names(&change.set),
+                    clear_tags: names(&change.clear),
+                    processed: change.processed,
+                };
+                assert_eq!(ratings::grpc::labels(&again), Ok(change));
+            }
+        }),
         _ => read(message, |request: pb::RedriveDeadLettersRequest| {
             if let Ok(which) = parse::redrive(&request) {
                 let (namespace, events) = match &which {
@@ -93,7 +108,7 @@ pub fn event(bytes: &[u8]) -> Option<Vec<u8>> {
         &caller,
         Vec::new(),
         "",
-        &submission.masked(),
+        &submission.cleaned().0,
         None,
     );
     let accepted = Accepted {
@@ -141,8 +156,8 @@ fn submission(request: &pb::SubmitFeedbackRequest) {
     assert_eq!(parsed.as_ref(), Ok(&(submission.clone(), how)));
     assert_eq!(submission.hash(), parsed.expect("as was asserted").0.hash());
     // Masked once, never masked further: what is read from the database is what was stored.
-    let masked = submission.masked();
-    assert_eq!(masked.clone().masked(), masked);
+    let (masked, _) = submission.cleaned();
+    assert_eq!(masked.clone().cleaned().0, masked);
     assert_eq!(
         parse::submission(&rendered(&masked, how), &own_targets()),
         Ok((masked, how)),
@@ -194,6 +209,7 @@ fn list(request: &pb::ListFeedbackRequest) {
         rating_target: query.target.clone().unwrap_or_default(),
         rating_value: query.rating.clone().unwrap_or_default(),
         // The period says it already, unless nothing is in it.
+        search_ratings: query.search_ratings.as_ref().map(ratings::grpc::filter_message),
         day: String::new(),
         time_zone: String::new(),
     };

@@ -26,7 +26,7 @@ use crate::{
         present::{PresentState, Standings},
         submit::Submitted,
     },
-    erasure,
+    erasure, ratings,
     roles::{admit, open},
     use_cases::{Origin, UseCases},
 };
@@ -159,6 +159,18 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         let (namespace, id, wait) = parse::redaction(&message).map_err(Error::from)?;
         let feedback = self.use_cases.redact(&origin, namespace, id, until(wait)).await?;
         Ok(Response::new(pb::RedactFeedbackResponse {
+            feedback: Some(render::feedback(feedback, &Standings::default())?),
+        }))
+    }
+
+    async fn update_feedback_labels(
+        &self,
+        request: Request<pb::UpdateFeedbackLabelsRequest>,
+    ) -> Result<Response<pb::UpdateFeedbackLabelsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let change = ratings::grpc::labels(&message).map_err(Error::from)?;
+        let feedback = self.use_cases.label(&change).await?;
+        Ok(Response::new(pb::UpdateFeedbackLabelsResponse {
             feedback: Some(render::feedback(feedback, &Standings::default())?),
         }))
     }

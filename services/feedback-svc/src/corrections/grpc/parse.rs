@@ -4,7 +4,7 @@ use emend_core::{
     AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
     correction::scope_user, normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
 };
-use emend_proto::feedback::v1 as pb;
+use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1 as pb};
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -18,6 +18,7 @@ use crate::{
         feedback::{FeedbackQuery, Submission},
     },
     outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Redrive},
+    ratings::{self, plain_text},
 };
 
 const MAX_BATCH: usize = 100;
@@ -63,7 +64,16 @@ pub(super) fn submission(
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
-    let reason = violations.check("reason", reason(&request.reason));
+    let is_search_rating = matches!(
+        request.correction.as_ref().and_then(|of| of.correction.as_ref()),
+        Some(Oneof::SearchRating(_))
+    );
+    let reason = if is_search_rating {
+        plain_text::reason(&request.reason)
+    } else {
+        reason(&request.reason)
+    };
+    let reason = violations.check("reason", reason);
     let context = violations.part("", parse::context(&request.context));
     let scope = violations.check("scope", parse::scope(request.scope));
     let wait = violations.check("wait", wait(request.wait));
@@ -71,6 +81,9 @@ pub(super) fn submission(
         "correction",
         parse::new_correction(request.correction.as_ref(), own_targets),
     );
+    if is_search_rating && query_id.as_ref().is_some_and(String::is_empty) {
+        violations.add("query_id", "is required with search_rating: 1 to 128 characters");
+    }
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
         violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
     }
@@ -205,6 +218,15 @@ pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
         );
     }
     let day = violations.part("", day_of(request));
+    let search_ratings = request.search_ratings.as_ref();
+    let search_ratings =
+        search_ratings.map(|filter| violations.part("search_ratings", ratings::grpc::filter(filter)));
+    if search_ratings.is_some() && (request.kind != 0 || !request.rating_target.is_empty()) {
+        violations.add(
+            "search_ratings",
+            "must be absent with kind and rating_target, which these ratings have not",
+        );
+    }
     let parsed = (|| {
         let (begins, ends) = day?.unzip();
         Some(FeedbackQuery {
@@ -213,6 +235,10 @@ pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
             kind: kind?,
             target: target?,
             rating: rating?,
+            search_ratings: match search_ratings {
+                None => None,
+                Some(filter) => Some(filter?),
+            },
             delivery: delivery?,
             from: from?.max(begins),
             before: [before?, ends].into_iter().flatten().min(),

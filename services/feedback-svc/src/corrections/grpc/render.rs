@@ -19,6 +19,7 @@ use crate::{
         read::Page,
     },
     outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome},
+    ratings::{ContextState, RatingState},
 };
 
 fn delivery_state(state: DeliveryState) -> pb::DeliveryState {
@@ -39,8 +40,41 @@ fn not_evaluated() -> Outcome {
     }
 }
 
-pub(super) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::Feedback, Error> {
+/// The outcome of what teaches nothing.
+fn nothing_to_learn(feedback: &Feedback) -> Outcome {
+    let message = if feedback.retraction.is_some() {
+        "Retracted."
+    } else {
+        "Noted. Nothing is learned from a rating alone."
+    };
+    Outcome {
+        state: OutcomeState::NoEffect.into(),
+        reason: "NOTHING_TO_LEARN".to_owned(),
+        message: message.to_owned(),
+        evaluated_at: Some(render::timestamp(feedback.accepted.at)),
+        ..Outcome::default()
+    }
+}
+
+/// What is known of a rating of a search answer.
+fn search_rating(state: RatingState) -> pb::SearchRatingState {
+    let context_state = match state.context {
+        ContextState::Pending => pb::ContextState::Pending,
+        ContextState::Complete => pb::ContextState::Complete,
+        ContextState::Missing => pb::ContextState::Missing,
+    };
+    pb::SearchRatingState {
+        context_state: context_state.into(),
+        query_type: state.query_type,
+        tags: state.tags.iter().map(ToString::to_string).collect(),
+        processed: state.processed,
+        replaced: state.replaced,
+    }
+}
+
+pub(crate) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::Feedback, Error> {
     let outcome = match &feedback.outcome {
+        None if !feedback.submission.is_delivered() => nothing_to_learn(&feedback),
         None => not_evaluated(),
         Some(EncodedOutcome(bytes)) => Outcome::decode(&bytes[..]).map_err(|error| {
             Error::internal(CorruptRow::new(
@@ -61,6 +95,7 @@ pub(super) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::
         outcome: _,
         delivery,
         redaction,
+        search_rating,
     } = feedback;
     let Submission {
         request_id,
@@ -95,6 +130,7 @@ pub(super) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::
         delivery_state: delivery_state(delivery).into(),
         redacted_at: redaction.map(|redaction| render::timestamp(redaction.at)),
         present,
+        search_rating: search_rating.map(self::search_rating),
     })
 }
 
@@ -214,6 +250,7 @@ mod tests {
             outcome: None,
             delivery: DeliveryState::Pending,
             redaction: None,
+            search_rating: None,
         };
         let page = Page {
             items: (1..=500).rev().map(large).collect(),

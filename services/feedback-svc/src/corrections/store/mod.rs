@@ -58,6 +58,8 @@ pub(crate) enum Inserted {
     Replayed(FeedbackId),
     /// The request id belongs to another request.
     RequestIdReused,
+    /// It is a rating by somebody who has rated too often, and may be stored after so long.
+    TooOften(Duration),
 }
 
 /// The result of a retraction.
@@ -69,6 +71,8 @@ pub(crate) enum Retracted {
         accepted: Accepted,
         /// Whether it is stored with its reason. It is without if the feedback is redacted: that gets no personal part again.
         has_reason: bool,
+        /// Whether its event is stored: not of a rating of a search answer.
+        is_delivered: bool,
     },
     /// It was retracted before, with the same right or a better one.
     Before,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use emend_core::{Caller, FeedbackId, Kind, Namespace};
+use emend_core::{Caller, FeedbackId, Kind, Namespace, search::Rater};
 use prost::Message as _;
 use sqlx::QueryBuilder;
 
@@ -22,6 +22,7 @@ use crate::{
         entry::{DeliveryState, Lease},
         event,
     },
+    ratings::RatingFilter,
 };
 
 /// The columns of one feedback as they are stored; made before the transaction begins.
@@ -34,6 +35,7 @@ pub(super) struct Columns<'a> {
     pub(super) target: &'a str,
     pub(super) rating: &'a str,
     pub(super) rated: Vec<u8>,
+    pub(super) search_rating: Option<i64>,
     pub(super) reporter_id: &'a str,
     pub(super) session_id: &'a str,
     pub(super) context: String,
@@ -49,7 +51,7 @@ impl<'a> Columns<'a> {
                 .request_id
                 .as_ref()
                 .map_or("", emend_core::RequestId::as_str),
-            kind: i64::from(submission.correction.form().kind().number()),
+            kind: number(submission.correction.form().kind()),
             scope: i64::from(emend_wire::render::scope(submission.scope) as i32),
             correction: emend_wire::render::correction(
                 &submission.correction.clone().without_personal_parts(),
@@ -58,6 +60,10 @@ impl<'a> Columns<'a> {
             target: rating.map_or("", |rating| &rating.target),
             rating: rating.map_or("", |rating| &rating.value),
             rated: emend_wire::render::rated_texts(rating).encode_to_vec(),
+            search_rating: submission
+                .correction
+                .search_rating()
+                .map(|rating| rating.number().into()),
             reporter_id: submission
                 .reporter
                 .id
@@ -71,6 +77,22 @@ impl<'a> Columns<'a> {
                     .expect("invariant: a map of texts is a JSON object")
             },
         }
+    }
+}
+
+/// The number of a kind; 0 of what teaches none.
+pub(super) fn number(kind: Option<Kind>) -> i64 {
+    kind.map_or(0, |kind| kind.number().into())
+}
+
+impl Columns<'_> {
+    /// Who rates, if it is a rating of a search answer.
+    pub(super) fn rater(&self) -> Option<Rater> {
+        let NewFeedback {
+            caller, submission, ..
+        } = self.new;
+        self.search_rating?;
+        Some(Rater::of(&submission.namespace, caller, &submission.reporter))
     }
 }
 
@@ -148,7 +170,8 @@ pub(super) async fn feedback(
 fn select_feedback(query: &mut QueryBuilder<Db>) {
     query.push("SELECT ").push(FeedbackRow::COLUMNS).push(
         " FROM feedback AS f JOIN feedback_personal AS p ON p.accept_order = f.accept_order
-           JOIN feedback_status AS s ON s.accept_order = f.accept_order",
+           JOIN feedback_status AS s ON s.accept_order = f.accept_order
+           LEFT JOIN search_ratings AS r ON r.accept_order = f.accept_order",
     );
 }
 
@@ -166,7 +189,14 @@ pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) 
     // table whose index finds the rows.
     select_feedback(query);
     let namespace = filter.namespace.as_str();
-    let leading = if let Some(reporter) = &filter.reporter {
+    let leading = if let Some(ratings) = &filter.search_ratings {
+        query.push(" WHERE r.namespace = ").push_bind(namespace);
+        select_ratings(query, ratings);
+        if let Some(reporter) = &filter.reporter {
+            query.push(" AND p.reporter_id = ").push_bind(reporter.as_str());
+        }
+        "r"
+    } else if let Some(reporter) = &filter.reporter {
         query.push(" WHERE p.namespace = ").push_bind(namespace);
         query
             .push(" AND p.reporter_id <> '' AND p.reporter_id = ")
@@ -186,9 +216,10 @@ pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) 
     };
     // The ratings of a period are found by its index and put in order afterwards: by that of their target, all newer ones
     // would be passed over.
-    let by_time = leading == "f" && filter.is_of_ratings() && filter.has_period();
+    let by_time = leading == "r" && filter.has_period()
+        || leading == "f" && filter.is_of_ratings() && filter.has_period();
     let (column, order) = if by_time { (PASSED_OVER, " + 0") } else { ("", "") };
-    if by_time || filter.target.is_some() {
+    if leading != "r" && by_time || filter.target.is_some() {
         // Says in as many words that the indexes of ratings hold what is asked for.
         query.push(" AND f.target <> ''");
     }
@@ -215,15 +246,24 @@ pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) 
             .push(" AND s.delivery_state = ")
             .push_bind(delivery.number());
     }
+    let at = if leading == "r" {
+        "r.rated_at"
+    } else {
+        "f.received_at"
+    };
     if let Some(from) = filter.from {
         // Stored times have microsecond precision: a bound between two microseconds is rounded up.
         query
-            .push(" AND f.received_at >= ")
+            .push(" AND ")
+            .push(at)
+            .push(" >= ")
             .push_bind(ceiling_micros(from));
     }
     if let Some(before) = filter.before {
         query
-            .push(" AND f.received_at < ")
+            .push(" AND ")
+            .push(at)
+            .push(" < ")
             .push_bind(ceiling_micros(before));
     }
     if let Some(after) = filter.after {
@@ -242,6 +282,29 @@ pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) 
         .push(order)
         .push(" DESC LIMIT ")
         .push_bind(i64::from(filter.limit));
+}
+
+/// The conditions of ratings of search answers.
+fn select_ratings(query: &mut QueryBuilder<Db>, filter: &RatingFilter) {
+    if let Some(value) = filter.value {
+        query
+            .push(" AND r.rating = ")
+            .push_bind(i64::from(value.number()));
+    }
+    if let Some(query_type) = &filter.query_type {
+        query.push(" AND r.query_type = ").push_bind(query_type.clone());
+    }
+    if let Some(tag) = &filter.tag {
+        // A tag holds no character of patterns but the underscore.
+        let pattern = format!("% {} %", tag.as_str().replace('_', "\\_"));
+        query
+            .push(" AND r.tags LIKE ")
+            .push_bind(pattern)
+            .push(" ESCAPE '\\'");
+    }
+    if let Some(processed) = filter.processed {
+        query.push(" AND r.processed = ").push_bind(i64::from(processed));
+    }
 }
 
 fn ceiling_micros(at: jiff::Timestamp) -> i64 {
@@ -267,13 +330,15 @@ pub(super) async fn retract(
         event,
     } = retraction;
     let mut note = QueryBuilder::new(
-        "UPDATE feedback_status SET retracted_at = (SELECT now FROM database_clock), event_count = event_count + 1,
-                retracted_by = ",
+        "UPDATE feedback_status SET retracted_at = (SELECT now FROM database_clock),
+                event_count = event_count + (CASE WHEN event_count = 0 THEN 0 ELSE 1 END), retracted_by = ",
     );
     note.push_bind(caller.as_str());
     note.push(", retract_role = ").push_bind(retraction.role_number());
-    note.push(", delivery_state = ")
-        .push_bind(DeliveryState::Pending.number());
+    // What has no event gets none.
+    note.push(", delivery_state = CASE WHEN event_count = 0 THEN delivery_state ELSE ")
+        .push_bind(DeliveryState::Pending.number())
+        .push(" END");
     note.push(" WHERE accept_order = (SELECT accept_order FROM feedback WHERE feedback_id = ")
         .push_bind(id.0.as_bytes().as_slice());
     note.push(" AND namespace = ").push_bind(namespace.as_str());
@@ -283,7 +348,7 @@ pub(super) async fn retract(
         " AND (SELECT kind FROM feedback AS f WHERE f.accept_order = feedback_status.accept_order) IN (",
     );
     let mut kinds = note.separated(", ");
-    for kind in Kind::ALL.into_iter().filter(|kind| is_by_ruling(*kind)) {
+    for kind in Kind::ALL.into_iter().filter(|kind| is_by_ruling(Some(*kind))) {
         kinds.push_bind(i64::from(kind.number()));
     }
     note.push(")) RETURNING accept_order, event_count, retracted_at");
@@ -301,8 +366,9 @@ pub(super) async fn retract(
             Retracted::NotFound
         });
     };
+    let is_delivered = event_number > 0;
     // A stronger retraction's reason takes the place of the one before, even if it gives none.
-    let has_reason = reason.is_empty() && event_number == FIRST_RETRACTION
+    let has_reason = reason.is_empty() && event_number <= FIRST_RETRACTION
         || sqlx::query(
             "UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1 AND voter IS NULL",
         )
@@ -312,6 +378,15 @@ pub(super) async fn retract(
         .await?
         .rows_affected()
             == 1;
+    let accepted = rows::accepted("outbox", accept_order, at)?;
+    let retracted = Retracted::Now {
+        accepted,
+        has_reason,
+        is_delivered,
+    };
+    if !is_delivered {
+        return Ok(retracted);
+    }
     let payload = if has_reason {
         event.payload.clone()
     } else {
@@ -334,10 +409,7 @@ pub(super) async fn retract(
     .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
     .execute(connection)
     .await?;
-    Ok(Retracted::Now {
-        accepted: rows::accepted("outbox", accept_order, at)?,
-        has_reason,
-    })
+    Ok(retracted)
 }
 
 pub(super) async fn prune_request_ids(

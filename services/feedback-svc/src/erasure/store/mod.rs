@@ -61,6 +61,8 @@ pub(crate) trait ErasureStore: Send + Sync + Debug {
 pub(crate) enum Redacted {
     /// Its personal parts are erased.
     Now,
+    /// The same of what learning-svc was never told, so that there is no event.
+    Undelivered,
     /// They were erased before.
     Before,
     /// There is no such feedback in that namespace.

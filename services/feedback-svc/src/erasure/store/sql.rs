@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::{
     super::{StoreError, rows},
-    Backend, Connection, NEXT_ACCEPT_ORDER, feedback_sql, query_sql,
+    Backend, Connection, NEXT_ACCEPT_ORDER, feedback_sql, query_sql, ratings_sql,
 };
 use crate::{
     corrections::feedback::Feedback,
@@ -81,6 +81,10 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
         .bind([0_u8; 16].as_slice())
         .execute(&mut *connection)
         .await?;
+    if !feedback.submission.is_delivered() {
+        ratings_sql::redact(connection, order).await?;
+        return Ok(Redacted::Undelivered);
+    }
     strip_events(connection, order, key, voter.is_identified()).await?;
     sqlx::query(INSERT_EVENT)
         .bind(event.id.0.as_bytes().as_slice())

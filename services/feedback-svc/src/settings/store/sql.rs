@@ -9,26 +9,46 @@ use jiff::Timestamp;
 
 use super::{
     super::{StoreError, rows::micros},
-    Backend,
+    Backend, ratings_sql,
 };
 use crate::settings::{Settings, SettingsUpdate, rated_targets, store::SettingsStore};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Version, retention of personal parts, rated targets, retention and bound of queries, time.
-type SettingsRow = (i64, Option<i64>, Vec<u8>, Option<i64>, Option<i64>, i64);
+type SettingsRow = (
+    i64,
+    Option<i64>,
+    Vec<u8>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    i64,
+);
 
 #[async_trait]
 impl SettingsStore for Backend {
     async fn settings(&self, namespace: &Namespace) -> Result<Option<Settings>> {
         let found: Option<SettingsRow> = sqlx::query_as(
-            "SELECT version, personal_retention, rated_targets, query_retention, max_queries, updated_at FROM settings
+            "SELECT version, personal_retention, rated_targets, query_retention, max_queries, ratings_per_minute,
+                    ratings_per_hour, updated_at FROM settings
              WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
         )
         .bind(namespace.as_str())
         .fetch_optional(&mut *self.reader().await?)
         .await?;
-        let Some((version, retention, targets, query_retention, max_queries, updated_at)) = found else {
+        let Some((
+            version,
+            retention,
+            targets,
+            query_retention,
+            max_queries,
+            per_minute,
+            per_hour,
+            updated_at,
+        )) = found
+        else {
             return Ok(None);
         };
         let updated_at = Timestamp::from_microsecond(updated_at)
@@ -41,6 +61,7 @@ impl SettingsStore for Backend {
             .map_err(|error| CorruptRow::new("settings", "rated_targets", namespace, error))?;
         Ok(Some(Settings {
             rated_targets: targets,
+            rating_limits: ratings_sql::stored_limits(namespace, per_minute, per_hour)?,
             namespace: namespace.clone(),
             personal_retention: retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
             query_retention: query_retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
@@ -53,8 +74,8 @@ impl SettingsStore for Backend {
     async fn save(&self, settings: &Settings, update: &SettingsUpdate) -> Result<()> {
         let saved = sqlx::query(
             "INSERT INTO settings (namespace, version, personal_retention, rated_targets, caller, on_behalf_of, reason,
-                                   query_retention, max_queries, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, (SELECT now FROM database_clock))
+                                   query_retention, max_queries, ratings_per_minute, ratings_per_hour, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT now FROM database_clock))
              ON CONFLICT (namespace, version) DO NOTHING",
         )
         .bind(settings.namespace.as_str())
@@ -66,6 +87,8 @@ impl SettingsStore for Backend {
         .bind(update.reason.as_str())
         .bind(settings.query_retention.map(micros))
         .bind(settings.max_queries.map(i64::from))
+        .bind(settings.rating_limits.map(|limits| i64::from(limits.per_minute)))
+        .bind(settings.rating_limits.map(|limits| i64::from(limits.per_hour)))
         .execute(&mut *self.writer().await?)
         .await?;
         if saved.rows_affected() == 1 {

@@ -71,6 +71,7 @@ async fn stored_feedback_is_read_back_unchanged(database: &TestStore) {
             outcome: None,
             delivery: DeliveryState::Pending,
             redaction: None,
+            search_rating: None,
         };
         assert_eq!(get(database, new.id).await, expected);
         let elsewhere = Namespace::parse("elsewhere").unwrap();
@@ -416,6 +417,7 @@ async fn only_the_first_retraction_counts(database: &TestStore) {
     let Retracted::Now {
         accepted,
         has_reason: true,
+        ..
     } = database.store.retract(&first, None).await.unwrap()
     else {
         panic!("not retracted")

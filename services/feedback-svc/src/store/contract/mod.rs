@@ -35,6 +35,7 @@ mod installation;
 mod outbox;
 mod queries;
 mod ratings;
+mod search_ratings;
 
 async fn claim_all(database: &TestStore) -> Vec<Claimed> {
     database.store.claim(1_000, lease()).await.unwrap()
@@ -79,6 +80,7 @@ fn query() -> FeedbackQuery {
         kind: None,
         target: None,
         rating: None,
+        search_ratings: None,
         delivery: None,
         from: None,
         before: None,

@@ -244,6 +244,7 @@ async fn keep(database: &TestStore, hours: u64, max: Option<u32>) {
         personal_retention: Change::Keep,
         rated_targets: Change::Keep,
         query_retention: Change::Keep,
+        rating_limits: Change::Keep,
         max_queries: Change::Keep,
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),

@@ -167,6 +167,7 @@ impl Tables {
     }
 
     fn store(&mut self, item: &NewFeedback, accepted: Accepted, lease: Option<Lease>) {
+        let is_delivered = item.submission.is_delivered();
         let feedback = Feedback {
             id: item.id,
             submission: item.submission.clone(),
@@ -174,25 +175,22 @@ impl Tables {
             accepted,
             retraction: None,
             outcome: None,
-            delivery: DeliveryState::Pending,
+            delivery: DeliveryState::at_first(is_delivered),
             redaction: None,
+            search_rating: None,
         };
         self.orders.insert(item.id, accepted.order.0);
         let row = Row {
             feedback,
-            events: 1,
+            events: u32::from(is_delivered),
             outcome_of: 0,
             retract_role: 0,
         };
         self.feedback.insert(accepted.order.0, row);
-        self.send(
-            &item.event,
-            item.id,
-            &item.submission.namespace,
-            1,
-            accepted,
-            lease,
-        );
+        if is_delivered {
+            let namespace = &item.submission.namespace;
+            self.send(&item.event, item.id, namespace, 1, accepted, lease);
+        }
     }
 
     fn send(
@@ -253,7 +251,7 @@ impl Tables {
                     .is_none_or(|asked| submission.reporter.id.as_ref() == Some(asked))
                 && query
                     .kind
-                    .is_none_or(|asked| submission.correction.form().kind() == asked)
+                    .is_none_or(|asked| submission.correction.form().kind() == Some(asked))
                 && query
                     .target
                     .as_ref()
@@ -294,20 +292,24 @@ impl Tables {
             at,
             reason: retraction.reason.clone(),
         });
-        row.feedback.delivery = DeliveryState::Pending;
-        row.events += 1;
-        let number = row.events;
         let accepted = Accepted {
             order: row.feedback.accepted.order,
             at,
         };
-        let NewRetraction {
-            id, namespace, event, ..
-        } = retraction;
-        self.send(event, *id, namespace, number, accepted, lease);
+        let is_delivered = row.events > 0;
+        if is_delivered {
+            row.feedback.delivery = DeliveryState::Pending;
+            row.events += 1;
+            let number = row.events;
+            let NewRetraction {
+                id, namespace, event, ..
+            } = retraction;
+            self.send(event, *id, namespace, number, accepted, lease);
+        }
         Ok(Retracted::Now {
             accepted,
             has_reason: true,
+            is_delivered,
         })
     }
 

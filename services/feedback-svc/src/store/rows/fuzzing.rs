@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use emend_proto::common::v1::{Correction, PhraseMapping, correction::Correction as Oneof};
 use prost::Message as _;
 
-use super::{ClaimedRow, DeadLetterRow, FeedbackRow, accepted, feedback_id};
+use super::{ClaimedRow, DeadLetterRow, FeedbackRow, RatingColumns, accepted, feedback_id};
 use crate::{corrections::feedback::Feedback, outbox::entry::DeadLetter, store::Claimed};
 
 /// Makes rows from the bytes, most of their columns good, and parses them. Without any bytes, all columns are good.
@@ -73,6 +73,13 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         redacted_at: or(of, None)?,
         voter: or(of, None)?,
         identified: or(of, None)?,
+        rating: RatingColumns {
+            context_state: or(of, Some(1))?,
+            query_type: or(of, Some("SEMANTIC".to_owned()))?,
+            tags: or(of, Some(" low_recall ".to_owned()))?,
+            processed: or(of, Some(0))?,
+            replaced_by: or(of, None)?,
+        },
     })
 }
 

@@ -1,0 +1,90 @@
+//! Requests about ratings → arguments of the use cases, and back.
+
+use std::collections::BTreeSet;
+
+use emend_core::{FeedbackId, Namespace, Violations, violation::bounded_text};
+use emend_proto::feedback::v1 as pb;
+use emend_wire::kinds::search_rating;
+#[cfg(feature = "fuzzing")]
+use emend_wire::kinds::search_rating_value;
+
+use super::{
+    RatingFilter,
+    labels::{LabelChange, MAX_TAGS, Tag},
+};
+
+/// The longest query type that can be asked for, in characters.
+const MAX_QUERY_TYPE_CHARS: usize = 256;
+
+/// Which ratings are asked for.
+pub(crate) fn filter(message: &pb::SearchRatingFilter) -> Result<RatingFilter, Violations> {
+    let mut violations = Violations::new();
+    let value = match message.value {
+        0 => Some(None),
+        number => violations.check("value", search_rating(number)).map(Some),
+    };
+    let query_type = violations.check(
+        "query_type",
+        bounded_text(&message.query_type, 0, MAX_QUERY_TYPE_CHARS),
+    );
+    let tag = match message.tag.as_str() {
+        "" => Some(None),
+        tag => violations.check("tag", Tag::parse(tag)).map(Some),
+    };
+    let parsed = (|| {
+        Some(RatingFilter {
+            value: value?,
+            query_type: query_type.map(|of| (!of.is_empty()).then_some(of))?,
+            tag: tag?,
+            processed: message.processed,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+/// The message of a filter.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn filter_message(filter: &RatingFilter) -> pb::SearchRatingFilter {
+    pb::SearchRatingFilter {
+        value: filter.value.map_or(0, |value| search_rating_value(value).into()),
+        query_type: filter.query_type.clone().unwrap_or_default(),
+        tag: filter.tag.as_ref().map(ToString::to_string).unwrap_or_default(),
+        processed: filter.processed,
+    }
+}
+
+/// What the labels of a rating become.
+pub(crate) fn labels(request: &pb::UpdateFeedbackLabelsRequest) -> Result<LabelChange, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
+    let set = tags(&mut violations, "set_tags", &request.set_tags);
+    let clear = tags(&mut violations, "clear_tags", &request.clear_tags);
+    if let Some(both) = set.intersection(&clear).next() {
+        violations.add("clear_tags", format!("must not name what set_tags names: {both}"));
+    }
+    if request.set_tags.is_empty() && request.clear_tags.is_empty() && request.processed.is_none() {
+        violations.add(
+            "set_tags",
+            "is required unless clear_tags or processed is given: there is nothing to do",
+        );
+    }
+    let parsed = namespace.zip(id).map(|(namespace, id)| LabelChange {
+        namespace,
+        id,
+        set,
+        clear,
+        processed: request.processed,
+    });
+    violations.finish(parsed)
+}
+
+fn tags(violations: &mut Violations, field: &str, raw: &[String]) -> BTreeSet<Tag> {
+    if raw.len() > MAX_TAGS {
+        violations.add(field, format!("must be at most {MAX_TAGS}, has {}", raw.len()));
+    }
+    let parsed = raw.iter().take(MAX_TAGS).enumerate();
+    parsed
+        .filter_map(|(index, tag)| violations.check(&format!("{field}[{index}]"), Tag::parse(tag)))
+        .collect()
+}

@@ -1,0 +1,86 @@
+//! Ratings of what searches returned: stored with the group commit like all feedback, and never sent to learning-svc, because
+//! nothing is learned from one alone.
+//!
+//! [`limits`] says how often one rater may rate, [`plain_text`] what becomes of what people write, [`labels`] how operators
+//! sort ratings, [`observe`] counts and logs them, [`store`] is the port and [`grpc`] parses and renders.
+
+pub(crate) mod grpc;
+pub(crate) mod labels;
+pub(crate) mod limits;
+pub(crate) mod observe;
+pub(crate) mod plain_text;
+pub(crate) mod store;
+
+use emend_core::search::SearchRating;
+
+use self::labels::Tag;
+
+/// Whether the query that a rating is about is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContextState {
+    /// Not yet.
+    Pending,
+    /// It is.
+    Complete,
+    /// It was not recorded in time.
+    Missing,
+}
+
+impl ContextState {
+    const ALL: [Self; 3] = [Self::Pending, Self::Complete, Self::Missing];
+
+    /// The number under which it is stored, which is that on the wire.
+    pub(crate) const fn number(self) -> i64 {
+        match self {
+            Self::Pending => 1,
+            Self::Complete => 2,
+            Self::Missing => 3,
+        }
+    }
+
+    /// The state with this number.
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.number() == number)
+    }
+}
+
+/// What is known about a rating beside what was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RatingState {
+    /// Whether its query is known.
+    pub(crate) context: ContextState,
+    /// The type of its query; empty while that is not known.
+    pub(crate) query_type: String,
+    /// What somebody called it, in alphabetical order.
+    pub(crate) tags: Vec<Tag>,
+    /// Whether somebody has dealt with it.
+    pub(crate) processed: bool,
+    /// Whether a newer rating counts instead.
+    pub(crate) replaced: bool,
+}
+
+impl RatingState {
+    /// That of a new rating whose query is not known yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            context: ContextState::Pending,
+            query_type: String::new(),
+            tags: Vec::new(),
+            processed: false,
+            replaced: false,
+        }
+    }
+}
+
+/// Which ratings; without conditions all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RatingFilter {
+    /// Only those with this value.
+    pub(crate) value: Option<SearchRating>,
+    /// Only those of queries of this type.
+    pub(crate) query_type: Option<String>,
+    /// Only those with this tag.
+    pub(crate) tag: Option<Tag>,
+    /// Only those that somebody has dealt with, or only the others.
+    pub(crate) processed: Option<bool>,
+}

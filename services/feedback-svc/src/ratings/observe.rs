@@ -1,0 +1,162 @@
+//! What is counted and logged of ratings.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use emend_base::telemetry::{
+    Metrics,
+    metrics::{
+        Description, Kind,
+        prometheus::{Counter, Family},
+    },
+};
+use emend_core::search::SearchRating;
+
+use super::{RatingState, plain_text::Removed};
+use crate::corrections::feedback::NewFeedback;
+
+/// The most query types that become labels of their own.
+const MAX_TYPES: usize = 32;
+/// The label of all further ones.
+const OTHER: &str = "other";
+/// The label while the query is not known.
+const UNKNOWN: &str = "unknown";
+
+const STORED: Description = Description {
+    name: "emend_search_ratings_total",
+    kind: Kind::Counter,
+    unit: "ratings",
+    labels: &["rating=up|neutral|down", "query_type"],
+    help: "Ratings of search answers that this replica has stored, by their value and the type of their query: unknown if the \
+           query was not recorded before, other for all but the first 32 types",
+};
+const REFUSED: Description = Description {
+    name: "emend_search_ratings_refused_total",
+    kind: Kind::Counter,
+    unit: "ratings",
+    labels: &[],
+    help: "Ratings that this replica has refused because their reporter had rated as often as the settings allow",
+};
+const FAILED: Description = Description {
+    name: "emend_search_ratings_failed_total",
+    kind: Kind::Counter,
+    unit: "ratings",
+    labels: &[],
+    help: "Ratings that this replica could not store because the database was away, full or refused them",
+};
+const HTML_REMOVED: Description = Description {
+    name: "emend_search_ratings_html_removed_total",
+    kind: Kind::Counter,
+    unit: "ratings",
+    labels: &[],
+    help: "Stored ratings from whose texts HTML was removed",
+};
+const MASKED: Description = Description {
+    name: "emend_search_ratings_masked_total",
+    kind: Kind::Counter,
+    unit: "ratings",
+    labels: &[],
+    help: "Stored ratings in whose texts personal data was masked",
+};
+
+/// Counts ratings. Clones share the counters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RatingMetrics {
+    stored: Family<Vec<(&'static str, String)>, Counter>,
+    types: Arc<Mutex<BTreeSet<String>>>,
+    refused: Counter,
+    failed: Counter,
+    html_removed: Counter,
+    masked: Counter,
+}
+
+impl RatingMetrics {
+    /// Registers them among the metrics of the process.
+    pub(crate) fn register(&self, metrics: &Metrics) {
+        for rating in SearchRating::ALL {
+            self.of(rating, UNKNOWN);
+        }
+        metrics.register(STORED, self.stored.clone());
+        metrics.register(REFUSED, self.refused.clone());
+        metrics.register(FAILED, self.failed.clone());
+        metrics.register(HTML_REMOVED, self.html_removed.clone());
+        metrics.register(MASKED, self.masked.clone());
+    }
+
+    /// Counts and logs a rating that was stored.
+    pub(crate) fn stored(&self, new: &NewFeedback, state: &RatingState) {
+        let Some(rating) = new.submission.correction.search_rating() else {
+            return;
+        };
+        self.of(rating, &self.label(&state.query_type)).inc();
+        let Removed { html, personal_data } = new.removed;
+        if html {
+            self.html_removed.inc();
+        }
+        if personal_data {
+            self.masked.inc();
+        }
+        tracing::info!(
+            namespace = %new.submission.namespace,
+            feedback_id = %new.id,
+            rating = rating.number(),
+            query_type = %state.query_type,
+            "a rating was stored"
+        );
+    }
+
+    /// Counts one more that was refused.
+    pub(crate) fn refused(&self) {
+        self.refused.inc();
+    }
+
+    /// Counts the ratings among what could not be stored.
+    pub(crate) fn failed<'a>(&self, items: impl IntoIterator<Item = &'a NewFeedback>) {
+        let ratings = items
+            .into_iter()
+            .filter(|item| item.submission.correction.search_rating().is_some());
+        self.failed.inc_by(ratings.count() as u64);
+    }
+
+    fn of(&self, rating: SearchRating, query_type: &str) -> Counter {
+        let labels = vec![
+            ("rating", rating.name().to_owned()),
+            ("query_type", query_type.to_owned()),
+        ];
+        self.stored.get_or_create_owned(&labels)
+    }
+
+    /// The label of a query type. The first that are seen get one of their own.
+    fn label(&self, query_type: &str) -> String {
+        if query_type.is_empty() {
+            return UNKNOWN.to_owned();
+        }
+        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        if types.contains(query_type) || types.len() < MAX_TYPES {
+            types.insert(query_type.to_owned());
+            return query_type.to_owned();
+        }
+        OTHER.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_query_types_become_labels_and_the_rest_is_other() {
+        let metrics = RatingMetrics::default();
+        assert_eq!(metrics.label(""), "unknown");
+        for number in 0..MAX_TYPES {
+            let name = format!("T{number}");
+            assert_eq!(metrics.label(&name), name);
+        }
+        assert_eq!(
+            (metrics.label("MORE"), metrics.label("T7")),
+            ("other".into(), "T7".into())
+        );
+    }
+}

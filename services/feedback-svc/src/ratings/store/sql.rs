@@ -1,0 +1,248 @@
+//! The portable SQL of ratings. Written once, compiled for each database: `super::Db` says which.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use emend_core::{Namespace, search::Rater};
+use emend_store::{CorruptRow, retry_conflicts};
+use sqlx::QueryBuilder;
+
+use super::{
+    super::{StoreError, chunks::chunks, rows},
+    Backend, Connection, Db,
+    feedback_sql::Columns,
+};
+use crate::ratings::{
+    ContextState,
+    labels::LabelChange,
+    limits::{HOUR, RatingLimits, Windows},
+    store::{Labelled, RatingStore},
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Says of each item after how long it may be stored if it is a rating of somebody who has rated too often; of all others
+/// none. A request that was stored before is one of these others. Must run in the transaction that stores the items, with the
+/// raters locked.
+pub(super) async fn too_often(
+    connection: &mut Connection,
+    items: &[&Columns<'_>],
+) -> Result<Vec<Option<Duration>>> {
+    let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
+        .fetch_one(&mut *connection)
+        .await?;
+    let ratings: Vec<&Columns<'_>> = items
+        .iter()
+        .copied()
+        .filter(|item| item.rater().is_some())
+        .collect();
+    let mut limits = BTreeMap::new();
+    let mut windows = Vec::new();
+    let mut repeated = HashSet::new();
+    for item in &ratings {
+        let namespace = &item.new.submission.namespace;
+        if !limits.contains_key(namespace) {
+            limits.insert(namespace.clone(), self::limits(connection, namespace).await?);
+        }
+    }
+    for chunk in chunks(&ratings) {
+        windows.append(&mut within_the_hour(connection, chunk, now).await?);
+        repeated.extend(taken(connection, chunk).await?);
+    }
+    let mut windows = Windows::of(windows);
+    let answers = items.iter().map(|item| {
+        let rater = item.rater()?;
+        let limits = limits
+            .get(&item.new.submission.namespace)
+            .copied()
+            .unwrap_or_default();
+        // Of what is twice in the group the first is counted.
+        let is_repeated = !item.request_id.is_empty() && !repeated.insert(request(item));
+        if is_repeated {
+            return None;
+        }
+        windows.admit(rater, limits, now).err()
+    });
+    Ok(answers.collect())
+}
+
+/// What makes a request the same.
+fn request(item: &Columns<'_>) -> (String, String, String) {
+    let of = item.new;
+    (
+        of.submission.namespace.to_string(),
+        of.caller.to_string(),
+        item.request_id.to_owned(),
+    )
+}
+
+/// The limits in force.
+async fn limits(connection: &mut Connection, namespace: &Namespace) -> Result<RatingLimits> {
+    let found: Option<(Option<i64>, Option<i64>)> = sqlx::query_as(
+        "SELECT ratings_per_minute, ratings_per_hour FROM settings WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
+    )
+    .bind(namespace.as_str())
+    .fetch_optional(connection)
+    .await?;
+    let (per_minute, per_hour) = found.unwrap_or_default();
+    Ok(stored_limits(namespace, per_minute, per_hour)?.unwrap_or_default())
+}
+
+/// The limits as they are stored with settings; none if they are those by default.
+pub(super) fn stored_limits(
+    namespace: &Namespace,
+    per_minute: Option<i64>,
+    per_hour: Option<i64>,
+) -> std::result::Result<Option<RatingLimits>, CorruptRow> {
+    let Some((per_minute, per_hour)) = per_minute.zip(per_hour) else {
+        return Ok(None);
+    };
+    RatingLimits::parse(per_minute, per_hour)
+        .map(Some)
+        .map_err(|violations| CorruptRow::new("settings", "ratings_per_minute", namespace, violations))
+}
+
+/// When the raters of these items rated within the last hour, in the order of time.
+async fn within_the_hour(
+    connection: &mut Connection,
+    items: &[&Columns<'_>],
+    now: i64,
+) -> Result<Vec<(Rater, i64)>> {
+    let mut query =
+        QueryBuilder::<Db>::new("SELECT accept_order, rater, rated_at FROM search_ratings WHERE rated_at > ");
+    query.push_bind(now - HOUR).push(" AND rater IN (");
+    let mut list = query.separated(", ");
+    let raters: HashSet<Rater> = items.iter().filter_map(|item| item.rater()).collect();
+    for rater in raters {
+        list.push_bind(rater.0.as_bytes().to_vec());
+    }
+    query.push(") ORDER BY rated_at, accept_order");
+    let found: Vec<(i64, Vec<u8>, i64)> = query.build_query_as().fetch_all(connection).await?;
+    let parsed = found
+        .into_iter()
+        .map(|(order, rater, at)| Ok((rows::rater(order, &rater)?, at)));
+    parsed.collect()
+}
+
+/// Those requests of these items that were stored before.
+async fn taken(connection: &mut Connection, items: &[&Columns<'_>]) -> Result<Vec<(String, String, String)>> {
+    let asked: Vec<_> = items
+        .iter()
+        .copied()
+        .filter(|item| !item.request_id.is_empty())
+        .collect();
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::<Db>::new(
+        "SELECT namespace, caller, request_id FROM request_ids WHERE (namespace, caller, request_id) IN (",
+    );
+    query.push_values(asked, |mut row, item| {
+        row.push_bind(item.new.submission.namespace.as_str())
+            .push_bind(item.new.caller.as_str())
+            .push_bind(item.request_id);
+    });
+    query.push(")");
+    Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
+/// A feedback that was stored: its columns, accept order and time.
+pub(super) type Placed<'a, 'b> = (&'a Columns<'b>, i64, i64);
+
+/// Stores what is known of ratings. Earlier ones of the same query by the same rater no longer count.
+pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>]) -> Result<()> {
+    let ratings: Vec<(&Columns<'_>, Rater, i64, i64, i64)> = stored
+        .iter()
+        .filter_map(|(item, order, at)| Some((*item, item.rater()?, item.search_rating?, *order, *at)))
+        .collect();
+    for chunk in chunks(&ratings) {
+        let mut query = QueryBuilder::<Db>::new(
+            "INSERT INTO search_ratings (accept_order, namespace, rater, query_id, rating, context_state, rated_at,
+                                         query_type, tags, processed) ",
+        );
+        query.push_values(chunk, |mut row, (item, rater, value, order, at)| {
+            row.push_bind(*order)
+                .push_bind(item.new.submission.namespace.as_str())
+                .push_bind(rater.0.as_bytes().to_vec())
+                .push_bind(item.new.submission.query_id.as_str())
+                .push_bind(*value)
+                .push_bind(ContextState::Pending.number())
+                .push_bind(*at);
+            row.push("'', '', 0");
+        });
+        query.build().execute(&mut *connection).await?;
+        let mut query = QueryBuilder::<Db>::new(
+            "UPDATE search_ratings SET replaced_by = (
+                 SELECT max(newer.accept_order) FROM search_ratings AS newer
+                 WHERE newer.namespace = search_ratings.namespace AND newer.query_id = search_ratings.query_id
+                   AND newer.query_id <> '' AND newer.rater = search_ratings.rater)
+             WHERE replaced_by IS NULL AND query_id <> '' AND accept_order < (
+                 SELECT max(newer.accept_order) FROM search_ratings AS newer
+                 WHERE newer.namespace = search_ratings.namespace AND newer.query_id = search_ratings.query_id
+                   AND newer.query_id <> '' AND newer.rater = search_ratings.rater)
+               AND (namespace, query_id) IN (",
+        );
+        query.push_values(chunk, |mut row, (item, ..)| {
+            row.push_bind(item.new.submission.namespace.as_str())
+                .push_bind(item.new.submission.query_id.as_str());
+        });
+        query.push(")");
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Erases what is personal of a rating.
+pub(super) async fn redact(connection: &mut Connection, accept_order: i64) -> Result<()> {
+    sqlx::query("UPDATE search_ratings SET rater = NULL, query_id = '' WHERE accept_order = $1")
+        .bind(accept_order)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+impl Backend {
+    async fn label_once(&self, change: &LabelChange) -> Result<Labelled> {
+        let mut transaction = self.begin_write().await?;
+        let found: Option<i64> =
+            sqlx::query_scalar("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
+                .bind(change.id.0.as_bytes().as_slice())
+                .bind(change.namespace.as_str())
+                .fetch_optional(&mut *transaction)
+                .await?;
+        let Some(order) = found else {
+            return Ok(Labelled::NotFound);
+        };
+        // Locks the row until the tags are written.
+        let tags: Option<String> = sqlx::query_scalar(
+            "UPDATE search_ratings SET processed = COALESCE($2, processed) WHERE accept_order = $1 RETURNING tags",
+        )
+        .bind(order)
+        .bind(change.processed.map(i64::from))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(tags) = tags else {
+            return Ok(Labelled::NotARating);
+        };
+        let Some(tags) = change.applied_to(rows::tags(order, &tags)?) else {
+            return Ok(Labelled::TooMany);
+        };
+        sqlx::query("UPDATE search_ratings SET tags = $2 WHERE accept_order = $1")
+            .bind(order)
+            .bind(rows::tags_column(&tags))
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(Labelled::Done)
+    }
+}
+
+#[async_trait]
+impl RatingStore for Backend {
+    async fn label(&self, change: &LabelChange) -> Result<Labelled> {
+        retry_conflicts(&self.entropy, || self.label_once(change)).await
+    }
+}

@@ -1,0 +1,355 @@
+//! What every database must do with ratings of search answers: how they are stored, limited, replaced, labelled and listed.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use emend_core::{
+    Caller, Namespace, RequestId,
+    search::SearchRating::{self, Down, Neutral, Up},
+};
+
+use super::{claim_all, get, listed, orders, query};
+use crate::{
+    corrections::feedback::{FeedbackQuery, NewFeedback, Submission},
+    outbox::entry::DeliveryState,
+    ratings::{
+        ContextState, RatingFilter, RatingState,
+        labels::{LabelChange, MAX_TAGS, Tag},
+        store::Labelled,
+    },
+    store::{Inserted, Retracted},
+    testing::{TestStore, feedback, inserted, namespace, of, retraction, search_rated, stored},
+};
+
+contract! {
+    a_rating_is_stored_and_delivered_to_nobody
+    ; sql
+    the_newer_of_two_ratings_of_a_query_replaces_the_older
+    a_rater_who_rates_too_often_waits_over_all_replicas
+    raters_are_limited_by_reporter_session_key_and_caller
+    a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refused
+    ratings_of_one_rater_at_the_same_time_are_counted_one_by_one
+    labels_are_set_and_cleared
+    ratings_of_search_answers_are_listed_by_what_is_known_of_them
+}
+
+const JANE: [&str; 3] = ["jane", "", ""];
+
+async fn a_rating_is_stored_and_delivered_to_nobody(database: &TestStore) {
+    let (rating, other) = (search_rated(JANE, "q1", Down), feedback("a"));
+    let group = [rating.clone(), other.clone(), search_rated(JANE, "q2", Up)];
+    orders(&inserted(&*database.store, &group, None).await);
+    let found = get(database, rating.id).await;
+    assert_eq!(found.submission, rating.submission);
+    assert_eq!(found.delivery, DeliveryState::Delivered);
+    let claimed = claim_all(database).await;
+    let events: Vec<_> = claimed.into_iter().map(|claimed| claimed.event_id).collect();
+    assert_eq!(events, [other.event.id]);
+    assert!(get(database, other.id).await.search_rating.is_none());
+
+    let retracted = database.store.retract(&retraction(rating.id, "oops"), None).await;
+    let Ok(Retracted::Now {
+        is_delivered,
+        has_reason,
+        ..
+    }) = retracted
+    else {
+        panic!("{retracted:?}");
+    };
+    assert!(!is_delivered && has_reason);
+    let found = get(database, rating.id).await;
+    assert_eq!(found.delivery, DeliveryState::Delivered);
+    assert_eq!(found.retraction.unwrap().reason, "oops");
+    let again = database.store.retract(&retraction(rating.id, "oops"), None).await;
+    assert!(matches!(again, Ok(Retracted::Before)));
+}
+
+async fn state(database: &TestStore, new: &NewFeedback) -> RatingState {
+    get(database, new.id).await.search_rating.expect("it is a rating")
+}
+
+async fn the_newer_of_two_ratings_of_a_query_replaces_the_older(database: &TestStore) {
+    let store = &*database.store;
+    let first = search_rated(JANE, "q1", Down);
+    stored(store, &first, None).await;
+    assert_eq!(state(database, &first).await, RatingState::new());
+    let (other_query, other_rater) = (
+        search_rated(JANE, "q2", Down),
+        search_rated(["", "s", ""], "q1", Down),
+    );
+    // Within one group, too.
+    let (second, third) = (search_rated(JANE, "q1", Neutral), search_rated(JANE, "q1", Up));
+    let group = [other_query, other_rater, second, third];
+    orders(&inserted(store, &group, None).await);
+    assert!(state(database, &first).await.replaced);
+    let [other_query, other_rater, second, third] = &group;
+    for (rating, replaced) in [
+        (other_query, false),
+        (other_rater, false),
+        (second, true),
+        (third, false),
+    ] {
+        assert_eq!(state(database, rating).await.replaced, replaced, "{rating:?}");
+    }
+}
+
+async fn a_rater_who_rates_too_often_waits_over_all_replicas(database: &TestStore) {
+    let replicas = [database.replica().await, database.replica().await];
+    let rate = async |number: usize| {
+        let new = search_rated(JANE, &format!("q{number}"), Down);
+        let store = &*replicas[number % 2];
+        inserted(store, &[new], None).await.remove(0)
+    };
+    let is_stored = |inserted: Inserted| matches!(inserted, Inserted::Stored(_));
+    for number in 0..10 {
+        assert!(is_stored(rate(number).await));
+        database.advance(1).await;
+    }
+    // The first was 10 seconds ago.
+    let seconds = |wait| Inserted::TooOften(Duration::from_secs(wait));
+    for number in 10..12 {
+        assert_eq!(rate(number).await, seconds(50));
+    }
+    database.advance(50).await;
+    assert!(is_stored(rate(12).await));
+    assert_eq!(rate(13).await, seconds(1));
+    // 89 more in this hour.
+    for number in 0..89 {
+        database.advance(20).await;
+        assert!(is_stored(rate(number).await), "{number}");
+    }
+    database.advance(60).await;
+    let elapsed = 60 + 89 * 20 + 60;
+    assert_eq!(rate(0).await, seconds(3_600 - elapsed));
+    database.advance(i64::try_from(3_600 - elapsed).unwrap()).await;
+    assert!(is_stored(rate(0).await));
+    assert_eq!(rate(1).await, seconds(1));
+    for replica in replicas {
+        replica.close().await;
+    }
+}
+
+async fn raters_are_limited_by_reporter_session_key_and_caller(database: &TestStore) {
+    let store = &*database.store;
+    for rater in [JANE, ["", "session", ""], ["", "", "key"], ["", "", ""]] {
+        let group: Vec<_> = (0..11)
+            .map(|number| search_rated(rater, &format!("q{number}"), Up))
+            .collect();
+        let answers = inserted(store, &group, None).await;
+        orders(&answers[..10]);
+        assert_eq!(
+            answers[10],
+            Inserted::TooOften(Duration::from_secs(60)),
+            "{rater:?}"
+        );
+    }
+    let another = Submission {
+        namespace: Namespace::parse("other").unwrap(),
+        ..search_rated(JANE, "q1", Up).submission
+    };
+    stored(store, &of(another, &Caller::parse("web").unwrap()), None).await;
+}
+
+fn with_request_id(new: NewFeedback, request_id: &str) -> NewFeedback {
+    let submission = Submission {
+        request_id: Some(RequestId::parse(request_id).unwrap()),
+        ..new.submission
+    };
+    of(submission, &new.caller)
+}
+
+async fn a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refused(database: &TestStore) {
+    let store = &*database.store;
+    let rating = |number: usize| {
+        let new = search_rated(JANE, &format!("q{number}"), Down);
+        with_request_id(new, &format!("r{number}"))
+    };
+    let mut group: Vec<_> = (0..9).map(rating).collect();
+    // The same request twice counts once.
+    group.push(with_request_id(group[0].clone(), "r0"));
+    group.extend([rating(9), rating(10)]);
+    let answers = inserted(store, &group, None).await;
+    orders(&answers[..9]);
+    assert_eq!(answers[9], Inserted::Replayed(group[0].id));
+    orders(&answers[10..11]);
+    assert!(matches!(answers[11], Inserted::TooOften(_)));
+    let again = inserted(store, &[rating(3), rating(10)], None).await;
+    assert_eq!(again[0], Inserted::Replayed(group[3].id));
+    assert!(matches!(again[1], Inserted::TooOften(_)));
+    database.advance(60).await;
+    orders(&inserted(store, &[rating(10)], None).await);
+}
+
+async fn ratings_of_one_rater_at_the_same_time_are_counted_one_by_one(database: &TestStore) {
+    let replicas = [database.replica().await, database.replica().await];
+    let each = (0..20).map(|number| {
+        let store = &replicas[number % 2];
+        async move {
+            let new = search_rated(["", "", "k"], &format!("q{number}"), Down);
+            inserted(&**store, &[new], None).await.remove(0)
+        }
+    });
+    let answers = futures::future::join_all(each).await;
+    let stored = answers
+        .iter()
+        .filter(|answer| matches!(answer, Inserted::Stored(_)));
+    assert_eq!(stored.count(), 10);
+    for replica in replicas {
+        replica.close().await;
+    }
+}
+
+fn tags(names: &[&str]) -> BTreeSet<Tag> {
+    names.iter().map(|name| Tag::parse(name).unwrap()).collect()
+}
+
+fn change(new: &NewFeedback, set: &[&str], clear: &[&str], processed: Option<bool>) -> LabelChange {
+    LabelChange {
+        namespace: namespace(),
+        id: new.id,
+        set: tags(set),
+        clear: tags(clear),
+        processed,
+    }
+}
+
+async fn labels_are_set_and_cleared(database: &TestStore) {
+    let (rating, other) = (search_rated(JANE, "q1", Down), feedback("a"));
+    inserted(&*database.store, &[rating.clone(), other.clone()], None).await;
+    let store = database.store.ratings().unwrap();
+    for (set, clear, processed, after) in [
+        (
+            &["synonym_miss", "low_recall"][..],
+            &[][..],
+            None,
+            (&["low_recall", "synonym_miss"][..], false),
+        ),
+        (
+            &["low_recall"],
+            &["synonym_miss", "absent"],
+            Some(true),
+            (&["low_recall"], true),
+        ),
+        (&[], &[], Some(false), (&["low_recall"], false)),
+    ] {
+        let done = store.label(&change(&rating, set, clear, processed)).await;
+        assert_eq!(done.unwrap(), Labelled::Done);
+        let state = state(database, &rating).await;
+        let named: Vec<_> = state.tags.iter().map(Tag::as_str).collect();
+        assert_eq!((&*named, state.processed), after);
+    }
+    let many: Vec<_> = (0..MAX_TAGS).map(|number| format!("t{number}")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    for (labelled, of) in [
+        (Labelled::TooMany, change(&rating, &many, &[], Some(true))),
+        (Labelled::NotARating, change(&other, &["a"], &[], None)),
+        (Labelled::NotFound, change(&feedback("b"), &["a"], &[], None)),
+        (
+            Labelled::NotFound,
+            LabelChange {
+                namespace: Namespace::parse("other").unwrap(),
+                ..change(&rating, &["a"], &[], None)
+            },
+        ),
+    ] {
+        assert_eq!(store.label(&of).await.unwrap(), labelled, "{of:?}");
+    }
+    assert!(
+        !state(database, &rating).await.processed,
+        "what fails changes nothing"
+    );
+}
+
+async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database: &TestStore) {
+    let store = &*database.store;
+    let mut orders = Vec::new();
+    let mut ratings = Vec::new();
+    for (rater, value) in [("jane", Down), ("ken", Up), ("jane", Down), ("ken", Neutral)] {
+        stored(store, &feedback("a"), None).await;
+        let new = search_rated([rater, "", ""], &format!("q{}", orders.len()), value);
+        orders.push(stored(store, &new, None).await);
+        ratings.push(new);
+        database.advance(100).await;
+    }
+    let labels = store.ratings().unwrap();
+    labels
+        .label(&change(&ratings[0], &["a_b"], &[], None))
+        .await
+        .unwrap();
+    labels
+        .label(&change(&ratings[1], &["a-b", "x"], &[], Some(true)))
+        .await
+        .unwrap();
+    let times: Vec<_> = [
+        get(database, ratings[1].id).await,
+        get(database, ratings[3].id).await,
+    ]
+    .map(|of| of.accepted.at)
+    .into();
+    let of = |filter: RatingFilter| FeedbackQuery {
+        search_ratings: Some(filter),
+        ..query()
+    };
+    let value = |value: SearchRating| RatingFilter {
+        value: Some(value),
+        ..RatingFilter::default()
+    };
+    let tag = |tag: &str| RatingFilter {
+        tag: Some(Tag::parse(tag).unwrap()),
+        ..RatingFilter::default()
+    };
+    let processed = |processed| RatingFilter {
+        processed: Some(processed),
+        ..RatingFilter::default()
+    };
+    let query_type = |name: &str| RatingFilter {
+        query_type: Some(name.to_owned()),
+        ..RatingFilter::default()
+    };
+    let all = of(RatingFilter::default());
+    for (asked, places) in [
+        (all.clone(), &[3, 2, 1, 0][..]),
+        (of(value(Down)), &[2, 0]),
+        (of(value(Neutral)), &[3]),
+        (of(tag("a_b")), &[0]),
+        (of(tag("a-b")), &[1]),
+        (of(tag("x")), &[1]),
+        (of(tag("b")), &[]),
+        (of(processed(true)), &[1]),
+        (of(processed(false)), &[3, 2, 0]),
+        (of(query_type("SEMANTIC")), &[]),
+        (
+            FeedbackQuery {
+                reporter: Some(emend_core::ReporterId::parse("jane").unwrap()),
+                ..all.clone()
+            },
+            &[2, 0],
+        ),
+        (
+            FeedbackQuery {
+                from: Some(times[0]),
+                before: Some(times[1]),
+                ..all.clone()
+            },
+            &[2, 1],
+        ),
+        (
+            FeedbackQuery {
+                after: Some(emend_core::AcceptOrder(orders[2])),
+                limit: 1,
+                ..all.clone()
+            },
+            &[1],
+        ),
+        (
+            FeedbackQuery {
+                delivery: Some(DeliveryState::Pending),
+                ..all
+            },
+            &[],
+        ),
+    ] {
+        let expected: Vec<_> = places.iter().map(|place: &usize| orders[*place]).collect();
+        assert_eq!(listed(database, asked.clone()).await, expected, "{asked:?}");
+    }
+    assert_eq!(state(database, &ratings[0]).await.context, ContextState::Pending);
+}
