@@ -22,6 +22,7 @@ use emend_proto::{
         profile_service_client::ProfileServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
+    search::v1::search_service_client::SearchServiceClient,
 };
 use tonic::{Request, transport::Channel};
 
@@ -193,6 +194,13 @@ impl Context {
     /// A client of the fleet's state.
     pub async fn subscriptions(&self) -> Result<SubscriptionServiceClient<Channel>> {
         self.learning_channel().await.map(SubscriptionServiceClient::new)
+    }
+
+    /// A client of a search node, which gets no token.
+    pub async fn search_node(&self, address: &str) -> Result<SearchServiceClient<Channel>> {
+        let remote = self.remote(address, "node")?;
+        let channel = connect("the search node", address, "node", remote).await?;
+        Ok(SearchServiceClient::new(channel))
     }
 
     /// Checks that the token file can be read: a refusal by the service would explain less.

@@ -82,7 +82,7 @@ fn filled(query: &str, results: &str) -> String {
 
 fn results(found: &Found) -> String {
     let mut html = format!(
-        "<p class=\"meta\">{}<br>{} · {} ≥ {:.2}</p>\n",
+        "<p class=\"meta\">{}<br>{} · {} · score ≥ {:.2}</p>\n",
         escaped(&found.expanded),
         escaped(
             &found

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, sync::Arc};
 use emend_client::Lifecycle;
 use emend_proto::search::v1::search_service_server::SearchServiceServer;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::TcpIncoming;
 
 use crate::{backend::Backend, grpc::Service, page};
 
@@ -26,12 +26,14 @@ pub async fn serve(backend: Arc<Backend>, at: Addresses, lifecycle: &Lifecycle) 
         grpc: grpc.local_addr()?,
         http: http.local_addr()?,
     };
+    // Without it an answer may wait for the caller's acknowledgement of the part before it.
+    let incoming = TcpIncoming::from(grpc).with_nodelay(Some(true));
     let service = SearchServiceServer::new(Service(Arc::clone(&backend)));
     let stop = lifecycle.soft().clone();
     lifecycle.spawn_fallible("search service", async move {
         let server = tonic::transport::Server::builder().add_service(service);
         server
-            .serve_with_incoming_shutdown(TcpListenerStream::new(grpc), stop.cancelled_owned())
+            .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
             .await
     });
     let stop = lifecycle.soft().clone();

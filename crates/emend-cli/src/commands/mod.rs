@@ -128,7 +128,7 @@ impl Command {
     pub async fn run(self, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
         match self {
             Self::Up(args) => return up::run(args, context, output).await,
-            Self::Evaluate(args) => evaluate::run(&args, output)?,
+            Self::Evaluate(args) => evaluate::run(&args, context, output).await?,
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Rate(args) => rate::run(args, context, output).await?,

@@ -1,13 +1,18 @@
 //! The judged queries, before and after people have taught the sets of synonyms.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use emend_proto::common::v1::{OutcomeState, SynonymRelation};
 use emend_tests::{
     both_databases,
-    harness::{says, says::synonyms},
+    harness::{
+        process::{binary, run},
+        says,
+        says::synonyms,
+    },
 };
 use serde_json::Value;
+use tokio::process::Command;
 
 use crate::node::{Node, file};
 
@@ -35,7 +40,7 @@ fn judged() -> BTreeMap<String, Vec<String>> {
         let cards = cards
             .map(|card| card["id"].as_str().unwrap().to_owned())
             .collect();
-        (query["query_id"].as_str().unwrap().to_owned(), cards)
+        (query["query"].as_str().unwrap().to_owned(), cards)
     };
     file("judged.jsonl").lines().map(query).collect()
 }
@@ -54,6 +59,21 @@ fn assert_found(node: &Node, query: &str, cards: &[String]) {
         "{query}: {found} of {cards:?} in {:?}",
         node.search(query)
     );
+}
+
+/// What `emend evaluate` says of a node.
+async fn evaluated(node: &Node) -> Value {
+    let mut command = Command::new(binary("emend").await);
+    let judged = Path::new(env!("CARGO_MANIFEST_DIR")).join("judged.jsonl");
+    command.args([
+        "--json",
+        "evaluate",
+        "--node",
+        &node.serve().await.grpc.to_string(),
+        "--judgements",
+    ]);
+    command.arg(judged);
+    serde_json::from_str(&run("emend evaluate", command).await.unwrap()).unwrap()
 }
 
 #[test]
@@ -94,6 +114,13 @@ both_databases! {
         node.is_current(system).await;
         for (query, cards) in judged() {
             assert_found(&node, &query, &cards);
+        }
+        let report = evaluated(&node).await;
+        let all = &report["groups"][0];
+        assert_eq!((&report["k"], &all["queries"]), (&10.into(), &16.into()));
+        for measure in all["measures"].as_array().unwrap() {
+            let value = |when: &str| measure[when].as_f64().unwrap();
+            assert!(value("after") > value("before") + 0.1 && value("p") < 0.5, "{measure}");
         }
         for line in file("expansions.jsonl").lines() {
             let vector: Value = serde_json::from_str(line).unwrap();

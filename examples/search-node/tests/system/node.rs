@@ -1,6 +1,6 @@
 //! A search node beside the services of a test.
 
-use std::{io::sink, path::Path, sync::Arc};
+use std::{io::sink, net::SocketAddr, path::Path, sync::Arc};
 
 use emend_client::{
     Clock as _, Entropy, LearnedView, Lifecycle, Namespace, Revision, Subscriber, SystemClock,
@@ -10,6 +10,7 @@ use search_node::{
     backend::{Asked, Backend, Found},
     corpus,
     index::SearchIndex,
+    serve::{Addresses, serve},
 };
 use tempfile::TempDir;
 
@@ -76,6 +77,15 @@ impl Node {
             lifecycle,
             _index: directory,
         }
+    }
+
+    /// Serves it on free ports, until it is dropped.
+    pub(crate) async fn serve(&self) -> Addresses {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let at = Addresses { grpc: any, http: any };
+        serve(Arc::clone(&self.backend), at, &self.lifecycle)
+            .await
+            .unwrap()
     }
 
     /// Waits until it has applied all that learning-svc has.

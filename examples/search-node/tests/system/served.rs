@@ -1,11 +1,8 @@
 //! The service and the page.
 
-use std::{net::SocketAddr, sync::Arc};
-
-use emend_client::{Code, Lifecycle};
+use emend_client::Code;
 use emend_proto::search::v1::{SearchRequest, search_service_client::SearchServiceClient};
 use emend_tests::harness::http;
-use search_node::serve::{Addresses, serve};
 
 use crate::node::Node;
 
@@ -14,10 +11,7 @@ const QUERY: &str = "守護を無視して攻撃できるカード";
 #[tokio::test]
 async fn the_service_and_the_page_say_the_same() {
     let node = Node::alone();
-    let lifecycle = Lifecycle::new();
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let at = Addresses { grpc: any, http: any };
-    let at = serve(Arc::clone(&node.backend), at, &lifecycle).await.unwrap();
+    let at = node.serve().await;
 
     let mut client = SearchServiceClient::connect(format!("http://{}", at.grpc))
         .await
@@ -59,5 +53,4 @@ async fn the_service_and_the_page_say_the_same() {
         page.status == 200 && !page.body.contains("<script>alert"),
         "{page:?}"
     );
-    lifecycle.shutdown(std::time::Duration::from_secs(5)).await;
 }

@@ -13,10 +13,20 @@ use serde::Deserialize;
 /// A query, and what is relevant to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Query {
+    /// Its text; empty if the file does not say: then its id is its text.
+    pub(super) text: String,
     /// Its type; empty if the file does not say.
+    #[expect(clippy::struct_field_names, reason = "type is a keyword")]
     pub(super) query_type: String,
     /// What is relevant.
     pub(super) judged: Judged,
+}
+
+impl Query {
+    /// What to search for.
+    pub(super) fn text<'q>(&'q self, id: &'q str) -> &'q str {
+        if self.text.is_empty() { id } else { &self.text }
+    }
 }
 
 /// Judged queries by id.
@@ -56,6 +66,8 @@ impl fmt::Display for BadLine {
 struct QueryLine {
     query_id: String,
     #[serde(default)]
+    query: String,
+    #[serde(default)]
     query_type: String,
     judgements: Vec<GradeLine>,
 }
@@ -87,7 +99,8 @@ pub(super) fn judgements(text: &str, format: Format) -> Result<Queries, BadLine>
                         format!("the query {:?} is there twice", query.query_id),
                     ));
                 }
-                grades.0.entry(query.query_id.clone()).or_default().0 = query.query_type;
+                let of_query = grades.0.entry(query.query_id.clone()).or_default();
+                (of_query.text, of_query.query_type) = (query.query, query.query_type);
                 for GradeLine { id, grade } in query.judgements {
                     grades.add(line, &query.query_id, &id, grade)?;
                 }
@@ -139,23 +152,35 @@ pub(super) fn run(text: &str) -> Result<Run, BadLine> {
     Ok(run)
 }
 
-/// Grades as they are read: of each query its type, and of each result the grade.
+/// Grades as they are read, by query.
 #[derive(Default)]
-struct Grades(BTreeMap<String, (String, BTreeMap<String, u32>)>);
+struct Grades(BTreeMap<String, OfQuery>);
+
+#[derive(Default)]
+struct OfQuery {
+    text: String,
+    query_type: String,
+    /// Of each result.
+    grades: BTreeMap<String, u32>,
+}
 
 impl Grades {
     fn add(&mut self, line: usize, query: &str, id: &str, grade: u32) -> Result<(), BadLine> {
-        let (_, of_query) = self.0.entry(query.to_owned()).or_default();
-        if of_query.insert(id.to_owned(), grade).is_some() {
+        let of_query = self.0.entry(query.to_owned()).or_default();
+        if of_query.grades.insert(id.to_owned(), grade).is_some() {
             return Err(bad(line, format!("{id:?} is judged twice for {query:?}")));
         }
         Ok(())
     }
 
     fn finish(self) -> Queries {
-        let query = |(id, (query_type, grades))| {
-            let judged = Judged::new(grades);
-            (id, Query { query_type, judged })
+        let query = |(id, of): (String, OfQuery)| {
+            let query = Query {
+                text: of.text,
+                query_type: of.query_type,
+                judged: Judged::new(of.grades),
+            };
+            (id, query)
         };
         self.0.into_iter().map(query).collect()
     }
@@ -204,7 +229,7 @@ fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
         let grade = rating.round() as u32;
         grades.add(line, cell(query), cell(id), grade)?;
         if let (Some(place), Some(of_query)) = (query_type, grades.0.get_mut(cell(query))) {
-            cell(place).clone_into(&mut of_query.0);
+            cell(place).clone_into(&mut of_query.query_type);
         }
     }
     Ok(())
@@ -252,9 +277,13 @@ mod tests {
 
     #[test]
     fn the_three_formats_say_the_same() {
-        let jsonl = "{\"query_id\": \"q1\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"a\", \"grade\": 3}, {\"id\": \"b\", \"grade\": 0}]}\n\n{\"query_id\": \"q2\", \"judgements\": []}\n";
+        let jsonl = "{\"query_id\": \"q1\", \"query\": \"two words\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"a\", \"grade\": 3}, {\"id\": \"b\", \"grade\": 0}]}\n\n{\"query_id\": \"q2\", \"judgements\": []}\n";
         let jsonl = judgements(jsonl, Format::Jsonl).unwrap();
         assert_eq!(graded(&jsonl), [("q1", "HYBRID", 3, 0), ("q2", "", 0, 0)]);
+        assert_eq!(
+            (jsonl["q1"].text("q1"), jsonl["q2"].text("q2")),
+            ("two words", "q2")
+        );
         let trec = judgements("q1 0 a 3\nq1\t0\tb\t-2\n", Format::Trec).unwrap();
         assert_eq!(graded(&trec), [("q1", "", 3, 0)]);
         let quepid = "Query Text,Doc ID,Title,Rating,query_type\n\"two words\",a,\"A, b\",2.6,HYBRID\ntwo words,b,B,,HYBRID\n";

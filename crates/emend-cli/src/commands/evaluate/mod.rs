@@ -2,6 +2,7 @@
 
 mod chart;
 mod judgements;
+mod node;
 mod report;
 
 use std::{
@@ -13,10 +14,11 @@ use serde_json::{Value, json};
 
 use self::{
     chart::p_value,
-    judgements::{BadLine, Format},
+    judgements::{BadLine, Format, Queries, Run},
     report::{Group, Report},
 };
 use crate::{
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
 };
@@ -28,13 +30,19 @@ Examples:
   emend evaluate --judgements judged.jsonl --before monday.run
   emend evaluate --judgements qrels.txt --format trec --before monday.run --after tuesday.run --svg change.svg
   emend evaluate --judgements quepid.csv --format quepid --before a.jsonl --after b.jsonl -k 5
+  emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421
+  emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421 --before monday.jsonl --save today.jsonl
 
 Prints precision, recall and nDCG of the first K results and the mean reciprocal rank, over all
 queries and by query type. With two runs, p says how probable a difference at least as large is if
-both are equally good (Fisher's paired randomisation test).
+both are equally good (Fisher's paired randomisation test). A search node that serves
+emend.search.v1.SearchService is asked what it finds, and without --before also what it would find
+if nothing had been learned.
 
 Judgements have grades: 0 is not relevant, more is better. A line of the format jsonl:
-  {\"query_id\": \"q1\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"card:1\", \"grade\": 2}]}
+  {\"query_id\": \"q1\", \"query\": \"draw a card\", \"query_type\": \"HYBRID\",
+   \"judgements\": [{\"id\": \"card:1\", \"grade\": 2}]}
+A node is asked the query; where there is none, the query_id.
 A run is a TREC run file (query Q0 document rank score tag) or JSON lines:
   {\"query_id\": \"q1\", \"results\": [\"card:1\", \"card:7\"]}
 A query that a run does not have found nothing in it.")]
@@ -46,11 +54,17 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
     /// The results, or those before the change
-    #[arg(long, value_name = "RUN")]
-    before: PathBuf,
+    #[arg(long, value_name = "RUN", required_unless_present = "node")]
+    before: Option<PathBuf>,
     /// The results after the change
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", requires = "before", conflicts_with = "node")]
     after: Option<PathBuf>,
+    /// A search node to ask for the results after the change
+    #[arg(long, value_name = "HOST:PORT")]
+    node: Option<String>,
+    /// Write what the node finds into this file, as JSON lines
+    #[arg(long, value_name = "FILE", requires = "node")]
+    save: Option<PathBuf>,
     /// How many results of a query count
     #[arg(short, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
@@ -60,7 +74,7 @@ pub struct Args {
 }
 
 /// Measures, prints, and draws.
-pub fn run(args: &Args, output: &mut Output<'_>) -> Result {
+pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Result {
     let text = read(&args.judgements)?;
     let queries =
         judgements::judgements(&text, args.format).map_err(|bad| unreadable(&args.judgements, &bad))?;
@@ -70,21 +84,48 @@ pub fn run(args: &Args, output: &mut Output<'_>) -> Result {
             args.judgements.display()
         )));
     }
-    let run = |path: &Path| judgements::run(&read(path)?).map_err(|bad| unreadable(path, &bad));
-    let before = run(&args.before)?;
-    let after = args.after.as_deref().map(run).transpose()?;
+    let (before, after) = runs(args, context, &queries).await?;
     let report = report::measure(&queries, &before, after.as_ref(), args.k.into());
     if let Some(path) = &args.svg {
-        std::fs::write(path, chart::draw(&report))
-            .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
+        std::fs::write(path, chart::draw(&report)).map_err(|error| unwritable(path, &error))?;
     }
     let width = output.width();
     output.result(&to_json(&report), || to_text(&report, width))
 }
 
+/// The run before the change, and the one after it.
+async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<(Run, Option<Run>)> {
+    let run = |path: &Path| judgements::run(&read(path)?).map_err(|bad| unreadable(path, &bad));
+    let before = args.before.as_deref().map(run).transpose()?;
+    let after = args.after.as_deref().map(run).transpose()?;
+    let Some(address) = &args.node else {
+        return Ok((before.unwrap_or_default(), after));
+    };
+    let node = context.search_node(address).await?;
+    let before = match before {
+        Some(before) => before,
+        None => node::ask(context, &node, queries, true).await?,
+    };
+    let after = node::ask(context, &node, queries, false).await?;
+    if let Some(path) = &args.save {
+        std::fs::write(path, lines(queries, &after)).map_err(|error| unwritable(path, &error))?;
+    }
+    Ok((before, Some(after)))
+}
+
+/// A run as JSON lines, in the order of its queries.
+fn lines(queries: &Queries, run: &Run) -> String {
+    let line = |id: &String| format!("{}\n", json!({"query_id": id, "results": run.get(id)}));
+    queries.keys().map(line).collect()
+}
+
 fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::failed(format!("{} cannot be written: {error}", path.display()))
 }
 
 fn unreadable(path: &Path, bad: &BadLine) -> Failure {
