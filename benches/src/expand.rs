@@ -11,16 +11,20 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use emend_base::{Entropy, SystemClock};
-use emend_client::{ExpandMode, LearnedView, view::Fact};
+use emend_client::{
+    ExpandMode, LearnedView,
+    view::{Fact, Publisher},
+};
 use emend_core::{
     Kind, Learned, Namespace, Relation, ResourceValue, Revision, Synonym, normalize,
     search::{Matcher, find},
 };
 use tokio::time::Instant;
 
-const NAMESPACE: &str = "cards";
+/// The search application.
+pub(crate) const NAMESPACE: &str = "cards";
 /// Terms of one set.
-const SET: usize = 4;
+pub(crate) const SET: usize = 4;
 /// Texts, each of about a kilobyte.
 const TEXTS: usize = 400;
 
@@ -87,6 +91,17 @@ pub(crate) fn run(args: &Expand) -> Result<()> {
 /// Expands by keyword in a view in which the terms stand for the first of their sets.
 fn of_view(terms: &[String], texts: &[String], within: Duration) -> Result<f64> {
     let (mut publisher, view) = LearnedView::new(&Entropy::system(), SystemClock::shared());
+    publish(&mut publisher, terms, Revision(1));
+    let namespace = Namespace::parse(NAMESPACE).context("a namespace")?;
+    let mut reader = view.reader();
+    Ok(rate(texts, within, |text| {
+        let expanded = reader.read().expand(&namespace, text, ExpandMode::Keyword, None);
+        expanded.groups.len()
+    }))
+}
+
+/// Publishes the terms as what was learned, each standing for the first of its set.
+pub(crate) fn publish(publisher: &mut Publisher, terms: &[String], revision: Revision) {
     let keys: Vec<String> = terms.iter().map(|term| normalize(term)).collect();
     let facts = (0..terms.len()).filter(|id| id % SET != 0).map(|id| {
         let first = id - id % SET;
@@ -100,17 +115,11 @@ fn of_view(terms: &[String], texts: &[String], within: Duration) -> Result<f64> 
             key: &keys[id],
             qualifier: &keys[first],
             user_id: "",
-            revision: Revision(1),
+            revision,
             value: Some(Cow::Owned(ResourceValue::new(terms[id].as_str(), learned))),
         }
     });
-    publisher.replace(terms.len(), facts, Revision(1));
-    let namespace = Namespace::parse(NAMESPACE).context("a namespace")?;
-    let mut reader = view.reader();
-    Ok(rate(texts, within, |text| {
-        let expanded = reader.read().expand(&namespace, text, ExpandMode::Keyword, None);
-        expanded.groups.len()
-    }))
+    publisher.replace(terms.len(), facts, revision);
 }
 
 /// Megabytes a second.
@@ -130,7 +139,8 @@ fn rate(texts: &[String], within: Duration, mut found: impl FnMut(&str) -> usize
     rates[rates.len() / 2]
 }
 
-struct Draw(Entropy);
+/// Draws words.
+pub(crate) struct Draw(pub(crate) Entropy);
 
 impl Draw {
     /// A number below `bound`.
@@ -162,7 +172,7 @@ impl Draw {
 }
 
 /// Words, all different.
-fn terms(draw: &Draw, count: usize) -> Vec<String> {
+pub(crate) fn terms(draw: &Draw, count: usize) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     let words = std::iter::repeat_with(|| draw.content());
     words

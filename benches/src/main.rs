@@ -9,6 +9,7 @@ mod expand;
 mod fanout;
 mod generator;
 mod lookup;
+mod search;
 mod submit;
 
 use anyhow::Result;
@@ -34,6 +35,7 @@ enum Benchmark {
     Fanout(fanout::Fanout),
     Generator(generator::Generator),
     Lookup(lookup::Lookup),
+    Search(search::Search),
     Submit(submit::Submit),
 }
 
@@ -46,6 +48,7 @@ fn main() -> Result<()> {
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Generator(args) => generator::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
+        Benchmark::Search(args) => search::run(&args),
         Benchmark::Submit(args) => submit::run(&args),
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use emend_base::Lifecycle;
-use emend_client::FeedbackClient;
+use emend_client::{ExpandMode, FeedbackClient};
 use emend_core::{FeedbackId, Invalid, Kind, Namespace, Revision, UserId};
 use emend_proto::learning::v1::{
     BackendCandidate, Claim, GetClaimRequest, ListNodesRequest, ListResourcesRequest, ResolveRequest,
@@ -11,7 +11,7 @@ use emend_proto::learning::v1::{
 use tokio::time::sleep;
 
 use super::{
-    nodes::{Node, TIMEOUT, answer, applied, within_timeout},
+    nodes::{Node, TIMEOUT, answer, applied, has_all, within_timeout},
     script::{Answer, CLAIM, NAMESPACE, Question, Step, backend, evidence},
 };
 use crate::{
@@ -192,7 +192,7 @@ impl Day {
         answered.collect()
     }
 
-    /// What a node answers: for an edge its label, for a term what else to search for, and where trust is decided, which of the
+    /// What a node answers: for an edge its label, for a query the first title that has all of it, and where trust is decided, which of the
     /// backend's results comes first; else the choice.
     fn answer(&self, node: &Node, question: Question) -> Result<Answer, Invalid> {
         let user = UserId::parse(question.user).ok();
@@ -215,8 +215,12 @@ impl Day {
                 )
             }
             Kind::Synonym => {
-                let terms = view.synonyms(&self.namespace, phrase, user.as_ref())?;
-                answer(terms.into_iter().next(), &[], own)
+                let query = view.expand(&self.namespace, phrase, ExpandMode::Keyword, user.as_ref());
+                let found = own
+                    .iter()
+                    .map(|(title, _)| *title)
+                    .find(|title| has_all(title, &query));
+                answer(found.map(str::to_owned), &[], &[])
             }
             kind => {
                 let candidates = own.iter().copied();

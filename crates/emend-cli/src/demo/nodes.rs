@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use emend_client::{Events, LearnedView, Observed, SubscriberEvent};
+use emend_client::{Events, ExpandedText, LearnedView, Observed, SubscriberEvent};
 use emend_core::Revision;
 use jiff::Timestamp;
 use tokio::time::timeout;
@@ -36,6 +36,25 @@ pub(super) fn answer(learned: Option<String>, prohibited: &[String], own: &[(&st
             learned: false,
         },
     }
+}
+
+/// Whether a title has every part of a query, each in one of the ways in which it may be written.
+pub(super) fn has_all(title: &str, query: &ExpandedText) -> bool {
+    let title = title.to_lowercase();
+    let has = |part: &str| title.contains(&part.to_lowercase());
+    let mut from = 0;
+    let mut plain = String::new();
+    for group in &query.groups {
+        plain.push_str(&query.original[from..group.span.start]);
+        plain.push(' ');
+        from = group.span.end;
+        if !group.alternatives.iter().any(|term| has(term)) {
+            return false;
+        }
+    }
+    plain.push_str(&query.original[from..]);
+    let between = |c: char| c.is_whitespace() || c == 'の';
+    plain.split(between).all(has)
 }
 
 /// The times since the commit and since the feedback that caused it.

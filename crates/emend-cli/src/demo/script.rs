@@ -141,9 +141,15 @@ const LUX: Question = Question {
     user: "",
 };
 
+/// Queries that are searched for in titles, whatever language they are in.
 const NAV: Question = Question {
     kind: Kind::Synonym,
-    phrase: "NAV",
+    phrase: "NAV Q3",
+    user: "",
+};
+const CHARGES: Question = Question {
+    kind: Kind::Synonym,
+    phrase: "手数料の一覧",
     user: "",
 };
 /// What the paper says of the claim.
@@ -177,7 +183,10 @@ const ISDA_WIDE: Correction = Correction::Verb {
     instead_of: "create_csa",
 };
 
-/// What the search backend answers by itself, best first: (choice, score).
+/// The titles that queries are searched for in.
+const TITLES: &[(&str, f64)] = &[("asset value Q3", 1.0), ("信託報酬一覧", 1.0)];
+
+/// What the search backend answers by itself, best first, and for a query the titles that there are: (choice, score).
 pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
     match question.phrase {
         "set up a CSA" => &[("create_csa", 0.83), ("create_isda", 0.61)],
@@ -185,7 +194,7 @@ pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
         "wind down the fund" => &[("delete_fund", 0.70), ("liquidate_fund", 0.66)],
         "send my usual pack" => &[("send_courier", 0.42), ("send_nav_pack", 0.40)],
         "the Lux fund" => &[("fund:lux-1", 0.66), ("fund:lux-2", 0.64)],
-        "NAV" => &[("NAV", 1.0)],
+        "NAV Q3" | "手数料の一覧" => TITLES,
         "edge:paper" => &[("neutral", 0.88)],
         "SUMMARIZE_DAILY" => &[("no prompt", 1.0)],
         "does the fund pay fees" => &[("gossip.example", 0.9), ("papers.example", 0.7)],
@@ -388,7 +397,21 @@ pub(super) fn day() -> Vec<Step> {
                 OutcomeState::Applied,
             ),
             ask: NAV,
-            expect: learned("asset value"),
+            expect: learned("asset value Q3"),
+        },
+        Step {
+            at: "16:50",
+            story: "Three votes: who asks for 手数料 finds 信託報酬 from now on.",
+            action: submit(
+                &["ana", "ben", "eve"],
+                Correction::StandsFor {
+                    term: "手数料",
+                    representative: "信託報酬",
+                },
+                OutcomeState::Applied,
+            ),
+            ask: CHARGES,
+            expect: learned("信託報酬一覧"),
         },
         Step {
             at: "17:05",

@@ -11,6 +11,8 @@ use super::{
 
 /// How wide the story's column is.
 const STORY: usize = 32;
+/// How wide a column of answers is.
+const CHOICE: usize = 16;
 
 /// The text above the steps.
 pub(super) fn heading() -> String {
@@ -21,9 +23,17 @@ pub(super) fn heading() -> String {
 }
 
 fn line(at: &str, story: &str, node: &str, before: &str, after: &str, commit: &str, sent: &str) -> String {
-    format!("{at:<5}  {story:<STORY$}  {node:<6}  {before:<16}  {after:<16}  {commit:>7}  {sent:>6}")
+    let [story, before, after] = [(story, STORY), (before, CHOICE), (after, CHOICE)]
+        .map(|(text, width)| format!("{text}{:1$}", "", width.saturating_sub(columns(text))));
+    format!("{at:<5}  {story}  {node:<6}  {before}  {after}  {commit:>7}  {sent:>6}")
         .trim_end()
         .to_owned()
+}
+
+/// How many columns a terminal takes for a text: two for kana, kanji and full-width characters.
+fn columns(text: &str) -> usize {
+    let is_wide = |c: char| matches!(c, '\u{2E80}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FF60}');
+    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
 }
 
 /// A step: a line for each node, or more if the story needs them.
@@ -133,12 +143,12 @@ fn millis(span: Option<Duration>) -> String {
     )
 }
 
-/// Breaks a text at spaces into lines of at most `width` characters.
+/// Breaks a text at spaces into lines of at most `width` columns.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > 0 && last + 1 + word.chars().count() > width {
+        let last = lines.last().map_or(0, |line| columns(line));
+        if last > 0 && last + 1 + columns(word) > width {
             lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {
@@ -179,7 +189,7 @@ mod tests {
                 deviations: vec![],
             };
             let text = super::step(&step, &result);
-            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+            assert!(text.lines().all(|line| columns(line) <= 100), "{text}");
             assert_eq!(text.lines().count(), 2, "two nodes, two lines: {text}");
         }
         assert!(heading().lines().all(|line| line.chars().count() <= 100));
@@ -189,6 +199,7 @@ mod tests {
     fn a_story_is_wrapped_at_spaces() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("onetwothree four", 7), ["onetwothree", "four"]);
+        assert_eq!(wrapped("一つ 二つ", 7), ["一つ", "二つ"]);
     }
 
     #[test]
