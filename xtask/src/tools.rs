@@ -30,6 +30,7 @@ const PYTHON_PACKAGES: &[&str] = &[
     "pytrec_eval-terrier==0.5.11",
 ];
 
+const AXE_VERSION: &str = "4.14.1";
 const COMPOSE_VERSION: &str = "2.16.2";
 const KUSTOMIZE_VERSION: &str = "5.5.0";
 
@@ -42,6 +43,11 @@ pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
 
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const KUSTOMIZE_VARIABLE: &str = "EMEND_TEST_KUSTOMIZE";
+
+/// See [`PYTHON_VARIABLE`]. What drives a Chromium.
+pub(crate) const CHROMEDRIVER_VARIABLE: &str = "EMEND_TEST_CHROMEDRIVER";
+/// See [`PYTHON_VARIABLE`]. The script that checks how accessible a page is.
+pub(crate) const AXE_VARIABLE: &str = "EMEND_TEST_AXE";
 
 /// See [`PYTHON_VARIABLE`]. Go itself, for the Go example.
 pub(crate) const GO_VARIABLE: &str = "EMEND_TEST_GO";
@@ -61,6 +67,8 @@ impl Tools {
             (BUF_VARIABLE, buf(workspace, may_install)),
             (PYTHON_VARIABLE, python(workspace, may_install)),
             (GRPCURL_VARIABLE, grpcurl(workspace, may_install)),
+            (CHROMEDRIVER_VARIABLE, chromedriver(may_install)),
+            (AXE_VARIABLE, axe(workspace, may_install)),
             (KUSTOMIZE_VARIABLE, kustomize(workspace, may_install)),
             (GO_VARIABLE, go().context("Go is missing")),
             (PROMTOOL_VARIABLE, prometheus::promtool(workspace, may_install)),
@@ -105,25 +113,52 @@ pub(crate) fn buf(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     let directory = workspace.target(format!("tools/buf-{BUF_VERSION}"));
     let program = directory.join("node_modules/.bin/buf");
     find(BUF_VARIABLE, &program, "buf", may_install, || {
-        if process::find_program("npm").is_none() {
-            debian::install(&["nodejs", "npm"], may_install).context("npm is missing")?;
-        }
-        fs::create_dir_all(&directory)?;
-        process::run(
-            workspace
-                .command("npm")
-                .args([
-                    "install",
-                    "--no-fund",
-                    "--no-audit",
-                    "--no-save",
-                    "--loglevel=error",
-                    "--prefix",
-                ])
-                .arg(&directory)
-                .arg(format!("@bufbuild/buf@{BUF_VERSION}")),
-        )
+        npm(workspace, &directory, &format!("@bufbuild/buf@{BUF_VERSION}"))
     })
+}
+
+/// axe-core: finds what keeps people from using a page.
+fn axe(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    let directory = workspace.target(format!("tools/axe-core-{AXE_VERSION}"));
+    let script = directory.join("node_modules/axe-core/axe.min.js");
+    find(AXE_VARIABLE, &script, "axe-core", may_install, || {
+        npm(workspace, &directory, &format!("axe-core@{AXE_VERSION}"))
+    })
+}
+
+/// Installs a package into a directory of its own, and npm first if it is missing.
+fn npm(workspace: &Workspace, directory: &Path, package: &str) -> Result<()> {
+    if process::find_program("npm").is_none() {
+        debian::install(&["nodejs", "npm"], true).context("npm is missing")?;
+    }
+    fs::create_dir_all(directory)?;
+    process::run(
+        workspace
+            .command("npm")
+            .args([
+                "install",
+                "--no-fund",
+                "--no-audit",
+                "--no-save",
+                "--loglevel=error",
+                "--prefix",
+            ])
+            .arg(directory)
+            .arg(package),
+    )
+}
+
+/// The driver of Debian's Chromium, which it brings.
+fn chromedriver(may_install: bool) -> Result<PathBuf> {
+    if let Some(named) = env::var_os(CHROMEDRIVER_VARIABLE) {
+        return Ok(named.into());
+    }
+    let found = || process::find_program("chromedriver");
+    if let Some(program) = found() {
+        return Ok(program);
+    }
+    debian::install(&["chromium", "chromium-driver"], may_install).context("chromedriver is missing")?;
+    found().context("chromium-driver was installed, but chromedriver is not in PATH")
 }
 
 /// A Python with grpcio, and with trec_eval's measures.

@@ -6,4 +6,5 @@ mod index;
 mod judged;
 mod learned;
 mod node;
+mod page;
 mod served;
