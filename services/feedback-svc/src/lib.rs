@@ -86,6 +86,7 @@ use crate::{
         record::{RecordWorker, Recorder},
         retention::Forgetter,
     },
+    ratings::worker::ContextWorker,
     settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, Pruner, RELAY, ReadinessCheck, Sampler},
@@ -227,6 +228,12 @@ pub async fn start(
         entropy: entropy.clone(),
     };
     lifecycle.spawn("forget queries", forgetter.run(soft.clone()));
+    let contexts = ContextWorker {
+        store: Arc::clone(&store),
+        metrics: metrics.ratings.clone(),
+        entropy: entropy.clone(),
+    };
+    lifecycle.spawn("complete ratings", contexts.run(soft.clone()));
     let eraser = Eraser::new(use_cases, metrics.redacted.clone());
     let sampler = Sampler {
         store: Arc::clone(&store),

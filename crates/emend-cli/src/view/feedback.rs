@@ -51,6 +51,7 @@ fn search_rating(state: &SearchRatingState) -> Value {
         "tags": state.tags,
         "processed": state.processed,
         "replaced": state.replaced,
+        "query": state.query.as_ref().map(super::search::query),
     })
 }
 

@@ -236,7 +236,13 @@ CREATE TABLE search_ratings (
     rating        INTEGER NOT NULL CHECK (rating IN (-1, 0, 1)),
     -- emend.feedback.v1.ContextState.
     context_state INTEGER NOT NULL CHECK (context_state IN (1, 2, 3)),
+    -- What is known of the query; '' until it is.
     query_type    TEXT    NOT NULL,
+    embedding_version TEXT NOT NULL,
+    index_version TEXT    NOT NULL,
+    variant       TEXT    NOT NULL,
+    -- The query as it was recorded, an encoded emend.feedback.v1.Query. It outlives the query, and is erased with the rating.
+    query         BLOB   NOT NULL,
     -- In alphabetical order, each between spaces: ' low_recall synonym_miss '. '' if there are none.
     tags          TEXT    NOT NULL,
     processed     INTEGER NOT NULL CHECK (processed IN (0, 1)),
@@ -249,6 +255,7 @@ CREATE INDEX search_ratings_by_value ON search_ratings (namespace, rating, accep
 CREATE INDEX search_ratings_by_type ON search_ratings (namespace, query_type, accept_order);
 CREATE INDEX search_ratings_by_time ON search_ratings (namespace, rated_at);
 CREATE INDEX search_ratings_by_query ON search_ratings (namespace, query_id) WHERE query_id <> '';
+CREATE INDEX search_ratings_pending ON search_ratings (rated_at) WHERE context_state = 1;
 CREATE INDEX search_ratings_by_rater ON search_ratings (rater, rated_at) WHERE rater IS NOT NULL;
 
 -- Settings of namespaces; the newest version is in force, the others are history.

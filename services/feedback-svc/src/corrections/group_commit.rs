@@ -11,11 +11,13 @@
 //! even if its caller leaves.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use emend_base::Error;
+use emend_core::AcceptOrder;
 use emend_serve::{
     fair_queue::FairQueue,
     fair_semaphore::{ClientKey, FairSemaphore, Permit},
@@ -339,13 +341,13 @@ impl CommitWorker {
             self.store.insert(items, lease).await?
         };
         fail_points::GROUP_COMMITTED.pass();
+        self.observe_ratings(items, &inserted).await;
         let stored = items
             .iter_mut()
             .zip(&inserted)
             .filter_map(|(item, inserted)| match inserted {
                 Ok(Inserted::Stored(accepted)) => {
                     self.counted.count(item.submission.correction.form());
-                    self.ratings.stored(item, &RatingState::new());
                     if !item.submission.is_delivered() {
                         return None;
                     }
@@ -367,6 +369,37 @@ impl CommitWorker {
             });
         self.dispatch.stored(reserved, stored.collect());
         Ok(inserted)
+    }
+}
+
+impl CommitWorker {
+    /// Counts and logs the ratings of search answers that are stored, with what is known of their queries.
+    async fn observe_ratings(&self, items: &[NewFeedback], inserted: &[Result<Inserted, StoreError>]) {
+        let stored: Vec<(&NewFeedback, AcceptOrder)> = items
+            .iter()
+            .zip(inserted)
+            .filter_map(|(item, inserted)| match inserted {
+                Ok(Inserted::Stored(accepted)) if item.submission.correction.search_rating().is_some() => {
+                    Some((item, accepted.order))
+                }
+                _ => None,
+            })
+            .collect();
+        if stored.is_empty() {
+            return;
+        }
+        let orders: Vec<AcceptOrder> = stored.iter().map(|(_, order)| *order).collect();
+        let mut states = match self.store.ratings() {
+            Some(store) => store.states(&orders).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "ratings are stored, but their queries can't be read for the log");
+                HashMap::new()
+            }),
+            None => HashMap::new(),
+        };
+        for (item, order) in stored {
+            let state = states.remove(&order).unwrap_or_else(RatingState::new);
+            self.ratings.stored(item, &state);
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use crate::{
     corrections::feedback::{Feedback, NewFeedback, Submission},
     outbox::{entry::DeliveryState, event, waiters::Waiter},
-    ratings::RatingState,
     store::Inserted,
     use_cases::{Origin, UseCases},
 };
@@ -153,6 +152,11 @@ impl UseCases {
     ) -> Result<Submitted, Error> {
         let (new, inserted) = stored.ok_or_else(|| Error::internal("the committer gave no answer"))??;
         match inserted {
+            // Its query may be known, which says more of it.
+            Inserted::Stored(_) if new.submission.correction.search_rating().is_some() => Ok(Submitted {
+                feedback: self.looked_for(&new.submission.namespace, new.id, None).await?,
+                replayed: false,
+            }),
             Inserted::Stored(accepted) => {
                 let NewFeedback {
                     id,
@@ -160,17 +164,16 @@ impl UseCases {
                     submission,
                     ..
                 } = new;
-                let is_rating = submission.correction.search_rating().is_some();
                 let feedback = Feedback {
                     id,
-                    delivery: DeliveryState::at_first(submission.is_delivered()),
                     submission,
                     caller,
                     accepted,
                     retraction: None,
                     outcome: None,
+                    delivery: DeliveryState::Pending,
                     redaction: None,
-                    search_rating: is_rating.then(RatingState::new),
+                    search_rating: None,
                 };
                 Ok(Submitted {
                     feedback: Self::awaited(feedback, waiter, until).await,

@@ -12,7 +12,7 @@ pub(crate) mod grpc;
 mod redact;
 pub(crate) mod store;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod worker;
 
 use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, contest::VoterKey};

@@ -69,7 +69,7 @@ on_both! {
     feedback_older_than_the_retention_is_redacted
 }
 
-fn redaction(id: FeedbackId) -> NewRedaction {
+pub(crate) fn redaction(id: FeedbackId) -> NewRedaction {
     let caller = Caller::parse("console").unwrap();
     let event_id = emend_core::EventId(Entropy::system().uuid_v4());
     NewRedaction {

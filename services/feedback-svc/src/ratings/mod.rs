@@ -2,7 +2,8 @@
 //! nothing is learned from one alone.
 //!
 //! [`limits`] says how often one rater may rate, [`plain_text`] what becomes of what people write, [`labels`] how operators
-//! sort ratings, [`observe`] counts and logs them, [`store`] is the port and [`grpc`] parses and renders.
+//! sort ratings, [`observe`] counts and logs them, [`worker`] gives up on queries that
+//! were not recorded, [`store`] is the port and [`grpc`] parses and renders.
 
 pub(crate) mod grpc;
 pub(crate) mod labels;
@@ -10,10 +11,17 @@ pub(crate) mod limits;
 pub(crate) mod observe;
 pub(crate) mod plain_text;
 pub(crate) mod store;
+pub(crate) mod worker;
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use emend_core::search::SearchRating;
 
 use self::labels::Tag;
+
+/// How long a rating waits for its query to be recorded.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether the query that a rating is about is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +65,13 @@ pub(crate) struct RatingState {
     pub(crate) processed: bool,
     /// Whether a newer rating counts instead.
     pub(crate) replaced: bool,
+    /// Its query, if it is known and not erased.
+    pub(crate) query: Option<EncodedQuery>,
 }
+
+/// A query as it was recorded: an encoded [`emend_proto::feedback::v1::Query`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EncodedQuery(pub(crate) Bytes);
 
 impl RatingState {
     /// That of a new rating whose query is not known yet.
@@ -68,6 +82,7 @@ impl RatingState {
             tags: Vec::new(),
             processed: false,
             replaced: false,
+            query: None,
         }
     }
 }

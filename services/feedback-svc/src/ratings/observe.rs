@@ -13,8 +13,10 @@ use emend_base::telemetry::{
     },
 };
 use emend_core::search::SearchRating;
+use emend_proto::feedback::v1::Query;
+use prost::Message as _;
 
-use super::{RatingState, plain_text::Removed};
+use super::{EncodedQuery, RatingState, plain_text::Removed};
 use crate::corrections::feedback::NewFeedback;
 
 /// The most query types that become labels of their own.
@@ -46,6 +48,13 @@ const FAILED: Description = Description {
     labels: &[],
     help: "Ratings that this replica could not store because the database was away, full or refused them",
 };
+const MISSING: Description = Description {
+    name: "emend_search_ratings_missing_total",
+    kind: Kind::Counter,
+    unit: "ratings",
+    labels: &[],
+    help: "Ratings of whose queries this replica found that they were not recorded within 10 s",
+};
 const HTML_REMOVED: Description = Description {
     name: "emend_search_ratings_html_removed_total",
     kind: Kind::Counter,
@@ -68,6 +77,7 @@ pub(crate) struct RatingMetrics {
     types: Arc<Mutex<BTreeSet<String>>>,
     refused: Counter,
     failed: Counter,
+    missing: Counter,
     html_removed: Counter,
     masked: Counter,
 }
@@ -81,6 +91,7 @@ impl RatingMetrics {
         metrics.register(STORED, self.stored.clone());
         metrics.register(REFUSED, self.refused.clone());
         metrics.register(FAILED, self.failed.clone());
+        metrics.register(MISSING, self.missing.clone());
         metrics.register(HTML_REMOVED, self.html_removed.clone());
         metrics.register(MASKED, self.masked.clone());
     }
@@ -98,11 +109,21 @@ impl RatingMetrics {
         if personal_data {
             self.masked.inc();
         }
+        let titles = titles(state);
+        let top = titles.first().map_or("", String::as_str);
+        // Where it went wrong, all of them help to find out why.
+        let all = if rating == SearchRating::Down {
+            &titles[..]
+        } else {
+            &[]
+        };
         tracing::info!(
             namespace = %new.submission.namespace,
             feedback_id = %new.id,
             rating = rating.number(),
             query_type = %state.query_type,
+            top_title = top,
+            top_titles = ?all,
             "a rating was stored"
         );
     }
@@ -110,6 +131,11 @@ impl RatingMetrics {
     /// Counts one more that was refused.
     pub(crate) fn refused(&self) {
         self.refused.inc();
+    }
+
+    /// Counts ratings whose queries were not recorded in time.
+    pub(crate) fn missing(&self, count: u64) {
+        self.missing.inc_by(count);
     }
 
     /// Counts the ratings among what could not be stored.
@@ -140,6 +166,16 @@ impl RatingMetrics {
         }
         OTHER.to_owned()
     }
+}
+
+/// The titles of what the query returned, best first.
+fn titles(state: &RatingState) -> Vec<String> {
+    let query = state
+        .query
+        .clone()
+        .and_then(|EncodedQuery(bytes)| Query::decode(bytes).ok());
+    let results = query.map(|query| query.top_results).unwrap_or_default();
+    results.into_iter().map(|result| result.title).collect()
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::{
     corrections::feedback::{Accepted, Feedback, Retraction, Submission},
     erasure::Redaction,
     outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome, Refusal},
-    ratings::{ContextState, RatingState, labels::Tag},
+    ratings::{ContextState, EncodedQuery, RatingState, labels::Tag},
 };
 
 /// A duration in microseconds, as databases store it.
@@ -116,6 +116,13 @@ pub(crate) struct RatingColumns {
     tags: Option<String>,
     processed: Option<i64>,
     replaced_by: Option<i64>,
+    query: Option<Vec<u8>>,
+}
+
+impl RatingColumns {
+    /// The columns that it needs, of `search_ratings AS r`.
+    pub(super) const COLUMNS: &str =
+        "r.context_state, r.query_type, r.tags, r.processed, r.replaced_by, r.query";
 }
 
 impl FeedbackRow {
@@ -124,7 +131,7 @@ impl FeedbackRow {
     pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at, \
          p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, p.rated, \
          s.delivery_state, s.outcome, s.retracted_at, s.redacted_at, p.voter, p.identified, \
-         r.context_state, r.query_type, r.tags, r.processed, r.replaced_by";
+         r.context_state, r.query_type, r.tags, r.processed, r.replaced_by, r.query";
 }
 
 impl TryFrom<FeedbackRow> for Feedback {
@@ -202,7 +209,7 @@ impl TryFrom<FeedbackRow> for Feedback {
 }
 
 /// What is known of a rating; none of other feedback.
-fn rating_state(order: i64, raw: RatingColumns) -> Result<Option<RatingState>, CorruptRow> {
+pub(super) fn rating_state(order: i64, raw: RatingColumns) -> Result<Option<RatingState>, CorruptRow> {
     let (Some(state), Some(query_type), Some(tags), Some(processed)) =
         (raw.context_state, raw.query_type, raw.tags, raw.processed)
     else {
@@ -220,6 +227,10 @@ fn rating_state(order: i64, raw: RatingColumns) -> Result<Option<RatingState>, C
         tags: self::tags(order, &tags)?,
         processed: processed != 0,
         replaced: raw.replaced_by.is_some(),
+        query: raw
+            .query
+            .filter(|query| !query.is_empty())
+            .map(|query| EncodedQuery(query.into())),
     }))
 }
 

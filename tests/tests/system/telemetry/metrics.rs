@@ -182,6 +182,7 @@ async fn each_documented_metric_is_exported_and_changes() {
         ),
         ("emend_search_ratings_refused_total", 1),
         ("emend_search_ratings_failed_total", 0),
+        ("emend_search_ratings_missing_total", 10),
         ("emend_search_ratings_html_removed_total", 1),
         ("emend_search_ratings_masked_total", 1),
         ("emend_feedback_stored_total{correction=\"entity\"}", 1),

@@ -19,7 +19,7 @@ use crate::{
         read::Page,
     },
     outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome},
-    ratings::{ContextState, RatingState},
+    ratings::{ContextState, EncodedQuery, RatingState},
 };
 
 fn delivery_state(state: DeliveryState) -> pb::DeliveryState {
@@ -57,19 +57,26 @@ fn nothing_to_learn(feedback: &Feedback) -> Outcome {
 }
 
 /// What is known of a rating of a search answer.
-fn search_rating(state: RatingState) -> pb::SearchRatingState {
+fn search_rating(state: RatingState, order: i64) -> Result<pb::SearchRatingState, Error> {
     let context_state = match state.context {
         ContextState::Pending => pb::ContextState::Pending,
         ContextState::Complete => pb::ContextState::Complete,
         ContextState::Missing => pb::ContextState::Missing,
     };
-    pb::SearchRatingState {
+    let query = state
+        .query
+        .map(|EncodedQuery(bytes)| pb::Query::decode(bytes))
+        .transpose();
+    let query =
+        query.map_err(|error| Error::internal(CorruptRow::new("search_ratings", "query", order, error)))?;
+    Ok(pb::SearchRatingState {
+        query,
         context_state: context_state.into(),
         query_type: state.query_type,
         tags: state.tags.iter().map(ToString::to_string).collect(),
         processed: state.processed,
         replaced: state.replaced,
-    }
+    })
 }
 
 pub(crate) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::Feedback, Error> {
@@ -130,7 +137,9 @@ pub(crate) fn feedback(feedback: Feedback, standings: &Standings) -> Result<pb::
         delivery_state: delivery_state(delivery).into(),
         redacted_at: redaction.map(|redaction| render::timestamp(redaction.at)),
         present,
-        search_rating: search_rating.map(self::search_rating),
+        search_rating: search_rating
+            .map(|state| self::search_rating(state, accepted.order.0))
+            .transpose()?,
     })
 }
 

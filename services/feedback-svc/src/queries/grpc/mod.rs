@@ -3,7 +3,7 @@
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod parse;
-mod render;
+pub(crate) mod render;
 
 use std::sync::Arc;
 

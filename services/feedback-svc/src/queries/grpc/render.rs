@@ -24,7 +24,7 @@ pub(super) fn reason(dropped: Option<Dropped>) -> i32 {
     reason.into()
 }
 
-pub(super) fn query(stored: StoredQuery) -> pb::Query {
+pub(crate) fn query(stored: StoredQuery) -> pb::Query {
     let query = stored.query;
     pb::Query {
         query_id: query.id.to_string(),

@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Backend, Connection, Db,
+    Backend, Connection, Db, ratings_sql,
 };
 use crate::queries::{
     DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
@@ -34,6 +34,11 @@ impl Backend {
         let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
         count_terms(&mut transaction, &arrived).await?;
         count_days(&mut transaction, &arrived, now).await?;
+        let of_ratings: Vec<_> = arrived
+            .iter()
+            .map(|(new, _)| (new.namespace.as_str(), new.what.id.as_str()))
+            .collect();
+        ratings_sql::complete(&mut transaction, &of_ratings).await?;
         let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
         transaction.commit().await?;
         Ok(Written {

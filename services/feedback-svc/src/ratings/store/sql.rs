@@ -1,25 +1,33 @@
 //! The portable SQL of ratings. Written once, compiled for each database: `super::Db` says which.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use emend_core::{Namespace, search::Rater};
+use emend_core::{AcceptOrder, Namespace, search::Rater};
 use emend_store::{CorruptRow, retry_conflicts};
+use prost::Message as _;
 use sqlx::QueryBuilder;
 
 use super::{
-    super::{StoreError, chunks::chunks, rows},
+    super::{
+        StoreError,
+        chunks::chunks,
+        rows::{self, RatingColumns},
+    },
     Backend, Connection, Db,
     feedback_sql::Columns,
 };
-use crate::ratings::{
-    ContextState,
-    labels::LabelChange,
-    limits::{HOUR, RatingLimits, Windows},
-    store::{Labelled, RatingStore},
+use crate::{
+    queries::{StoredQuery, grpc::render, store::rows::QueryRow},
+    ratings::{
+        ContextState, RatingState,
+        labels::LabelChange,
+        limits::{HOUR, RatingLimits, Windows},
+        store::{Labelled, RatingStore, Settled},
+    },
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -161,7 +169,7 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
     for chunk in chunks(&ratings) {
         let mut query = QueryBuilder::<Db>::new(
             "INSERT INTO search_ratings (accept_order, namespace, rater, query_id, rating, context_state, rated_at,
-                                         query_type, tags, processed) ",
+                                         query_type, embedding_version, index_version, variant, query, tags, processed) ",
         );
         query.push_values(chunk, |mut row, (item, rater, value, order, at)| {
             row.push_bind(*order)
@@ -171,7 +179,8 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
                 .push_bind(*value)
                 .push_bind(ContextState::Pending.number())
                 .push_bind(*at);
-            row.push("'', '', 0");
+            row.push("'', '', '', ''").push_bind(&[] as &[u8]);
+            row.push("'', 0");
         });
         query.build().execute(&mut *connection).await?;
         let mut query = QueryBuilder::<Db>::new(
@@ -192,19 +201,133 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
         query.push(")");
         query.build().execute(&mut *connection).await?;
     }
+    let queries: Vec<_> = ratings
+        .iter()
+        .map(|(item, ..)| {
+            let submission = &item.new.submission;
+            (submission.namespace.as_str(), submission.query_id.as_str())
+        })
+        .collect();
+    complete(connection, &queries).await
+}
+
+/// What is known of a rating.
+#[derive(Debug, sqlx::FromRow)]
+struct RatingRow {
+    accept_order: i64,
+    #[sqlx(flatten)]
+    rating: RatingColumns,
+}
+
+/// A rating that waits for its query, with the query.
+#[derive(Debug, sqlx::FromRow)]
+struct FoundRow {
+    accept_order: i64,
+    #[sqlx(flatten)]
+    query: QueryRow,
+}
+
+/// Gives the ratings that wait for these queries, by namespace and id, what is known of them. What the rater sent of the query
+/// is dropped. To be called by whoever stores ratings or queries, in the same transaction.
+pub(super) async fn complete(connection: &mut Connection, queries: &[(&str, &str)]) -> Result<()> {
+    for chunk in chunks(queries) {
+        let mut select = select_found();
+        select.push(" AND (r.namespace, r.query_id) IN (");
+        select.push_values(chunk, |mut row, (namespace, query_id)| {
+            row.push_bind(*namespace).push_bind(*query_id);
+        });
+        select.push(")");
+        let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *connection).await?;
+        write_found(connection, found).await?;
+    }
+    Ok(())
+}
+
+fn select_found() -> QueryBuilder<Db> {
+    let mut select = QueryBuilder::new("SELECT r.accept_order, ");
+    select.push(QueryRow::COLUMNS).push(
+        " FROM search_ratings AS r JOIN queries AS q ON q.namespace = r.namespace AND q.query_id = r.query_id
+            JOIN query_personal AS p ON p.number = q.number
+          WHERE r.context_state = 1 AND r.query_id <> ''",
+    );
+    select
+}
+
+async fn write_found(connection: &mut Connection, found: Vec<FoundRow>) -> Result<()> {
+    for FoundRow { accept_order, query } in found {
+        let query = render::query(StoredQuery::try_from(query)?);
+        sqlx::query(
+            "UPDATE search_ratings SET context_state = $2, query_type = $3, embedding_version = $4, index_version = $5,
+                    variant = $6, query = $7 WHERE accept_order = $1 AND query_id <> ''",
+        )
+        .bind(accept_order)
+        .bind(ContextState::Complete.number())
+        .bind(&query.query_type)
+        .bind(&query.embedding_version)
+        .bind(&query.index_version)
+        .bind(&query.variant)
+        .bind(query.encode_to_vec())
+        .execute(&mut *connection)
+        .await?;
+        sqlx::query("UPDATE feedback_personal SET context = '{}' WHERE accept_order = $1")
+            .bind(accept_order)
+            .execute(&mut *connection)
+            .await?;
+    }
     Ok(())
 }
 
 /// Erases what is personal of a rating.
 pub(super) async fn redact(connection: &mut Connection, accept_order: i64) -> Result<()> {
-    sqlx::query("UPDATE search_ratings SET rater = NULL, query_id = '' WHERE accept_order = $1")
+    sqlx::query("UPDATE search_ratings SET rater = NULL, query_id = '', query = $2 WHERE accept_order = $1")
         .bind(accept_order)
+        .bind(&[] as &[u8])
         .execute(connection)
         .await?;
     Ok(())
 }
 
 impl Backend {
+    async fn settle_contexts_once(&self, waited: Duration, limit: u32) -> Result<Settled> {
+        let mut transaction = self.begin_write().await?;
+        // Locks the rows, in order, and passes over those that became complete meanwhile.
+        let waiting: Vec<i64> = sqlx::query_scalar(
+            "UPDATE search_ratings SET context_state = 1 WHERE context_state = 1 AND accept_order IN (
+                 SELECT accept_order FROM search_ratings
+                 WHERE context_state = 1 AND rated_at <= (SELECT now FROM database_clock) - $1
+                 ORDER BY rated_at, accept_order LIMIT $2)
+             RETURNING accept_order",
+        )
+        .bind(rows::micros(waited))
+        .bind(i64::from(limit))
+        .fetch_all(&mut *transaction)
+        .await?;
+        let mut settled = Settled::default();
+        for chunk in chunks(&waiting) {
+            let orders = |query: &mut QueryBuilder<Db>| {
+                let mut list = query.separated(", ");
+                for order in chunk {
+                    list.push_bind(*order);
+                }
+                query.push(")");
+            };
+            let mut select = select_found();
+            select.push(" AND r.accept_order IN (");
+            orders(&mut select);
+            let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *transaction).await?;
+            settled.complete += found.len() as u64;
+            write_found(&mut transaction, found).await?;
+            let mut update = QueryBuilder::<Db>::new("UPDATE search_ratings SET context_state = ");
+            update
+                .push_bind(ContextState::Missing.number())
+                .push(" WHERE context_state = 1 AND accept_order IN (");
+            orders(&mut update);
+            settled.missing += update.build().execute(&mut *transaction).await?.rows_affected();
+        }
+        transaction.commit().await?;
+        Ok(settled)
+    }
+
     async fn label_once(&self, change: &LabelChange) -> Result<Labelled> {
         let mut transaction = self.begin_write().await?;
         let found: Option<i64> =
@@ -244,5 +367,34 @@ impl Backend {
 impl RatingStore for Backend {
     async fn label(&self, change: &LabelChange) -> Result<Labelled> {
         retry_conflicts(&self.entropy, || self.label_once(change)).await
+    }
+
+    async fn states(&self, orders: &[AcceptOrder]) -> Result<HashMap<AcceptOrder, RatingState>> {
+        let mut states = HashMap::with_capacity(orders.len());
+        for chunk in chunks(orders) {
+            let mut select = QueryBuilder::<Db>::new("SELECT r.accept_order, ");
+            select
+                .push(RatingColumns::COLUMNS)
+                .push(" FROM search_ratings AS r WHERE r.accept_order IN (");
+            let mut list = select.separated(", ");
+            for order in chunk {
+                list.push_bind(order.0);
+            }
+            select.push(")");
+            let found: Vec<RatingRow> = select
+                .build_query_as()
+                .fetch_all(&mut *self.reader().await?)
+                .await?;
+            for RatingRow { accept_order, rating } in found {
+                if let Some(state) = rows::rating_state(accept_order, rating)? {
+                    states.insert(AcceptOrder(accept_order), state);
+                }
+            }
+        }
+        Ok(states)
+    }
+
+    async fn settle_contexts(&self, waited: Duration, limit: u32) -> Result<Settled> {
+        retry_conflicts(&self.entropy, || self.settle_contexts_once(waited, limit)).await
     }
 }

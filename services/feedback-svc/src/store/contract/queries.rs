@@ -75,7 +75,7 @@ fn clicked(query_id: &str, object_id: &str) -> New<Interaction> {
     })
 }
 
-fn group(queries: Vec<Query>, interactions: Vec<New<Interaction>>) -> Group {
+pub(super) fn group(queries: Vec<Query>, interactions: Vec<New<Interaction>>) -> Group {
     let counted = |query: Query| {
         let words = terms(&query.query_text);
         (new(query), words)
@@ -86,7 +86,7 @@ fn group(queries: Vec<Query>, interactions: Vec<New<Interaction>>) -> Group {
     }
 }
 
-async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
+pub(super) async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
     let store = database.store.queries().unwrap();
     let Written {
         queries,

@@ -6,15 +6,23 @@ use emend_core::{
     Caller, Namespace, RequestId,
     search::SearchRating::{self, Down, Neutral, Up},
 };
+use emend_proto::feedback::v1::Query;
+use prost::Message as _;
 
-use super::{claim_all, get, listed, orders, query};
+use super::{
+    claim_all, get, listed, orders,
+    queries::{group, query as recorded, record},
+    query,
+};
+
 use crate::{
     corrections::feedback::{FeedbackQuery, NewFeedback, Submission},
+    erasure::{store::Redacted, tests::redaction},
     outbox::entry::DeliveryState,
     ratings::{
-        ContextState, RatingFilter, RatingState,
+        ContextState, LONGEST_WAIT, RatingFilter, RatingState,
         labels::{LabelChange, MAX_TAGS, Tag},
-        store::Labelled,
+        store::{Labelled, Settled},
     },
     store::{Inserted, Retracted},
     testing::{TestStore, feedback, inserted, namespace, of, retraction, search_rated, stored},
@@ -29,6 +37,9 @@ contract! {
     a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refused
     ratings_of_one_rater_at_the_same_time_are_counted_one_by_one
     labels_are_set_and_cleared
+    a_rating_takes_its_context_from_its_query_and_from_nobody_else
+    a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_come_is_missing
+    what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating
     ratings_of_search_answers_are_listed_by_what_is_known_of_them
 }
 
@@ -257,6 +268,134 @@ async fn labels_are_set_and_cleared(database: &TestStore) {
         !state(database, &rating).await.processed,
         "what fails changes nothing"
     );
+}
+
+/// The text of a rating's query, its type and its titles.
+fn known(state: &RatingState) -> Option<(String, String, Vec<String>)> {
+    let query = Query::decode(state.query.clone()?.0).unwrap();
+    let titles = query.top_results.into_iter().map(|result| result.title);
+    Some((query.query_text, query.query_type, titles.collect()))
+}
+
+fn of_card(text: &str) -> Option<(String, String, Vec<String>)> {
+    Some((text.into(), "SEMANTIC".into(), vec!["A card".into()]))
+}
+
+async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database: &TestStore) {
+    record(database, &group(vec![recorded("q1", "back to the hand")], vec![])).await;
+    let rating = search_rated(JANE, "q1", Down);
+    assert!(!rating.submission.context.is_empty(), "what is sent of it");
+    stored(&*database.store, &rating, None).await;
+    let found = get(database, rating.id).await;
+    assert!(found.submission.context.is_empty(), "it is ignored");
+    let state = found.search_rating.unwrap();
+    assert_eq!(
+        (state.context, &*state.query_type),
+        (ContextState::Complete, "SEMANTIC")
+    );
+    assert_eq!(known(&state), of_card("back to the hand"));
+    let states = database
+        .store
+        .ratings()
+        .unwrap()
+        .states(&[found.accepted.order])
+        .await
+        .unwrap();
+    assert_eq!(states[&found.accepted.order], state);
+
+    let elsewhere = Submission {
+        namespace: Namespace::parse("other").unwrap(),
+        ..rating.submission.clone()
+    };
+    let elsewhere = of(elsewhere, &rating.caller);
+    stored(&*database.store, &elsewhere, None).await;
+    let found = database
+        .store
+        .feedback(&elsewhere.submission.namespace, elsewhere.id)
+        .await;
+    let found = found.unwrap().unwrap();
+    assert_eq!(
+        found.search_rating.unwrap(),
+        RatingState::new(),
+        "another namespace's id gives nothing"
+    );
+    assert_eq!(found.submission.context, elsewhere.submission.context);
+}
+
+async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_come_is_missing(
+    database: &TestStore,
+) {
+    let store = database.store.ratings().unwrap();
+    let [late, twice, never] = [("q1", "jane"), ("q1", "ken"), ("q2", "jane")]
+        .map(|(query, reporter)| search_rated([reporter, "", ""], query, Down));
+    inserted(
+        &*database.store,
+        &[late.clone(), twice.clone(), never.clone()],
+        None,
+    )
+    .await;
+    let wait = LONGEST_WAIT;
+    let settle = async || store.settle_contexts(wait, 100).await.unwrap();
+    assert_eq!(settle().await, Settled::default(), "they may still come");
+    database.advance(9).await;
+    record(database, &group(vec![recorded("q1", "late")], vec![])).await;
+    for rating in [&late, &twice] {
+        assert_eq!(known(&state(database, rating).await), of_card("late"));
+        assert!(get(database, rating.id).await.submission.context.is_empty());
+    }
+    assert_eq!(settle().await, Settled::default());
+    database.advance(1).await;
+    assert_eq!(
+        settle().await,
+        Settled {
+            complete: 0,
+            missing: 1
+        }
+    );
+    assert_eq!(settle().await, Settled::default(), "counted once");
+    let missing = state(database, &never).await;
+    assert_eq!((missing.context, missing.query), (ContextState::Missing, None));
+    record(database, &group(vec![recorded("q2", "too late")], vec![])).await;
+    assert_eq!(state(database, &never).await.context, ContextState::Missing);
+
+    // Stored at the same moment by transactions that did not see each other.
+    let unseen = search_rated(JANE, "q1", Up);
+    stored(&*database.store, &unseen, None).await;
+    let undo = "UPDATE search_ratings SET context_state = 1, query_type = '' WHERE replaced_by IS NULL AND rating = 1";
+    assert_eq!(database.execute(undo).await.unwrap(), 1);
+    database.advance(10).await;
+    assert_eq!(
+        settle().await,
+        Settled {
+            complete: 1,
+            missing: 0
+        }
+    );
+    assert_eq!(known(&state(database, &unseen).await), of_card("late"));
+}
+
+async fn what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating(database: &TestStore) {
+    record(database, &group(vec![recorded("q1", "back to the hand")], vec![])).await;
+    let rating = search_rated(JANE, "q1", Down);
+    stored(&*database.store, &rating, None).await;
+    database.advance(25 * 3_600).await;
+    assert_eq!(database.store.queries().unwrap().forget(10).await.unwrap(), 1);
+    assert_eq!(
+        known(&state(database, &rating).await),
+        of_card("back to the hand")
+    );
+    let erased = database
+        .store
+        .erasures()
+        .unwrap()
+        .redact(&[redaction(rating.id)])
+        .await;
+    assert_eq!(erased.unwrap(), [Redacted::Undelivered]);
+    let state = state(database, &rating).await;
+    assert_eq!((state.query, &*state.query_type), (None, "SEMANTIC"));
+    let hidden =
+        "UPDATE search_ratings SET processed = 1 WHERE query_id = '' AND rater IS NULL AND length(query) = 0";
+    assert_eq!(database.execute(hidden).await.unwrap(), 1);
 }
 
 async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database: &TestStore) {

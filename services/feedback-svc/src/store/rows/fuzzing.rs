@@ -79,6 +79,7 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
             tags: or(of, Some(" low_recall ".to_owned()))?,
             processed: or(of, Some(0))?,
             replaced_by: or(of, None)?,
+            query: or(of, Some(Vec::new()))?,
         },
     })
 }
