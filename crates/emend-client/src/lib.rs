@@ -50,7 +50,7 @@
 //! * [`view`]: what a node answers from. Where every nanosecond counts, normalise once and use a [`Reader`] per thread.
 //! * [`cache`]: the copy on disk.
 //! * [`prompt_files`]: prompts as files.
-//! * [`feedback`]: submitting corrections.
+//! * [`feedback`]: submitting corrections, and recording what was searched.
 //!
 //! A program that uses this crate needs no other crate of Emend: what the interface is made of is exported again here,
 //! from the rules ([`Kind`], [`Namespace`], …), the wire contract ([`proto`] has all of it), and the libraries for gRPC
@@ -91,10 +91,10 @@ pub use emend_core::{
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, Rating, ResourceKey},
-    feedback::v1::Feedback,
+    feedback::v1::{Feedback, Query, QueryInteraction, QueryResult},
     learning::v1::SnapshotReason,
 };
-pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
+pub use feedback::{CallError, FeedbackClient, QueryRecorder, Recorded, RecorderCounts, Submission};
 pub use jiff::{SignedDuration, Timestamp};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{

@@ -1,8 +1,9 @@
 //! A typed client of the feedback service, for backends.
 //!
 //! Every submission carries a request id, which makes it idempotent: the client retries while the server is unreachable
-//! or overloaded, until the deadline.
+//! or overloaded, until the deadline. A [`QueryRecorder`] sends what was searched in the background.
 
+mod recorder;
 mod retry;
 mod submission;
 
@@ -32,7 +33,10 @@ use tonic::{
 };
 
 use self::retry::{next_attempt, retry};
-pub use self::submission::Submission;
+pub use self::{
+    recorder::{QueryRecorder, RecorderCounts},
+    submission::Submission,
+};
 use crate::{ConfigError, ServerAddress};
 
 /// How long a call may take by default.
