@@ -41,6 +41,8 @@ pub enum Origin {
     Import,
     /// A generator, from what was said so far.
     Generator,
+    /// What users did, said by nobody.
+    Mined,
 }
 
 /// Why votes alone cannot apply this candidate, or why a ruling was not effective when it was first evaluated.

@@ -83,6 +83,7 @@ use crate::{
     },
     queries::{
         grpc::QueryEndpoint,
+        mining::Miner,
         record::{RecordWorker, Recorder},
         retention::Forgetter,
     },
@@ -234,6 +235,11 @@ pub async fn start(
         entropy: entropy.clone(),
     };
     lifecycle.spawn("complete ratings", contexts.run(soft.clone()));
+    let miner = Miner {
+        use_cases: Arc::clone(&use_cases),
+        entropy: entropy.clone(),
+    };
+    lifecycle.spawn("mine queries", miner.run(soft.clone()));
     let eraser = Eraser::new(use_cases, metrics.redacted.clone());
     let sampler = Sampler {
         store: Arc::clone(&store),

@@ -136,8 +136,8 @@ impl QueryMetrics {
     fn register(metrics: &Metrics) -> Self {
         let own = Self::default();
         for what in [Recorded::Query, Recorded::Interaction] {
-            own.of(&own.recorded, what);
-            own.of(&own.written, what);
+            Self::of(&own.recorded, what);
+            Self::of(&own.written, what);
         }
         for reason in Dropped::ALL {
             own.dropped(reason, 0);
@@ -149,20 +149,19 @@ impl QueryMetrics {
         own
     }
 
-    fn of(&self, family: &Family<Labels<1>, Counter>, what: Recorded) -> Counter {
+    fn of(family: &Family<Labels<1>, Counter>, what: Recorded) -> Counter {
         family.get_or_create_owned(&[("what", what.name())])
     }
 
     /// Counts one that waits to be stored.
     pub(crate) fn recorded(&self, what: Recorded) {
-        self.of(&self.recorded, what).inc();
+        Self::of(&self.recorded, what).inc();
     }
 
     /// Counts what is stored.
     pub(crate) fn written(&self, written: Written) {
-        self.of(&self.written, Recorded::Query).inc_by(written.queries);
-        self.of(&self.written, Recorded::Interaction)
-            .inc_by(written.interactions);
+        Self::of(&self.written, Recorded::Query).inc_by(written.queries);
+        Self::of(&self.written, Recorded::Interaction).inc_by(written.interactions);
     }
 
     #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use emend_base::{Entropy, ManualClock};
+use emend_base::{Entropy, Lifecycle, ManualClock, SystemClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
     correction::Form, outputs::RatingFields, search::SearchRating,
@@ -16,13 +16,21 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
-    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction, Submission},
+    config::{CommitConfig, RelayConfig},
+    corrections::{
+        feedback::{FeedbackQuery, NewFeedback, NewRetraction, Submission},
+        group_commit::Committer,
+    },
     outbox::{
+        delivery_queue::DeliveryQueue,
+        dispatch::Dispatch,
         entry::{EncodedOutcome, Lease, LeaseToken},
         event,
+        waiters::Waiters,
     },
     ratings::plain_text::Removed,
     store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
+    use_cases::UseCases,
 };
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -131,6 +139,21 @@ pub(crate) fn lease() -> Lease {
 
 pub(crate) fn outcome(text: &'static str) -> EncodedOutcome {
     EncodedOutcome(text.as_bytes().into())
+}
+
+/// The use cases on a store, with nobody to deliver to.
+pub(crate) fn use_cases(store: &Arc<dyn Store>) -> Arc<UseCases> {
+    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
+    let (committer, _commits) = Committer::new(Arc::clone(store), dispatch.clone(), CommitConfig::default());
+    Arc::new(UseCases::new(
+        Arc::clone(store),
+        committer,
+        dispatch,
+        Waiters::default(),
+        Lifecycle::new(),
+        SystemClock::shared(),
+        Entropy::system(),
+    ))
 }
 
 /// Stores one feedback.

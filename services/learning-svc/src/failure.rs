@@ -73,6 +73,7 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::Window => precondition("WINDOW"),
         Refusal::NotApproved => precondition("NOT_APPROVED"),
         Refusal::NotByReview => precondition("NOT_BY_REVIEW"),
+        Refusal::NotByVotes => precondition("NOT_BY_VOTES"),
         Refusal::BaseChanged => Error::Aborted {
             reason: "BASE_CHANGED",
             message: refusal.to_string(),

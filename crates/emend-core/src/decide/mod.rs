@@ -123,6 +123,11 @@ pub enum Event {
         /// The proposed value.
         value: ResourceValue,
     },
+    /// A value is proposed that follows from what users did and nobody said; only where votes decide.
+    Mined {
+        /// The proposed value.
+        value: ResourceValue,
+    },
     /// A person makes a version current that was approved before; only where the kind is decided by review.
     MakeCurrent {
         /// The version's number.
@@ -239,6 +244,9 @@ pub enum Refusal {
     /// The kind is not decided by review.
     #[error("this kind is not decided by review")]
     NotByReview,
+    /// The kind is not decided by votes.
+    #[error("this kind is not decided by votes")]
+    NotByVotes,
     /// The value says that nothing applies.
     #[error("to clear is no value: delete the resource instead")]
     NoValue,
@@ -407,6 +415,7 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
             ..
         } => votes::record(evaluation, ballot, value, *origin, *personal_data),
         Event::Retracted { ballot, .. } => votes::retract(evaluation, ballot),
+        Event::Mined { value } => votes::mine(evaluation, value),
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::PolicyChanged => votes::reevaluate(evaluation),
         Event::Approve {

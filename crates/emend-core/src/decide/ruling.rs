@@ -60,6 +60,7 @@ pub(super) fn happen(
             });
         }
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
+        Event::Mined { .. } => return Err(Refusal::NotByVotes),
         Event::PolicyChanged => evaluation.cause = Cause::Policy,
         Event::TargetArrived => {
             if evaluation.state.target == Target::Unknown {
@@ -83,7 +84,9 @@ pub(super) fn happen(
             people::check_room(evaluation)?;
             evaluation.cause = match origin {
                 Origin::Import => Cause::Import,
-                Origin::Votes | Origin::Review | Origin::Operator | Origin::Generator => Cause::Operator,
+                Origin::Votes | Origin::Review | Origin::Operator | Origin::Generator | Origin::Mined => {
+                    Cause::Operator
+                }
             };
             write(evaluation, value, *origin, reason.as_deref());
         }

@@ -39,6 +39,16 @@ pub(super) fn record(
     });
 }
 
+/// A value is proposed that nobody said: it counts for nothing and waits for a person, until ordinary votes carry it. What is
+/// proposed already stays as it is.
+pub(super) fn mine(evaluation: &mut Evaluation<'_>, value: &ResourceValue) {
+    let (id, is_new) = evaluation.candidate_for(value, Origin::Mined, Status::Pending);
+    if is_new {
+        evaluation.move_to(id, Status::AwaitingReview, Some(Reason::PersonDecides));
+    }
+    evaluation.subject = Some(id);
+}
+
 /// A correction is retracted: its vote no longer counts, and an applied value that thereby loses its supporters is
 /// withdrawn.
 pub(super) fn retract(evaluation: &mut Evaluation<'_>, ballot: &Ballot) {
@@ -60,6 +70,8 @@ pub(super) fn retract(evaluation: &mut Evaluation<'_>, ballot: &Ballot) {
                     evaluation.move_to(id, Status::Withdrawn, Some(Reason::Retracted));
                 }
             }
+            // What was mined waits without supporters, as it did before.
+            Status::AwaitingReview if candidate.origin == Origin::Mined => {}
             Status::Pending | Status::AwaitingReview if after == 0 => {
                 evaluation.move_to(id, Status::Withdrawn, Some(Reason::Retracted));
             }

@@ -62,6 +62,7 @@ pub(super) fn happen(
         Event::Recorded { .. }
         | Event::Retracted { .. }
         | Event::Proposed { .. }
+        | Event::Mined { .. }
         | Event::MakeCurrent { .. }
         | Event::Approve { .. }
         | Event::Reject { .. }

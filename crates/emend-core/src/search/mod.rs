@@ -7,13 +7,13 @@ mod matcher;
 mod measures;
 mod rating;
 mod retry;
+#[cfg(feature = "words")]
+mod rewrites;
 mod significance;
 #[cfg(feature = "words")]
 mod terms;
 mod tuning;
 
-#[cfg(feature = "words")]
-pub use self::terms::{MAX_TERM_CHARS, MAX_TERMS, terms};
 pub use self::{
     expand::{Alternatives, ExpandMode, ExpandedText, OrGroup, Term, expand},
     fold::FoldedText,
@@ -26,4 +26,9 @@ pub use self::{
         COMBINED, DEFAULT_MIN_SCORE, DEFAULT_TOP_K, Decimal, MAX_TOP_K, RetryStep, RetryStepFields, Tuning,
         TuningFields,
     },
+};
+#[cfg(feature = "words")]
+pub use self::{
+    rewrites::{REWRITE_WITHIN, Rewrite, Searched, rewrites},
+    terms::{MAX_TERM_CHARS, MAX_TERMS, terms},
 };

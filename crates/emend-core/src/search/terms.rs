@@ -23,15 +23,8 @@ pub fn terms(text: &str) -> BTreeSet<String> {
     for part in personal_data::unmasked_parts(text) {
         // The dictionary knows full-width forms only.
         let text = normalize(part);
-        let mut words = SEGMENTER.segment_str(&text).iter_with_word_type();
-        let mut start = 0;
-        while let Some((end, kind)) = words.next() {
-            let word = &text[start..end];
-            start = end;
-            if !kind.is_word_like() {
-                continue;
-            }
-            let word: String = FoldedText::new(word).chars().iter().collect();
+        for (start, end) in words(&text) {
+            let word: String = FoldedText::new(&text[start..end]).chars().iter().collect();
             if is_counted(&word) {
                 found.insert(word);
             }
@@ -39,6 +32,19 @@ pub fn terms(text: &str) -> BTreeSet<String> {
                 return found;
             }
         }
+    }
+    found
+}
+
+/// Where the words of a text stand, from byte to byte, in order; whatever is none is left out.
+pub(super) fn words(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (end, kind) in SEGMENTER.segment_str(text).iter_with_word_type() {
+        if kind.is_word_like() {
+            found.push((start, end));
+        }
+        start = end;
     }
     found
 }
@@ -56,41 +62,41 @@ fn is_counted(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
+    fn terms_of(text: &str) -> Vec<String> {
         terms(text).into_iter().collect()
     }
 
     #[test]
     fn english_is_cut_at_spaces_and_folded() {
         assert_eq!(
-            words("Set up a CSA, set-up isn’t “done” 2.5"),
+            terms_of("Set up a CSA, set-up isn’t “done” 2.5"),
             ["2.5", "a", "csa", "done", "isnt", "set", "up"]
         );
     }
 
     #[test]
     fn japanese_is_cut_by_the_dictionary_without_single_kana_and_symbols() {
-        let found = words("フィールドのカードを手札に戻すカード！");
+        let found = terms_of("フィールドのカードを手札に戻すカード！");
         for word in ["フィルド", "カド", "手札"] {
             assert!(found.contains(&word.to_owned()), "{word} in {found:?}");
         }
         for none in ["の", "を", "に", "！", "!"] {
             assert!(!found.contains(&none.to_owned()), "{none} in {found:?}");
         }
-        assert_eq!(words("ﾌｫﾛﾜｰ"), words("フォロワー"), "width does not matter");
-        assert_eq!(words("場"), ["場"], "a single kanji is a word");
+        assert_eq!(terms_of("ﾌｫﾛﾜｰ"), terms_of("フォロワー"), "width does not matter");
+        assert_eq!(terms_of("場"), ["場"], "a single kanji is a word");
     }
 
     #[test]
     fn what_was_masked_is_no_word() {
-        assert_eq!(words("mail [email] or [phone] me"), ["mail", "me", "or"]);
+        assert_eq!(terms_of("mail [email] or [phone] me"), ["mail", "me", "or"]);
     }
 
     #[test]
     fn a_text_has_a_bounded_number_of_words_of_bounded_length() {
-        let long = (0..200).map(|n| format!("w{n} ")).collect::<String>();
+        let long = (0..200).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
         assert_eq!(terms(&long).len(), MAX_TERMS);
-        assert_eq!(words(&"x".repeat(MAX_TERM_CHARS + 1)), [""; 0]);
-        assert_eq!(words(&"x".repeat(MAX_TERM_CHARS)).len(), 1);
+        assert_eq!(terms_of(&"x".repeat(MAX_TERM_CHARS + 1)), [""; 0]);
+        assert_eq!(terms_of(&"x".repeat(MAX_TERM_CHARS)).len(), 1);
     }
 }

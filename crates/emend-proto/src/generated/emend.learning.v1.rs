@@ -682,6 +682,9 @@ pub enum CandidateOrigin {
     Import = 4,
     /// A generator, from what was said so far.
     Generator = 5,
+    /// What users did, said by nobody: queries that found nothing, and the wording that then did. A person applies it, unless
+    /// ordinary votes carry it.
+    Mined = 6,
 }
 impl CandidateOrigin {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -696,6 +699,7 @@ impl CandidateOrigin {
             Self::Operator => "CANDIDATE_ORIGIN_OPERATOR",
             Self::Import => "CANDIDATE_ORIGIN_IMPORT",
             Self::Generator => "CANDIDATE_ORIGIN_GENERATOR",
+            Self::Mined => "CANDIDATE_ORIGIN_MINED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -707,6 +711,7 @@ impl CandidateOrigin {
             "CANDIDATE_ORIGIN_OPERATOR" => Some(Self::Operator),
             "CANDIDATE_ORIGIN_IMPORT" => Some(Self::Import),
             "CANDIDATE_ORIGIN_GENERATOR" => Some(Self::Generator),
+            "CANDIDATE_ORIGIN_MINED" => Some(Self::Mined),
             _ => None,
         }
     }
@@ -4273,20 +4278,20 @@ pub struct Event {
     /// UUID; the inbox deduplicates by it.
     #[prost(string, tag = "1")]
     pub event_id: ::prost::alloc::string::String,
-    /// UUID of the feedback; empty where the event is `reporter_redacted`.
+    /// UUID of the feedback; empty where the event is `reporter_redacted` or `mined`.
     #[prost(string, tag = "2")]
     pub feedback_id: ::prost::alloc::string::String,
     /// The search application.
     #[prost(string, tag = "3")]
     pub namespace: ::prost::alloc::string::String,
-    /// The feedback's accept order; that of the erasure where the event is `reporter_redacted`.
+    /// The feedback's accept order; one of its own where the event is `reporter_redacted` or `mined`.
     #[prost(int64, tag = "4")]
     pub accept_order: i64,
     /// W3C trace context of the submission; may be empty.
     #[prost(string, tag = "5")]
     pub traceparent: ::prost::alloc::string::String,
     /// Exactly one is required.
-    #[prost(oneof = "event::Event", tags = "6, 7, 8, 9")]
+    #[prost(oneof = "event::Event", tags = "6, 7, 8, 9, 10")]
     pub event: ::core::option::Option<event::Event>,
 }
 /// Nested message and enum types in `Event`.
@@ -4306,6 +4311,9 @@ pub mod event {
         /// Everything that was learned for one user alone must be deleted. Feedback is redacted by events of its own.
         #[prost(message, tag = "9")]
         ReporterRedacted(super::ReporterRedacted),
+        /// What users did proposes a correction that nobody said.
+        #[prost(message, tag = "10")]
+        Mined(super::CorrectionMined),
     }
 }
 impl ::prost::Name for Event {
@@ -4316,6 +4324,26 @@ impl ::prost::Name for Event {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.Event".into()
+    }
+}
+/// What users did proposes a correction: it counts for nothing, and waits for a person until ordinary votes carry it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CorrectionMined {
+    /// What is proposed, for everybody; only what votes decide. Required.
+    #[prost(message, optional, tag = "1")]
+    pub correction: ::core::option::Option<super::super::common::v1::Correction>,
+    /// In how many sessions it was seen; 1 or more.
+    #[prost(int32, tag = "2")]
+    pub session_count: i32,
+}
+impl ::prost::Name for CorrectionMined {
+    const NAME: &'static str = "CorrectionMined";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.CorrectionMined".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.CorrectionMined".into()
     }
 }
 /// A correction was stored.

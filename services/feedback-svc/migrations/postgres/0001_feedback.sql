@@ -225,6 +225,18 @@ CREATE TABLE query_interactions (
 );
 CREATE INDEX interactions_by_namespace ON query_interactions (namespace, number);
 
+-- Rewordings that worked and were proposed as synonyms, each once: what found nothing and what was searched for instead, in
+-- normal form. It outlives the queries.
+CREATE TABLE mined_rewrites (
+    namespace    TEXT   NOT NULL,
+    failed       TEXT   NOT NULL,
+    worked       TEXT   NOT NULL,
+    -- That of its event.
+    accept_order BIGINT NOT NULL,
+    PRIMARY KEY (namespace, failed, worked)
+);
+CREATE INDEX mined_by_order ON mined_rewrites (accept_order);
+
 -- In how many of all queries a word was. It outlives the queries.
 CREATE TABLE query_terms (
     namespace TEXT   NOT NULL,

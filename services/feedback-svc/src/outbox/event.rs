@@ -2,9 +2,12 @@
 //! assigned.
 
 use bytes::Bytes;
-use emend_core::{Caller, EventId, FeedbackId, Namespace, Reporter, ReporterId, contest::VoterKey};
+use emend_core::{
+    Caller, Correction, EventId, FeedbackId, Namespace, Reporter, ReporterId, contest::VoterKey,
+};
 use emend_proto::learning::v1::{
-    ErasedVoter, Event, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, ReporterRedacted, event,
+    CorrectionMined, ErasedVoter, Event, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted,
+    ReporterRedacted, event,
 };
 use emend_wire::render;
 use prost::Message as _;
@@ -105,7 +108,24 @@ pub(crate) fn reporter_redacted(
         reporter_id: reporter.to_string(),
         redacted_at: None,
     };
-    let event = event::Event::ReporterRedacted(redacted);
+    of_no_feedback(
+        id,
+        namespace,
+        traceparent,
+        event::Event::ReporterRedacted(redacted),
+    )
+}
+
+/// The event that what users did proposes a correction.
+pub(crate) fn mined(id: EventId, namespace: &Namespace, correction: &Correction, sessions: u32) -> NewEvent {
+    let mined = CorrectionMined {
+        correction: Some(render::correction(correction)),
+        session_count: i32::try_from(sessions).unwrap_or(i32::MAX),
+    };
+    of_no_feedback(id, namespace, "", event::Event::Mined(mined))
+}
+
+fn of_no_feedback(id: EventId, namespace: &Namespace, traceparent: &str, event: event::Event) -> NewEvent {
     let mut event = new(id, FeedbackId::none(), namespace, traceparent, event);
     event.message.feedback_id.clear();
     event.payload = Bytes::from(event.message.encode_to_vec());
@@ -179,7 +199,7 @@ pub(crate) fn complete(mut message: Event, accepted: Accepted) -> Event {
         Some(event::Event::Retracted(retracted)) => retracted.retracted_at = at,
         Some(event::Event::Redacted(redacted)) => redacted.redacted_at = at,
         Some(event::Event::ReporterRedacted(redacted)) => redacted.redacted_at = at,
-        None => {}
+        Some(event::Event::Mined(_)) | None => {}
     }
     message
 }

@@ -2,10 +2,11 @@
 //!
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
-//! rest.
+//! rest. [`mining`] proposes rewordings that worked as synonyms.
 
 pub(crate) mod grpc;
 mod list;
+pub(crate) mod mining;
 pub(crate) mod record;
 pub(crate) mod retention;
 pub(crate) mod store;
@@ -26,6 +27,7 @@ pub(crate) const DEFAULT_MAX_QUERIES: u32 = 100_000;
 
 /// A search as its backend recorded it. A text that is not there is empty; personal data in texts is masked.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire contract")]
 pub(crate) struct Query {
     /// The backend's id of it.
     pub(crate) id: QueryId,

@@ -106,7 +106,7 @@ impl Dropped {
 struct Queued {
     record: Record,
     received: Instant,
-    _place: Permit,
+    place: Permit,
 }
 
 /// A handle to the queue. Its worker runs until the last one is dropped.
@@ -203,7 +203,7 @@ impl Recorder {
         let queued = Queued {
             record,
             received: Instant::now(),
-            _place: place,
+            place,
         };
         // Counted first: the worker may take it at once.
         self.metrics.queued.inc();
@@ -244,7 +244,7 @@ impl RecordWorker {
         let count = queued.len();
         let (mut group, mut received, mut places) = (Group::default(), (Vec::new(), Vec::new()), Vec::new());
         for one in queued {
-            places.push(one._place);
+            places.push(one.place);
             match one.record {
                 Record::Query(new) => {
                     let words = terms(&new.what.query_text);

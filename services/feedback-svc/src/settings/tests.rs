@@ -1,40 +1,15 @@
 //! Settings: versions, and what is refused.
 
-use std::sync::Arc;
-
-use emend_base::{Entropy, Lifecycle, SystemClock};
 use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
 use tokio::time::Duration;
 
 use super::{Change, Settings, SettingsUpdate, grpc};
 use crate::{
-    config::{CommitConfig, RelayConfig},
-    corrections::group_commit::Committer,
-    outbox::{delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
     ratings::limits::RatingLimits,
     store::Inserted,
-    testing::{Backend, TestStore, inserted, namespace, search_rated},
-    use_cases::UseCases,
+    testing::{Backend, TestStore, inserted, namespace, search_rated, use_cases},
 };
-
-fn use_cases(database: &TestStore) -> Arc<UseCases> {
-    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
-    let (committer, _commits) = Committer::new(
-        Arc::clone(&database.store),
-        dispatch.clone(),
-        CommitConfig::default(),
-    );
-    Arc::new(UseCases::new(
-        Arc::clone(&database.store),
-        committer,
-        dispatch,
-        Waiters::default(),
-        Lifecycle::new(),
-        SystemClock::shared(),
-        Entropy::system(),
-    ))
-}
 
 fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
     SettingsUpdate {
@@ -52,7 +27,7 @@ fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
 }
 
 async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStore) {
-    let use_cases = use_cases(database);
+    let use_cases = use_cases(&database.store);
     let before = use_cases.settings(namespace()).await.unwrap();
     assert_eq!(before, Settings::default_of(namespace()));
     let first = use_cases.update_settings(&to(24, Some("0"))).await.unwrap();

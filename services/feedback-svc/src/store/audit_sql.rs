@@ -69,6 +69,7 @@ const PARTS: &str = "
     UNION ALL SELECT 'outbox', x.accept_order, 0 FROM outbox AS x
     WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
       AND NOT EXISTS (SELECT 1 FROM reporter_erasures AS e WHERE e.accept_order = x.accept_order)
+      AND NOT EXISTS (SELECT 1 FROM mined_rewrites AS m WHERE m.accept_order = x.accept_order)
     UNION ALL SELECT 'request_ids', x.accept_order, 0 FROM request_ids AS x
     WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order
         AND f.feedback_id = x.feedback_id AND f.namespace = x.namespace AND f.caller = x.caller

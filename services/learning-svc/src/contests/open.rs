@@ -694,6 +694,7 @@ fn is_persons(event: &Event) -> bool {
         | Event::Rated { .. }
         | Event::RatingExcluded { .. }
         | Event::Proposed { .. }
+        | Event::Mined { .. }
         | Event::PolicyChanged
         | Event::TargetArrived
         | Event::Erase => false,

@@ -79,6 +79,7 @@ pub(crate) fn event(
         | Event::RatingExcluded { .. }
         | Event::PolicyChanged
         | Event::Proposed { .. }
+        | Event::Mined { .. }
         | Event::MakeCurrent { .. }
         | Event::Erase => return None,
     };

@@ -44,7 +44,7 @@ pub const GROUP: usize = 64;
 pub struct IngestEvent {
     /// The unique event id.
     pub id: EventId,
-    /// The feedback it is about; [none](FeedbackId::none) for the erasure of a reporter.
+    /// The feedback it is about; [none](FeedbackId::none) for the erasure of a reporter and for what was mined.
     pub feedback: FeedbackId,
     /// The feedback's search application.
     pub namespace: Namespace,
@@ -78,6 +78,13 @@ pub enum FeedbackChange {
         caller: Caller,
         /// When.
         at: Timestamp,
+    },
+    /// Not of one feedback: proposals that follow from what users did.
+    Mined {
+        /// What it proposes, each in a contest that votes decide.
+        effects: Vec<Proposal>,
+        /// What it follows from, for people.
+        reason: String,
     },
     /// Not of one feedback: everything learned for one reporter alone is to be erased.
     ReporterErased {
@@ -230,6 +237,9 @@ impl App {
                     let rating = known_ratings.get(&event.feedback);
                     rating.map(|known| known.key.clone()).into_iter().collect()
                 }
+                FeedbackChange::Mined { effects, .. } => {
+                    effects.iter().map(|effect| effect.key.clone()).collect()
+                }
                 FeedbackChange::ReporterErased { .. } => Vec::new(),
             }
         });
@@ -336,6 +346,7 @@ impl Group {
                 self.retract(event, known, caller, *at, sender)?
             }
             FeedbackChange::Redacted { caller, at } => self.redact(event, known.first(), caller, *at)?,
+            FeedbackChange::Mined { effects, reason } => self.mine(event, effects, reason)?,
             FeedbackChange::ReporterErased { .. } => {
                 return Ok(Answer::Refused(Error::internal(
                     "an erasure is not applied in a group",
@@ -373,6 +384,38 @@ impl Group {
             });
         }
         of_effects(outcomes, event)
+    }
+
+    /// Proposes what was mined. What finds no room is left out: it counts for nothing.
+    fn mine(
+        &mut self,
+        event: &IngestEvent,
+        effects: &[Proposal],
+        reason: &str,
+    ) -> Result<pb::Outcome, Failure> {
+        for effect in effects {
+            let contest = effect.key.contest_id();
+            let candidate = effect.value.candidate_id(contest);
+            if self.unit.check_size(&effect.key, &effect.value).is_err()
+                || !self.unit.check_candidates(contest, candidate)
+            {
+                continue;
+            }
+            let mined = Event::Mined {
+                value: effect.value.clone(),
+            };
+            let attribution = Attribution {
+                actor: Actor::caller(Caller::system()),
+                reason: reason.to_owned(),
+                operation: None,
+                trigger: None,
+                task: None,
+            };
+            self.unit
+                .decide(contest, &mined, &attribution, RevisionChoice::Own)
+                .map_err(|refusal| refused(&refusal, &event.id.to_string()))?;
+        }
+        Ok(self.nothing_more(None, "", "It is proposed and waits for a person."))
     }
 
     /// All that one event changes becomes visible together.

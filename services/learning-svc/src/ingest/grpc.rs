@@ -8,8 +8,8 @@ use emend_base::{
     traceparent::Traceparent,
 };
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Namespace, ReporterId, Roles, Scope,
-    Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
+    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Kind, Namespace, ReporterId, Roles,
+    Rule, Scope, Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::{Access, Call};
@@ -187,7 +187,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("event_id", EventId::parse(&message.event_id));
     let feedback = match message.event {
-        Some(event::Event::ReporterRedacted(_)) => Some(FeedbackId::none()),
+        Some(event::Event::ReporterRedacted(_) | event::Event::Mined(_)) => Some(FeedbackId::none()),
         _ => violations.check("feedback_id", FeedbackId::parse(&message.feedback_id)),
     };
     let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
@@ -201,10 +201,11 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
         None => {
             violations.add(
                 "event",
-                "is required: one of recorded, retracted, redacted, reporter_redacted",
+                "is required: one of recorded, retracted, redacted, reporter_redacted, mined",
             );
             None
         }
+        Some(event::Event::Mined(mined)) => violations.part("mined", self::mined(mined, namespace.as_ref())),
         Some(event::Event::ReporterRedacted(redacted)) => {
             let caller = violations.check("reporter_redacted.caller", Caller::parse(&redacted.caller));
             let reporter = violations.check(
@@ -333,6 +334,31 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
     match parsed {
         None if namespace.is_none() => Err(violations),
         parsed => violations.finish(parsed),
+    }
+}
+
+fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result<FeedbackChange, Violations> {
+    let mut violations = Violations::new();
+    let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
+    let by_votes = |kind: Kind| matches!(kind.rules().rule, Rule::Votes { .. });
+    if let Some(correction) = &correction
+        && !by_votes(correction.form().kind())
+    {
+        let form = correction.form().name();
+        violations.add("correction", format!("must be one that votes decide, is {form}"));
+    }
+    if message.session_count < 1 {
+        let count = message.session_count;
+        violations.add("session_count", format!("must be 1 or more, is {count}"));
+    }
+    let effects = namespace.and_then(|namespace| Some(correction?.effects(namespace, None)));
+    // Without a namespace there is no proposal; the event itself reports that the namespace is missing.
+    match effects {
+        None if namespace.is_none() => Err(violations),
+        effects => violations.finish(effects.map(|effects| FeedbackChange::Mined {
+            effects,
+            reason: format!("what users did in {} sessions", message.session_count),
+        })),
     }
 }
 

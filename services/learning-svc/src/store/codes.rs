@@ -37,6 +37,7 @@ pub fn origin(origin: Origin) -> i32 {
         Origin::Operator => 3,
         Origin::Import => 4,
         Origin::Generator => 5,
+        Origin::Mined => 6,
     }
 }
 
@@ -48,6 +49,7 @@ pub fn parse_origin(number: i32) -> Option<Origin> {
         Origin::Operator,
         Origin::Import,
         Origin::Generator,
+        Origin::Mined,
     ]
     .into_iter()
     .find(|&known| origin(known) == number)

@@ -13,6 +13,7 @@ mod evidence_reads;
 mod evidence_trust;
 mod hot;
 mod imports;
+mod mined;
 mod people;
 mod policies;
 mod profile_bounds;

@@ -304,3 +304,41 @@ fn votes_decay_by_half_life() {
     );
     assert_eq!(scenario.votes(3..4, "a").state, OutcomeState::Applied);
 }
+
+#[test]
+fn what_was_mined_waits_for_a_person_until_votes_carry_it() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    let value = scenario.value("a");
+    let mined = Event::Mined { value };
+    let waits = |scenario: &Scenario| {
+        let candidate = &scenario.state.candidates[0];
+        assert_eq!(
+            (candidate.status, candidate.reason, candidate.origin),
+            (Status::AwaitingReview, Some(Reason::PersonDecides), Origin::Mined)
+        );
+        assert_eq!(candidate.reporters, 0);
+    };
+    assert_eq!(scenario.event(&mined).unwrap().outcome, None);
+    waits(&scenario);
+    scenario.event(&mined).unwrap();
+    assert_eq!(scenario.state.candidates.len(), 1, "it is proposed once");
+
+    let (ballot, first) = scenario.cast(&reporter_named("r1"), "a");
+    assert_eq!(
+        (first.state, first.was_new),
+        (OutcomeState::AwaitingReview, false)
+    );
+    let sender = Roles::default();
+    scenario.event(&Event::Retracted { ballot, sender }).unwrap();
+    waits(&scenario);
+    scenario.votes(2..5, "a");
+    assert_eq!(scenario.applied(), Some("a"));
+}
+
+#[test]
+fn only_what_votes_decide_is_mined() {
+    let mut scenario = Scenario::new(Kind::ClaimState);
+    let value = scenario.value("rejected");
+    let refused = scenario.event(&Event::Mined { value }).unwrap_err();
+    assert_eq!(refused, Refusal::NotByVotes);
+}

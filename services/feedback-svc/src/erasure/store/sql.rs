@@ -21,7 +21,7 @@ use crate::{
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// An event that is due at once: event id, accept order, feedback id, namespace, event number, time, payload, state.
-const INSERT_EVENT: &str = "
+pub(super) const INSERT_EVENT: &str = "
     INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload,
                         state, attempts, due_at, lease_token, code, error)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $6, NULL, 0, '')";

@@ -8,7 +8,10 @@ use async_trait::async_trait;
 use emend_core::{Namespace, QueryId};
 use emend_store::StoreError;
 
-use super::{Interaction, New, Query, QueryFilter, StoredQuery};
+use super::{
+    Interaction, New, Query, QueryFilter, StoredQuery,
+    mining::{NewMined, SessionQuery},
+};
 
 /// Keeps queries, interactions, and what is counted of them.
 #[async_trait]
@@ -25,6 +28,19 @@ pub(crate) trait QueryStore: Send + Sync + Debug {
         namespace: &Namespace,
         id: &QueryId,
     ) -> Result<Option<StoredQuery>, StoreError>;
+
+    /// The namespaces of which queries are kept.
+    async fn namespaces(&self) -> Result<Vec<Namespace>, StoreError>;
+
+    /// The newest queries of sessions in which a query found nothing, at most `limit`; session by session, in order of time.
+    async fn failed_sessions(
+        &self,
+        namespace: &Namespace,
+        limit: u32,
+    ) -> Result<Vec<SessionQuery>, StoreError>;
+
+    /// Stores events of rewordings that were not proposed before, due at once; returns how many there were.
+    async fn propose(&self, mined: &[NewMined]) -> Result<u64, StoreError>;
 
     /// Forgets queries and interactions that are older or more than the settings of their namespaces allow, at most `limit`
     /// of each in each namespace; returns how many.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use prost::Message as _;
 use sqlx::FromRow;
 
-use crate::queries::{Interaction, Query, QueryResult, StoredInteraction, StoredQuery};
+use crate::queries::{Interaction, Query, QueryResult, StoredInteraction, StoredQuery, mining::SessionQuery};
 
 /// What is neither looked for nor counted, as it is stored: an encoded [`pb::Query`] of these fields alone.
 pub(crate) fn details(query: &Query) -> Vec<u8> {
@@ -133,6 +133,34 @@ impl TryFrom<InteractionRow> for StoredInteraction {
                 position: u32::try_from(row.position)
                     .map_err(|error| CorruptRow::new(TABLE, "position", row.number, error))?,
             },
+        })
+    }
+}
+
+/// A query of a session.
+#[derive(Debug, FromRow)]
+pub(crate) struct SessionRow {
+    number: i64,
+    session_id: String,
+    query_text: String,
+    hit_count: i64,
+    searched_at: i64,
+    clicked_at: Option<i64>,
+}
+
+impl TryFrom<SessionRow> for SessionQuery {
+    type Error = CorruptRow;
+
+    fn try_from(row: SessionRow) -> Result<Self, CorruptRow> {
+        let clicked_at = row
+            .clicked_at
+            .map(|at| time("query_interactions", "acted_at", row.number, at));
+        Ok(Self {
+            session_id: row.session_id,
+            text: row.query_text,
+            at: time("queries", "searched_at", row.number, row.searched_at)?,
+            has_hits: row.hit_count > 0,
+            clicked_at: clicked_at.transpose()?,
         })
     }
 }

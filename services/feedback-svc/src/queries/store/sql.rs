@@ -3,20 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
-use emend_core::{Namespace, QueryId};
-use emend_store::retry_conflicts;
+use emend_core::{FeedbackId, Namespace, QueryId};
+use emend_store::{CorruptRow, retry_conflicts};
 use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Backend, Connection, Db, ratings_sql,
+    Backend, Connection, Db, NEXT_ACCEPT_ORDER, erasure_sql, ratings_sql,
 };
-use crate::queries::{
-    DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
-    StoredQuery,
-    store::{
-        Group, QueryStore, Written,
-        rows::{self, InteractionRow, QueryRow},
+use crate::{
+    outbox::entry::DeliveryState,
+    queries::{
+        DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
+        StoredQuery,
+        mining::{NewMined, SessionQuery},
+        store::{
+            Group, QueryStore, Written,
+            rows::{self, InteractionRow, QueryRow, SessionRow},
+        },
     },
 };
 
@@ -45,6 +49,43 @@ impl Backend {
             queries: arrived.len() as u64,
             interactions,
         })
+    }
+
+    async fn propose_once(&self, mined: &[NewMined]) -> Result<u64> {
+        let mut transaction = self.begin_write().await?;
+        let mut proposed = 0;
+        for new in mined {
+            let (order, now): (i64, i64) = sqlx::query_as(NEXT_ACCEPT_ORDER)
+                .fetch_one(&mut *transaction)
+                .await?;
+            let noted = sqlx::query(
+                "INSERT INTO mined_rewrites (namespace, failed, worked, accept_order) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (namespace, failed, worked) DO NOTHING",
+            )
+            .bind(new.namespace.as_str())
+            .bind(new.failed.as_str())
+            .bind(new.worked.as_str())
+            .bind(order)
+            .execute(&mut *transaction)
+            .await?;
+            if noted.rows_affected() == 0 {
+                continue;
+            }
+            sqlx::query(erasure_sql::INSERT_EVENT)
+                .bind(new.event.id.0.as_bytes().as_slice())
+                .bind(order)
+                .bind(FeedbackId::none().0.as_bytes().as_slice())
+                .bind(new.namespace.as_str())
+                .bind(1_i64)
+                .bind(now)
+                .bind(&*new.event.payload)
+                .bind(DeliveryState::Pending.number())
+                .execute(&mut *transaction)
+                .await?;
+            proposed += 1;
+        }
+        transaction.commit().await?;
+        Ok(proposed)
     }
 
     async fn forget_in(&self, namespace: &str, limit: u32) -> Result<u64> {
@@ -94,6 +135,19 @@ const FORGET_INTERACTIONS: &str = "
            OR number <= COALESCE((SELECT number FROM query_interactions WHERE namespace = $1
                                   ORDER BY number DESC LIMIT 1 OFFSET $3), -1))
     RETURNING number";
+
+/// The newest queries of sessions in which a query found nothing, with the time of their first click: namespace, limit.
+const FAILED_SESSIONS: &str = "
+    SELECT number, session_id, query_text, hit_count, searched_at, clicked_at FROM (
+        SELECT q.number, p.session_id, p.query_text, q.hit_count, q.searched_at,
+               (SELECT min(i.acted_at) FROM query_interactions AS i
+                WHERE i.namespace = q.namespace AND i.query_id = q.query_id AND i.action LIKE '%click%') AS clicked_at
+        FROM query_personal AS p JOIN queries AS q ON q.number = p.number
+        WHERE p.namespace = $1 AND p.session_id <> '' AND p.session_id IN (
+            SELECT o.session_id FROM query_personal AS o JOIN queries AS f ON f.number = o.number
+            WHERE o.namespace = $1 AND o.session_id <> '' AND f.hit_count = 0)
+        ORDER BY q.number DESC LIMIT $2) AS newest
+    ORDER BY session_id, searched_at, number";
 
 /// The namespaces of which anything is kept, found by one step in an index for each.
 const NAMESPACES: &str = "
@@ -429,13 +483,35 @@ impl QueryStore for Backend {
         find_query(&mut *self.reader().await?, namespace, id).await
     }
 
-    async fn forget(&self, limit: u32) -> Result<u64> {
-        let namespaces: Vec<String> = sqlx::query_scalar(NAMESPACES)
+    async fn namespaces(&self) -> Result<Vec<Namespace>> {
+        let names: Vec<String> = sqlx::query_scalar(NAMESPACES)
             .fetch_all(&mut *self.reader().await?)
             .await?;
+        let parsed = names.iter().map(|name| {
+            Namespace::parse(name)
+                .map_err(|invalid| CorruptRow::new("queries", "namespace", name, invalid).into())
+        });
+        parsed.collect()
+    }
+
+    async fn failed_sessions(&self, namespace: &Namespace, limit: u32) -> Result<Vec<SessionQuery>> {
+        let rows: Vec<SessionRow> = sqlx::query_as(FAILED_SESSIONS)
+            .bind(namespace.as_str())
+            .bind(i64::from(limit))
+            .fetch_all(&mut *self.lister(true).await?)
+            .await?;
+        let parsed = rows.into_iter().map(|row| Ok(SessionQuery::try_from(row)?));
+        parsed.collect()
+    }
+
+    async fn propose(&self, mined: &[NewMined]) -> Result<u64> {
+        retry_conflicts(&self.entropy, || self.propose_once(mined)).await
+    }
+
+    async fn forget(&self, limit: u32) -> Result<u64> {
         let mut forgotten = 0;
-        for namespace in namespaces {
-            forgotten += retry_conflicts(&self.entropy, || self.forget_in(&namespace, limit)).await?;
+        for namespace in QueryStore::namespaces(self).await? {
+            forgotten += retry_conflicts(&self.entropy, || self.forget_in(namespace.as_str(), limit)).await?;
         }
         Ok(forgotten)
     }

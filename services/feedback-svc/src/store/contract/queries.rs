@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use emend_core::{Caller, FeedbackId, Namespace, QueryId, search::terms};
+use emend_proto::common::v1 as common;
 use jiff::{SignedDuration, Timestamp};
+use prost::Message as _;
 
 use super::get;
 use crate::{
@@ -30,6 +32,7 @@ on_both! {
     what_is_old_or_too_much_is_forgotten_and_its_counts_stay
     redacting_feedback_erases_the_texts_of_its_query_and_session
     a_large_group_is_stored_whole
+    a_rewording_that_worked_is_proposed_once
 }
 
 pub(super) fn query(id: &str, text: &str) -> Query {
@@ -371,4 +374,53 @@ async fn a_large_group_is_stored_whole(database: &TestStore) {
             .await,
         700
     );
+}
+
+/// A session in which nothing was found for one wording, and a result of the other was clicked.
+fn reworded(session: &str, failed: &str, worked: &str) -> Group {
+    let of = |id: String, text: &str, hit_count| Query {
+        session_id: session.into(),
+        hit_count,
+        ..query(&id, text)
+    };
+    let (nothing, something) = (format!("{session}-1"), format!("{session}-2"));
+    let click = clicked(&something, "card-1");
+    group(
+        vec![of(nothing, failed, 0), of(something, worked, 3)],
+        vec![click],
+    )
+}
+
+async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
+    let miner = crate::queries::mining::Miner {
+        use_cases: crate::testing::use_cases(&database.store),
+        entropy: emend_base::Entropy::system(),
+    };
+    for name in ["s-1", "s-2"] {
+        record(database, &reworded(name, "Bounce a card", "return a card")).await;
+        record(database, &reworded(&format!("{name}-b"), "once", "twice")).await;
+    }
+    assert_eq!(miner.run_once().await.unwrap(), 0, "two sessions are too few");
+    record(database, &reworded("s-3", "bounce a card", "return a card")).await;
+    assert_eq!(miner.run_once().await.unwrap(), 1);
+    assert_eq!(miner.run_once().await.unwrap(), 0);
+
+    let [event] = &super::claim_all(database).await[..] else {
+        panic!("one event is proposed");
+    };
+    let sent = emend_proto::learning::v1::Event::decode(event.payload.clone()).unwrap();
+    let Some(emend_proto::learning::v1::event::Event::Mined(mined)) = sent.event else {
+        panic!("{sent:?}");
+    };
+    assert_eq!((sent.feedback_id.as_str(), mined.session_count), ("", 3));
+    let Some(common::correction::Correction::Term(term)) = mined.correction.unwrap().correction else {
+        panic!("it is a term");
+    };
+    assert_eq!(
+        (term.term.as_str(), &term.equivalents[..]),
+        ("return", &["Bounce".to_owned()][..])
+    );
+    assert_eq!(term.relation(), common::SynonymRelation::OneWay);
+    super::delivered(database, event.event_id, "done").await;
+    assert_eq!(super::claim_all(database).await.len(), 0, "it was delivered");
 }

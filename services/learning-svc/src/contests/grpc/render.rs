@@ -38,6 +38,7 @@ fn origin(origin: Origin) -> i32 {
         Origin::Operator => pb::CandidateOrigin::Operator,
         Origin::Import => pb::CandidateOrigin::Import,
         Origin::Generator => pb::CandidateOrigin::Generator,
+        Origin::Mined => pb::CandidateOrigin::Mined,
     };
     origin as i32
 }

@@ -213,6 +213,7 @@ fn evaluates(event: &Event) -> bool {
         | Event::Delete { .. }
         | Event::Revert { .. }
         | Event::Proposed { .. }
+        | Event::Mined { .. }
         | Event::MakeCurrent { .. }
         | Event::Erase => false,
     }

@@ -32,7 +32,7 @@ pub(super) async fn known(
         FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => {
             !seen.ballots.contains_key(&event.feedback)
         }
-        FeedbackChange::ReporterErased { .. } => false,
+        FeedbackChange::ReporterErased { .. } | FeedbackChange::Mined { .. } => false,
     };
     let mut feedback: Vec<FeedbackId> = events
         .iter()

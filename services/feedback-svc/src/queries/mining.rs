@@ -1,0 +1,153 @@
+//! Proposes synonyms from what users did: a query that found nothing, and the wording that then led to a click in the same
+//! session. Nothing is learned from it until a person says so, or ordinary votes do.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use emend_base::{Entropy, Error};
+use emend_core::{
+    Namespace, normalize,
+    search::{Rewrite, Searched, rewrites},
+};
+use emend_proto::common::v1 as pb;
+use emend_wire::parse;
+use jiff::Timestamp;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    outbox::{entry::NewEvent, event},
+    use_cases::UseCases,
+};
+
+/// In how many sessions a rewording must have worked.
+const MIN_SESSIONS: usize = 3;
+/// Queries looked at in one namespace.
+const MAX_QUERIES: u32 = 50_000;
+/// How often it looks, give or take a fifth.
+const INTERVAL: Duration = Duration::from_mins(5);
+
+/// A query of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionQuery {
+    /// The session.
+    pub(crate) session_id: String,
+    /// What was searched for.
+    pub(crate) text: String,
+    /// When.
+    pub(crate) at: Timestamp,
+    /// Whether anything was found.
+    pub(crate) has_hits: bool,
+    /// When a result was first clicked.
+    pub(crate) clicked_at: Option<Timestamp>,
+}
+
+/// A rewording to propose.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMined {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// What found nothing, in normal form.
+    pub(crate) failed: String,
+    /// What was searched for instead, in normal form.
+    pub(crate) worked: String,
+    /// The event that tells learning-svc.
+    pub(crate) event: NewEvent,
+}
+
+/// Rewordings in queries that are given session by session, each with in how many sessions it worked; the most frequent
+/// first.
+fn counted(queries: &[SessionQuery]) -> Vec<(Rewrite, usize)> {
+    let mut counts: BTreeMap<(String, String), (Rewrite, usize)> = BTreeMap::new();
+    for session in queries.chunk_by(|one, next| one.session_id == next.session_id) {
+        let searched = session.iter().map(|query| Searched {
+            text: &query.text,
+            at: query.at,
+            has_hits: query.has_hits,
+            clicked_at: query.clicked_at,
+        });
+        let mut seen = BTreeSet::new();
+        for rewrite in rewrites(&searched.collect::<Vec<_>>()) {
+            let key = (normalize(&rewrite.failed), normalize(&rewrite.worked));
+            if seen.insert(key.clone()) {
+                counts.entry(key).or_insert((rewrite, 0)).1 += 1;
+            }
+        }
+    }
+    let mut counted: Vec<_> = counts.into_values().collect();
+    counted.sort_by(|(one, of_one), (other, of_other)| of_other.cmp(of_one).then_with(|| one.cmp(other)));
+    counted
+}
+
+/// The worker.
+#[derive(Debug)]
+pub(crate) struct Miner {
+    pub(crate) use_cases: Arc<UseCases>,
+    pub(crate) entropy: Entropy,
+}
+
+impl Miner {
+    /// Proposes what was not proposed before; returns how many.
+    pub(crate) async fn run_once(&self) -> Result<u64, Error> {
+        let Some(store) = self.use_cases.store.queries() else {
+            return Ok(0);
+        };
+        let mut proposed = 0;
+        for namespace in store.namespaces().await? {
+            let queries = store.failed_sessions(&namespace, MAX_QUERIES).await?;
+            let mined: Vec<NewMined> = counted(&queries)
+                .into_iter()
+                .take_while(|(_, sessions)| *sessions >= MIN_SESSIONS)
+                .filter_map(|(rewrite, sessions)| self.new_mined(&namespace, &rewrite, sessions))
+                .collect();
+            if !mined.is_empty() {
+                proposed += store.propose(&mined).await?;
+            }
+        }
+        if proposed > 0 {
+            self.use_cases.dispatch.due();
+        }
+        Ok(proposed)
+    }
+
+    /// Who searches for what failed shall also find what worked. `None`: it can be no synonym.
+    fn new_mined(&self, namespace: &Namespace, rewrite: &Rewrite, sessions: usize) -> Option<NewMined> {
+        let term = pb::TermCorrection {
+            term: rewrite.worked.clone(),
+            equivalents: vec![rewrite.failed.clone()],
+            relation: pb::SynonymRelation::OneWay.into(),
+        };
+        let message = pb::Correction {
+            correction: Some(pb::correction::Correction::Term(term)),
+        };
+        let correction = parse::new_correction(Some(&message), &[]).ok()?;
+        let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
+        let id = self.use_cases.new_event_id();
+        Some(NewMined {
+            namespace: namespace.clone(),
+            failed: normalize(&rewrite.failed),
+            worked: normalize(&rewrite.worked),
+            event: event::mined(id, namespace, &correction, sessions),
+        })
+    }
+
+    pub(crate) async fn run(self, soft: CancellationToken) {
+        let rounds = async {
+            loop {
+                match self.run_once().await {
+                    Ok(0) => {}
+                    Ok(proposed) => tracing::info!(proposed, "proposed synonyms that follow from queries"),
+                    Err(error) => tracing::warn!(%error, "can't look for rewordings that worked"),
+                }
+                sleep(INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
+            }
+        };
+        tokio::select! {
+            () = soft.cancelled() => {}
+            () = rounds => {}
+        }
+    }
+}
