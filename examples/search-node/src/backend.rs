@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fmt};
 
 use anyhow::{Context as _, Result};
 use emend_client::{
-    Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, Resolution, RetryPlan, Step,
-    Tuning, UserId,
+    Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, OrGroup, Resolution, RetryPlan,
+    Step, Tuning, UserId,
 };
 
 use crate::{
@@ -22,6 +22,8 @@ pub const NAMESPACES: [&str; 3] = ["effects", "products", "qa"];
 pub const QUERY_TYPE: &str = "HYBRID";
 /// The most characters of a query.
 const QUERY_CHARS: usize = 1_000;
+/// The most groups of an expansion, and alternatives of one.
+const GROUPS: usize = 100;
 /// The most characters of a query type and of an id.
 const NAME_CHARS: usize = 128;
 /// What users are told if nothing was found and the tuning says nothing.
@@ -39,7 +41,11 @@ pub struct Asked {
     pub query_type: String,
     /// The user; empty: nobody in particular.
     pub user_id: String,
-    /// As if nothing had been learned.
+    /// The user's session; empty: none.
+    pub session_id: String,
+    /// What else to search for where terms stand in the query, in place of what was learned, to try it out.
+    pub expansion: Option<Vec<OrGroup>>,
+    /// As if nothing had been learned, to compare with.
     pub without_learning: bool,
 }
 
@@ -145,18 +151,21 @@ impl Backend {
     /// Searches. An error that is [`Invalid`] is the caller's.
     pub fn search(&self, asked: &Asked) -> Result<Found> {
         let question = parse(asked)?;
+        let with = |groups: &[OrGroup]| ExpandedText {
+            original: question.text.to_owned(),
+            mode: ExpandMode::Keyword,
+            groups: groups.to_vec(),
+        };
         if asked.without_learning {
-            let expanded = ExpandedText {
-                original: question.text.to_owned(),
-                mode: ExpandMode::Keyword,
-                groups: Vec::new(),
-            };
-            return self.run(&question, &expanded, &Tuning::default(), None, Vec::new());
+            return self.run(&question, &with(&[]), &Tuning::default(), None, Vec::new());
         }
         let (namespace, user) = (&self.namespace, question.user.as_ref());
-        let expanded = self
-            .learned
-            .expand(namespace, question.text, ExpandMode::Keyword, user);
+        let expanded = match &asked.expansion {
+            Some(groups) => with(groups),
+            None => self
+                .learned
+                .expand(namespace, question.text, ExpandMode::Keyword, user),
+        };
         let tuning = self.learned.tuning(namespace, question.query_type);
         let answer = self.answer(&question, &[]);
         let mut blocked = Vec::new();
@@ -281,8 +290,8 @@ impl Backend {
 
 fn parse(asked: &Asked) -> Result<Question<'_>, Invalid> {
     let mut violations = Vec::new();
-    let text = asked.query.trim();
-    let count = text.chars().count();
+    let text = &*asked.query;
+    let count = text.trim().chars().count();
     if !(1..=QUERY_CHARS).contains(&count) {
         violations.push((
             "query",
@@ -293,6 +302,15 @@ fn parse(asked: &Asked) -> Result<Question<'_>, Invalid> {
     if count > NAME_CHARS {
         let why = format!("must have at most {NAME_CHARS} characters, has {count}");
         violations.push(("query_type", why));
+    }
+    let count = asked.session_id.chars().count();
+    if count > NAME_CHARS {
+        let why = format!("must have at most {NAME_CHARS} characters, has {count}");
+        violations.push(("session_id", why));
+    }
+    let groups = asked.expansion.as_deref().unwrap_or_default();
+    if let Err(why) = check_groups(text, groups) {
+        violations.push(("expansion", why));
     }
     let user = (!asked.user_id.is_empty())
         .then(|| UserId::parse(&asked.user_id))
@@ -314,6 +332,30 @@ fn parse(asked: &Asked) -> Result<Question<'_>, Invalid> {
     } else {
         Err(Invalid(violations))
     }
+}
+
+fn check_groups(text: &str, groups: &[OrGroup]) -> Result<(), String> {
+    let bounds = 1..=GROUPS;
+    if groups.len() > GROUPS {
+        return Err(format!("must have at most {GROUPS} groups, has {}", groups.len()));
+    }
+    let mut from = 0;
+    for group in groups {
+        let OrGroup { span, alternatives } = group;
+        if span.start < from || span.is_empty() || text.get(span.clone()).is_none() {
+            return Err(format!(
+                "{span:?} is no part of the query behind the group before it"
+            ));
+        }
+        if !bounds.contains(&alternatives.len()) {
+            let count = alternatives.len();
+            return Err(format!(
+                "{span:?} must have 1 to {GROUPS} alternatives, has {count}"
+            ));
+        }
+        from = span.end;
+    }
+    Ok(())
 }
 
 /// One event for each search.

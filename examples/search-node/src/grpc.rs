@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use emend_client::Status;
+use emend_client::{OrGroup, Status};
 use emend_proto::search::v1::{
-    SearchRequest, SearchResponse, SearchResult, search_service_server::SearchService,
+    SearchRequest, SearchResponse, SearchResult, TermGroup, search_service_server::SearchService,
 };
 use tonic::{Request, Response};
 
@@ -22,10 +22,23 @@ impl SearchService for Service {
             query: request.query,
             query_type: request.query_type,
             user_id: request.user_id,
+            session_id: request.session_id,
+            expansion: request
+                .expansion
+                .map(|expansion| expansion.groups.into_iter().map(group).collect()),
             without_learning: request.without_learning,
         };
         let found = self.0.search(&asked).map_err(|error| status(&error))?;
         Ok(Response::new(rendered(found)))
+    }
+}
+
+/// A place before the query's beginning is none in it.
+fn group(group: TermGroup) -> OrGroup {
+    let place = |byte: i32| usize::try_from(byte).unwrap_or(usize::MAX);
+    OrGroup {
+        span: place(group.start)..place(group.end),
+        alternatives: group.alternatives,
     }
 }
 

@@ -40,7 +40,7 @@ async fn page(State(backend): State<Arc<Backend>>, Query(typed): Query<Typed>) -
             query: typed.q.clone(),
             query_type: typed.query_type,
             user_id: typed.user,
-            without_learning: false,
+            ..Asked::default()
         };
         match backend.search(&asked) {
             Ok(found) => (StatusCode::OK, results(&found)),

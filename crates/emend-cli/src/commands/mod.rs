@@ -113,6 +113,8 @@ pub enum Command {
     Admin(admin::Args),
     /// Check that all stored data agrees: corrections, votes, resources, the log
     Doctor(doctor::Args),
+    /// What a synonym would change, before it is taught
+    Synonyms(evaluate::synonyms::Args),
     /// How good ranked results are against judged queries, before and after a change
     Evaluate(evaluate::Args),
     /// Serve an assistant tools to correct, look up and review, over stdio (MCP)
@@ -129,6 +131,7 @@ impl Command {
         match self {
             Self::Up(args) => return up::run(args, context, output).await,
             Self::Evaluate(args) => evaluate::run(&args, context, output).await?,
+            Self::Synonyms(args) => evaluate::synonyms::run(args, context, output).await?,
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Rate(args) => rate::run(args, context, output).await?,

@@ -203,7 +203,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     }
 }
 
-async fn list(context: &Context, request: ListQueriesRequest, limit: usize) -> Result<(Vec<Query>, bool)> {
+/// The newest of the queries that a request selects.
+pub(super) async fn list(
+    context: &Context,
+    request: ListQueriesRequest,
+    limit: usize,
+) -> Result<(Vec<Query>, bool)> {
     let client = context.queries().await?;
     pages(limit, 500, |page_size, page_token| {
         let request = ListQueriesRequest {

@@ -6,6 +6,7 @@ use emend_proto::common::v1::{OutcomeState, SynonymRelation};
 use emend_tests::{
     both_databases,
     harness::{
+        NAMESPACE,
         process::{binary, run},
         says,
         says::synonyms,
@@ -61,19 +62,17 @@ fn assert_found(node: &Node, query: &str, cards: &[String]) {
     );
 }
 
-/// What `emend evaluate` says of a node.
-async fn evaluated(node: &Node) -> Value {
+/// What `emend` answers about judged queries and a node.
+async fn emend(words: &[&str], node: &Node) -> Value {
     let mut command = Command::new(binary("emend").await);
     let judged = Path::new(env!("CARGO_MANIFEST_DIR")).join("judged.jsonl");
-    command.args([
-        "--json",
-        "evaluate",
-        "--node",
-        &node.serve().await.grpc.to_string(),
-        "--judgements",
-    ]);
-    command.arg(judged);
-    serde_json::from_str(&run("emend evaluate", command).await.unwrap()).unwrap()
+    let address = node.serve().await.grpc.to_string();
+    command
+        .arg("--json")
+        .args(words)
+        .args(["--node", &address, "--judgements"])
+        .arg(judged);
+    serde_json::from_str(&run("emend", command).await.unwrap()).unwrap()
 }
 
 #[test]
@@ -99,6 +98,19 @@ both_databases! {
         for query in NOTHING_YET {
             assert!(node.ids(query).is_empty(), "{query}");
         }
+        // What would be found is seen before it is taught, and nothing is changed.
+        let learning = system.learning[0].front.address().to_string();
+        let of_this = ["--learning-addr", &learning, "--namespace", NAMESPACE];
+        let preview = ["synonyms", "preview", "リーダー", "顔", "フェイス"];
+        let preview = emend(&[&of_this[..], &preview].concat(), &node).await;
+        let changed = preview["changed"].as_array().unwrap();
+        assert_eq!((&preview["queries"], changed.len()), (&16.into(), 1), "{preview}");
+        assert_eq!(changed[0]["query"], NOTHING_YET[1]);
+        assert_eq!(changed[0]["foundBefore"], Value::Array(Vec::new()));
+        let found = changed[0]["foundAfter"].as_array().unwrap();
+        assert!(found.len() >= 3, "{preview}");
+        assert!(node.ids(NOTHING_YET[1]).is_empty(), "nothing is taught yet");
+
         for set in sets() {
             let others: Vec<&str> = set[1..].iter().map(String::as_str).collect();
             let said = || synonyms(&set[0], &others, SynonymRelation::Equivalent);
@@ -115,7 +127,7 @@ both_databases! {
         for (query, cards) in judged() {
             assert_found(&node, &query, &cards);
         }
-        let report = evaluated(&node).await;
+        let report = emend(&["evaluate"], &node).await;
         let all = &report["groups"][0];
         assert_eq!((&report["k"], &all["queries"]), (&10.into(), &16.into()));
         for measure in all["measures"].as_array().unwrap() {

@@ -1,5 +1,6 @@
 //! Everything else that people teach, and the index.
 
+use emend_client::OrGroup;
 use emend_tests::{
     both_databases,
     harness::{
@@ -45,12 +46,20 @@ fn a_bad_query_is_refused_with_all_that_is_wrong() {
         query: " ".to_owned(),
         query_type: "x".repeat(129),
         user_id: "x".repeat(200),
+        session_id: "x".repeat(129),
+        expansion: Some(vec![OrGroup {
+            span: 0..2,
+            alternatives: Vec::new(),
+        }]),
         ..Asked::default()
     };
     let refused = Node::alone().backend.search(&asked).unwrap_err();
     let Invalid(violations) = refused.downcast::<Invalid>().unwrap();
     let fields: Vec<&str> = violations.iter().map(|(field, _)| *field).collect();
-    assert_eq!(fields, ["query", "query_type", "user_id"]);
+    assert_eq!(
+        fields,
+        ["query", "query_type", "session_id", "expansion", "user_id"]
+    );
 }
 
 both_databases! {

@@ -4,6 +4,7 @@ mod chart;
 mod judgements;
 mod node;
 mod report;
+pub mod synonyms;
 
 use std::{
     fmt::Write as _,
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use self::{
     chart::p_value,
     judgements::{BadLine, Format, Queries, Run},
+    node::With,
     report::{Group, Report},
 };
 use crate::{
@@ -75,15 +77,7 @@ pub struct Args {
 
 /// Measures, prints, and draws.
 pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let text = read(&args.judgements)?;
-    let queries =
-        judgements::judgements(&text, args.format).map_err(|bad| unreadable(&args.judgements, &bad))?;
-    if queries.is_empty() {
-        return Err(Failure::usage(format!(
-            "{} judges no query",
-            args.judgements.display()
-        )));
-    }
+    let queries = judged(&args.judgements, args.format)?;
     let (before, after) = runs(args, context, &queries).await?;
     let report = report::measure(&queries, &before, after.as_ref(), args.k.into());
     if let Some(path) = &args.svg {
@@ -91,6 +85,15 @@ pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Res
     }
     let width = output.width();
     output.result(&to_json(&report), || to_text(&report, width))
+}
+
+/// The judged queries of a file, at least one.
+fn judged(path: &Path, format: Format) -> Result<Queries> {
+    let queries = judgements::judgements(&read(path)?, format).map_err(|bad| unreadable(path, &bad))?;
+    if queries.is_empty() {
+        return Err(Failure::usage(format!("{} judges no query", path.display())));
+    }
+    Ok(queries)
 }
 
 /// The run before the change, and the one after it.
@@ -104,9 +107,9 @@ async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<(Run,
     let node = context.search_node(address).await?;
     let before = match before {
         Some(before) => before,
-        None => node::ask(context, &node, queries, true).await?,
+        None => node::ask(context, &node, queries, |_| With::Nothing).await?,
     };
-    let after = node::ask(context, &node, queries, false).await?;
+    let after = node::ask(context, &node, queries, |_| With::Learned).await?;
     if let Some(path) = &args.save {
         std::fs::write(path, lines(queries, &after)).map_err(|error| unwritable(path, &error))?;
     }
