@@ -342,7 +342,7 @@ fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result
     let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
     let by_votes = |kind: Kind| matches!(kind.rules().rule, Rule::Votes { .. });
     if let Some(correction) = &correction
-        && !by_votes(correction.form().kind())
+        && !correction.form().kind().is_some_and(by_votes)
     {
         let form = correction.form().name();
         violations.add("correction", format!("must be one that votes decide, is {form}"));
