@@ -340,7 +340,8 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
 fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result<FeedbackChange, Violations> {
     let mut violations = Violations::new();
     let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
-    let by_votes = |kind: Kind| matches!(kind.rules().rule, Rule::Votes { .. });
+    let by_votes =
+        |kind: Option<Kind>| kind.is_some_and(|kind| matches!(kind.rules().rule, Rule::Votes { .. }));
     if let Some(correction) = &correction
         && !correction.form().kind().is_some_and(by_votes)
     {
