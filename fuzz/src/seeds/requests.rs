@@ -231,7 +231,7 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
     requests
 }
 
-fn queries() -> [Vec<u8>; 3] {
+fn queries() -> [Vec<u8>; 5] {
     let query = feedback::Query {
         query_id: "q-1".into(),
         query_text: "手札に戻すカード, a@b.cd".into(),
@@ -283,6 +283,29 @@ fn queries() -> [Vec<u8>; 3] {
             },
         ),
         of(9, &list),
+        of(
+            11,
+            &feedback::GetFeedbackStatsRequest {
+                namespace: namespace(),
+                rated_from: Some(at(1_700_000_000)),
+                rated_before: Some(at(1_800_000_000)),
+                query_type: "HYBRID".into(),
+                compare: Some(feedback::StatsComparison {
+                    by: 4,
+                    one: "A".into(),
+                    other: "B".into(),
+                }),
+            },
+        ),
+        of(
+            12,
+            &feedback::ListNegativeTermsRequest {
+                namespace: namespace(),
+                query_type: "HYBRID".into(),
+                page_size: 20,
+                ..feedback::ListNegativeTermsRequest::default()
+            },
+        ),
     ]
 }
 

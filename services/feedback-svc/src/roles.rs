@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 17] = [
     rule(
         "/emend.feedback.v1.FeedbackService/BatchSubmitFeedback",
         Role::Reporter,
@@ -61,6 +61,16 @@ pub const RULES: [Rule; 15] = [
         Reaches::One,
     ),
     rule(
+        "/emend.feedback.v1.QueryService/GetFeedbackStats",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.feedback.v1.QueryService/ListNegativeTerms",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.feedback.v1.QueryService/ListQueries",
         Role::Reviewer,
         Reaches::One,
@@ -106,6 +116,8 @@ emend_serve::addresses! {
     pb::RecordQueryRequest => |it| Named::One(&it.namespace);
     pb::RecordInteractionRequest => |it| Named::One(&it.namespace);
     pb::ListQueriesRequest => |it| Named::One(&it.namespace);
+    pb::GetFeedbackStatsRequest => |it| Named::One(&it.namespace);
+    pb::ListNegativeTermsRequest => |it| Named::One(&it.namespace);
     pb::GetSettingsRequest => |it| Named::One(&it.namespace);
     pb::UpdateSettingsRequest => |it| Named::One(it.settings.as_ref().map_or("", |settings| &settings.namespace)),
         for_user on_behalf(it.settings.as_ref().map_or("", |settings| &settings.namespace), &it.on_behalf_of);

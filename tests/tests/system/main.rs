@@ -33,6 +33,7 @@ mod policy;
 mod probe;
 mod profiles;
 mod prompts;
+mod queries;
 mod random_walk;
 mod real_clients;
 mod replicas;

@@ -34,6 +34,7 @@ pub mod resources;
 pub mod retract;
 pub mod revert;
 pub mod settings;
+pub mod stats;
 pub mod submit;
 pub mod trust;
 pub mod tuning;
@@ -81,7 +82,9 @@ pub enum Command {
     Corrections(corrections::Args),
     /// Papers that a paper cites or that cite it become pages: run
     Citations(citations::Args),
-    /// What was searched: list, record, interact, import
+    /// How many ratings of search answers are negative, by week, version and variant
+    Stats(stats::Args),
+    /// What was searched: list, record, interact, import, terms
     Queries(queries::Args),
     /// Ratings of what an AI made, and the examples they become: submit, list, examples
     Ratings(ratings::Args),
@@ -148,6 +151,7 @@ impl Command {
             Self::Evidence(args) => evidence::run(args, context, output).await?,
             Self::Corrections(args) => corrections::run(args, context, output).await?,
             Self::Citations(args) => citations::run(args, context, output).await?,
+            Self::Stats(args) => stats::run(args, context, output).await?,
             Self::Queries(args) => queries::run(args, context, output).await?,
             Self::Ratings(args) => ratings::run(args, context, output).await?,
             Self::Prompts(args) => prompts::run(*args, context, output).await?,

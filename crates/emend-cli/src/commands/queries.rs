@@ -9,8 +9,8 @@ use std::{
 
 use clap::{Subcommand, ValueEnum};
 use emend_proto::feedback::v1::{
-    DropReason, ListQueriesRequest, Query, QueryInteraction, QueryResult, RecordInteractionRequest,
-    RecordQueryRequest, query_service_client::QueryServiceClient,
+    DropReason, ListNegativeTermsRequest, ListQueriesRequest, NegativeTerm, Query, QueryInteraction,
+    QueryResult, RecordInteractionRequest, RecordQueryRequest, query_service_client::QueryServiceClient,
 };
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -46,6 +46,7 @@ Examples:
   emend queries list --type SEMANTIC --json
   emend queries record q-17 \"cards that draw\" --type SEMANTIC --hits 0 --session s-1
   emend queries interact q-17 card-3 --position 1
+  emend queries terms --limit 20
   emend queries import --format ubi ubi_queries.jsonl ubi_events.jsonl
 
 Backends record their queries themselves, with emend-client's QueryRecorder or the RPC RecordQuery.
@@ -94,6 +95,20 @@ enum Action {
         /// The place of the result in the list, the first being 1; 0: not known
         #[arg(long, value_name = "PLACE", default_value_t = 0)]
         position: i32,
+    },
+    /// List the words that stand out in queries whose results were rated -1
+    Terms {
+        /// Only ratings of queries of this type
+        #[arg(
+            long = "type",
+            value_name = "TYPE",
+            default_value = "",
+            hide_default_value = true
+        )]
+        query_type: String,
+        /// List at most this many, up to 500
+        #[arg(long, default_value_t = 50, value_name = "COUNT")]
+        limit: i32,
     },
     /// Import queries and interactions from files
     Import {
@@ -195,6 +210,23 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 "1 interaction is recorded".into()
             })
         }
+        Action::Terms { query_type, limit } => {
+            let request = ListNegativeTermsRequest {
+                namespace: context.namespace(),
+                query_type,
+                page_size: limit,
+                ..ListNegativeTermsRequest::default()
+            };
+            let mut client = context.queries().await?;
+            let answer = client.list_negative_terms(context.request(request)).await?;
+            let terms = answer.into_inner().terms;
+            output.results(
+                &terms,
+                view::negative_term,
+                terms_table,
+                &context.none_of("negative terms"),
+            )
+        }
         Action::Import {
             files,
             format: Format::Ubi,
@@ -242,6 +274,23 @@ fn table(queries: &[Query]) -> Table {
             query.hit_count().to_string(),
             query.interactions.len().to_string(),
             query.query_text.clone(),
+        ]
+    })
+}
+
+fn terms_table(terms: &[NegativeTerm]) -> Table {
+    Table::new([
+        ("TERM", Column::Text),
+        ("SCORE", Column::Number),
+        ("NEGATIVE", Column::Number),
+        ("QUERIES", Column::Number),
+    ])
+    .with_rows(terms, |term| {
+        [
+            term.term.clone(),
+            format!("{:.3}", term.score),
+            term.negative_count.to_string(),
+            term.query_count.to_string(),
         ]
     })
 }

@@ -24,7 +24,7 @@ pub use learning::{
 pub use outputs::{
     improvement, output_stats, preview, profile, prompt_version, rendered, standing_word, suggestion,
 };
-pub use search::{query, tuning as search_tuning};
+pub use search::{feedback_stats, negative_term, query, tuning as search_tuning};
 pub use trust::{blocked_domain, domain_rule, trust_file};
 
 use emend_proto::common::v1 as pb;

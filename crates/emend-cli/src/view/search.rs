@@ -2,7 +2,9 @@
 
 use emend_proto::{
     common::v1::SearchTuningValue,
-    feedback::v1::{Query, QueryInteraction, QueryResult},
+    feedback::v1::{
+        GetFeedbackStatsResponse, NegativeTerm, Query, QueryInteraction, QueryResult, RatingShare,
+    },
 };
 use serde_json::{Value, json};
 
@@ -30,6 +32,50 @@ pub fn query(query: &Query) -> Value {
         "recordedAt": time(query.recorded_at.as_ref()),
         "interactions": query.interactions.iter().map(interaction).collect::<Value>(),
     }))
+}
+
+/// What ratings say of search.
+pub fn feedback_stats(stats: &GetFeedbackStatsResponse) -> Value {
+    let all = |shares: &[RatingShare]| shares.iter().map(share).collect::<Value>();
+    let compared = stats.compared.as_ref().map(|compared| {
+        json!({
+            "one": compared.one.as_ref().map(share),
+            "other": compared.other.as_ref().map(share),
+            "pValue": compared.p_value,
+        })
+    });
+    present(json!({
+        "total": stats.total.as_ref().map(share),
+        "weeks": all(&stats.weeks),
+        "queryTypes": all(&stats.query_types),
+        "embeddingVersions": all(&stats.embedding_versions),
+        "indexVersions": all(&stats.index_versions),
+        "variants": all(&stats.variants),
+        "compared": compared,
+    }))
+}
+
+fn share(share: &RatingShare) -> Value {
+    json!({
+        "name": share.name,
+        "ratingCount": share.rating_count,
+        "negativeCount": share.negative_count,
+        "positiveCount": share.positive_count,
+        "queryCount": share.query_count,
+        "negativeShare": share.negative_share,
+        "negativeShareLow": share.negative_share_low,
+        "negativeShareHigh": share.negative_share_high,
+    })
+}
+
+/// A word that stands out in negative queries.
+pub fn negative_term(term: &NegativeTerm) -> Value {
+    json!({
+        "term": term.term,
+        "score": term.score,
+        "negativeCount": term.negative_count,
+        "queryCount": term.query_count,
+    })
 }
 
 fn result(result: &QueryResult) -> Value {

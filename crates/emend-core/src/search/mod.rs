@@ -5,6 +5,7 @@ mod expand;
 mod fold;
 mod matcher;
 mod measures;
+mod negative_terms;
 mod rating;
 mod retry;
 #[cfg(feature = "words")]
@@ -19,6 +20,7 @@ pub use self::{
     fold::FoldedText,
     matcher::{Found, Matcher, find},
     measures::{Judged, mean, ndcg, precision, recall, reciprocal_rank},
+    negative_terms::{NegativeTerm, TermCounts, negative_terms},
     rating::{Rater, SearchRating},
     retry::{Attempt, RetryPlan, Step},
     significance::{Interval, paired_randomisation, two_proportions, wilson},

@@ -2117,6 +2117,233 @@ impl ::prost::Name for ListQueriesResponse {
         "/emend.feedback.v1.ListQueriesResponse".into()
     }
 }
+/// Which ratings to count.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetFeedbackStatsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only ratings stored at this time or later. Default: all.
+    #[prost(message, optional, tag = "2")]
+    pub rated_from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only ratings stored before this time; later than rated_from. Default: all.
+    #[prost(message, optional, tag = "3")]
+    pub rated_before: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only ratings of queries of this type. At most 64 characters. Default: all.
+    #[prost(string, tag = "4")]
+    pub query_type: ::prost::alloc::string::String,
+    /// Two versions or variants to compare. Default: none.
+    #[prost(message, optional, tag = "5")]
+    pub compare: ::core::option::Option<StatsComparison>,
+}
+impl ::prost::Name for GetFeedbackStatsRequest {
+    const NAME: &'static str = "GetFeedbackStatsRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.GetFeedbackStatsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.GetFeedbackStatsRequest".into()
+    }
+}
+/// Two names to compare.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StatsComparison {
+    /// What they are names of. Required.
+    #[prost(enumeration = "StatsDimension", tag = "1")]
+    pub by: i32,
+    /// The one, for example the version before. At most 64 characters; empty: what is not known.
+    #[prost(string, tag = "2")]
+    pub one: ::prost::alloc::string::String,
+    /// The other; another than the one. At most 64 characters.
+    #[prost(string, tag = "3")]
+    pub other: ::prost::alloc::string::String,
+}
+impl ::prost::Name for StatsComparison {
+    const NAME: &'static str = "StatsComparison";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.StatsComparison".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.StatsComparison".into()
+    }
+}
+/// Ratings of one week, type, version or variant.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RatingShare {
+    /// Its name; of a week the date of its Monday in UTC, as YYYY-MM-DD. Empty: not known, as of ratings whose query is missing.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// All ratings.
+    #[prost(int64, tag = "2")]
+    pub rating_count: i64,
+    /// Ratings of -1.
+    #[prost(int64, tag = "3")]
+    pub negative_count: i64,
+    /// Ratings of 1.
+    #[prost(int64, tag = "4")]
+    pub positive_count: i64,
+    /// Recorded queries, by whole days in UTC.
+    #[prost(int64, tag = "5")]
+    pub query_count: i64,
+    /// negative_count / rating_count, 0 to 1. Absent without ratings.
+    #[prost(double, optional, tag = "6")]
+    pub negative_share: ::core::option::Option<f64>,
+    /// The lower end of the 95 % confidence interval of negative_share (Wilson). Absent without ratings.
+    #[prost(double, optional, tag = "7")]
+    pub negative_share_low: ::core::option::Option<f64>,
+    /// Its upper end. Absent without ratings.
+    #[prost(double, optional, tag = "8")]
+    pub negative_share_high: ::core::option::Option<f64>,
+}
+impl ::prost::Name for RatingShare {
+    const NAME: &'static str = "RatingShare";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RatingShare".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RatingShare".into()
+    }
+}
+/// What ratings say.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetFeedbackStatsResponse {
+    /// All of them.
+    #[prost(message, optional, tag = "1")]
+    pub total: ::core::option::Option<RatingShare>,
+    /// By week, the oldest first.
+    #[prost(message, repeated, tag = "2")]
+    pub weeks: ::prost::alloc::vec::Vec<RatingShare>,
+    /// By type of query; here as below the 1,000 names with the most ratings, the most first.
+    #[prost(message, repeated, tag = "3")]
+    pub query_types: ::prost::alloc::vec::Vec<RatingShare>,
+    /// By embedding version.
+    #[prost(message, repeated, tag = "4")]
+    pub embedding_versions: ::prost::alloc::vec::Vec<RatingShare>,
+    /// By index version.
+    #[prost(message, repeated, tag = "5")]
+    pub index_versions: ::prost::alloc::vec::Vec<RatingShare>,
+    /// By variant.
+    #[prost(message, repeated, tag = "6")]
+    pub variants: ::prost::alloc::vec::Vec<RatingShare>,
+    /// The comparison that was asked for.
+    #[prost(message, optional, tag = "7")]
+    pub compared: ::core::option::Option<StatsCompared>,
+}
+impl ::prost::Name for GetFeedbackStatsResponse {
+    const NAME: &'static str = "GetFeedbackStatsResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.GetFeedbackStatsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.GetFeedbackStatsResponse".into()
+    }
+}
+/// Two shares, and whether they differ by more than chance.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StatsCompared {
+    /// The one.
+    #[prost(message, optional, tag = "1")]
+    pub one: ::core::option::Option<RatingShare>,
+    /// The other.
+    #[prost(message, optional, tag = "2")]
+    pub other: ::core::option::Option<RatingShare>,
+    /// The probability of so great a difference in the share of negative ratings if there is none: two-sided z-test of two
+    /// proportions with the pooled share. 0 to 1; absent where a side has no ratings.
+    #[prost(double, optional, tag = "3")]
+    pub p_value: ::core::option::Option<f64>,
+}
+impl ::prost::Name for StatsCompared {
+    const NAME: &'static str = "StatsCompared";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.StatsCompared".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.StatsCompared".into()
+    }
+}
+/// Which ratings to look at.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListNegativeTermsRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only ratings stored at this time or later. Default: all.
+    #[prost(message, optional, tag = "2")]
+    pub rated_from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only ratings stored before this time; later than rated_from. Default: all.
+    #[prost(message, optional, tag = "3")]
+    pub rated_before: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only ratings of queries of this type. At most 64 characters. Default: all.
+    #[prost(string, tag = "4")]
+    pub query_type: ::prost::alloc::string::String,
+    /// At most this many words; 1 to 500. Default: 50.
+    #[prost(int32, tag = "5")]
+    pub page_size: i32,
+}
+impl ::prost::Name for ListNegativeTermsRequest {
+    const NAME: &'static str = "ListNegativeTermsRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ListNegativeTermsRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ListNegativeTermsRequest".into()
+    }
+}
+/// The words that stand out.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListNegativeTermsResponse {
+    /// The words, the one that stands out most first.
+    #[prost(message, repeated, tag = "1")]
+    pub terms: ::prost::alloc::vec::Vec<NegativeTerm>,
+    /// Ratings of -1 whose queries were looked at: the newest 10,000.
+    #[prost(int64, tag = "2")]
+    pub negative_query_count: i64,
+    /// All queries that were ever recorded.
+    #[prost(int64, tag = "3")]
+    pub query_count: i64,
+}
+impl ::prost::Name for ListNegativeTermsResponse {
+    const NAME: &'static str = "ListNegativeTermsResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ListNegativeTermsResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ListNegativeTermsResponse".into()
+    }
+}
+/// A word that stands out.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NegativeTerm {
+    /// The word, folded: in lower case, in full width, without the long-vowel mark.
+    #[prost(string, tag = "1")]
+    pub term: ::prost::alloc::string::String,
+    /// Its TF-IDF: the share of the negative queries that have it, times ln((1 + all queries) / (1 + queries with it)).
+    #[prost(double, tag = "2")]
+    pub score: f64,
+    /// Ratings of -1 whose query has it.
+    #[prost(int64, tag = "3")]
+    pub negative_count: i64,
+    /// All queries that have it.
+    #[prost(int64, tag = "4")]
+    pub query_count: i64,
+}
+impl ::prost::Name for NegativeTerm {
+    const NAME: &'static str = "NegativeTerm";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.NegativeTerm".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.NegativeTerm".into()
+    }
+}
 /// Why something was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -2146,6 +2373,47 @@ impl DropReason {
             "DROP_REASON_UNSPECIFIED" => Some(Self::Unspecified),
             "DROP_REASON_QUEUE_FULL" => Some(Self::QueueFull),
             "DROP_REASON_STOPPING" => Some(Self::Stopping),
+            _ => None,
+        }
+    }
+}
+/// By what ratings are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum StatsDimension {
+    /// Never valid.
+    Unspecified = 0,
+    /// The type of the query.
+    QueryType = 1,
+    /// Which model made the embeddings.
+    EmbeddingVersion = 2,
+    /// Which index was searched.
+    IndexVersion = 3,
+    /// Which variant of an experiment the user saw.
+    Variant = 4,
+}
+impl StatsDimension {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "STATS_DIMENSION_UNSPECIFIED",
+            Self::QueryType => "STATS_DIMENSION_QUERY_TYPE",
+            Self::EmbeddingVersion => "STATS_DIMENSION_EMBEDDING_VERSION",
+            Self::IndexVersion => "STATS_DIMENSION_INDEX_VERSION",
+            Self::Variant => "STATS_DIMENSION_VARIANT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STATS_DIMENSION_UNSPECIFIED" => Some(Self::Unspecified),
+            "STATS_DIMENSION_QUERY_TYPE" => Some(Self::QueryType),
+            "STATS_DIMENSION_EMBEDDING_VERSION" => Some(Self::EmbeddingVersion),
+            "STATS_DIMENSION_INDEX_VERSION" => Some(Self::IndexVersion),
+            "STATS_DIMENSION_VARIANT" => Some(Self::Variant),
             _ => None,
         }
     }
@@ -2328,6 +2596,65 @@ pub mod query_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// How many ratings of search answers are negative: by week, type of query, version and variant, with confidence intervals;
+        /// and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
+        pub async fn get_feedback_stats(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetFeedbackStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetFeedbackStatsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.QueryService/GetFeedbackStats",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.feedback.v1.QueryService", "GetFeedbackStats"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the words that stand out in queries whose results were rated -1, against all queries (TF-IDF): where synonyms may
+        /// be missing.
+        pub async fn list_negative_terms(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListNegativeTermsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListNegativeTermsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.QueryService/ListNegativeTerms",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.feedback.v1.QueryService",
+                        "ListNegativeTerms",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2367,6 +2694,24 @@ pub mod query_service_server {
             request: tonic::Request<super::ListQueriesRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListQueriesResponse>,
+            tonic::Status,
+        >;
+        /// How many ratings of search answers are negative: by week, type of query, version and variant, with confidence intervals;
+        /// and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
+        async fn get_feedback_stats(
+            &self,
+            request: tonic::Request<super::GetFeedbackStatsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetFeedbackStatsResponse>,
+            tonic::Status,
+        >;
+        /// Lists the words that stand out in queries whose results were rated -1, against all queries (TF-IDF): where synonyms may
+        /// be missing.
+        async fn list_negative_terms(
+            &self,
+            request: tonic::Request<super::ListNegativeTermsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListNegativeTermsResponse>,
             tonic::Status,
         >;
     }
@@ -2568,6 +2913,98 @@ pub mod query_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListQueriesSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.feedback.v1.QueryService/GetFeedbackStats" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetFeedbackStatsSvc<T: QueryService>(pub Arc<T>);
+                    impl<
+                        T: QueryService,
+                    > tonic::server::UnaryService<super::GetFeedbackStatsRequest>
+                    for GetFeedbackStatsSvc<T> {
+                        type Response = super::GetFeedbackStatsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetFeedbackStatsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as QueryService>::get_feedback_stats(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetFeedbackStatsSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.feedback.v1.QueryService/ListNegativeTerms" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListNegativeTermsSvc<T: QueryService>(pub Arc<T>);
+                    impl<
+                        T: QueryService,
+                    > tonic::server::UnaryService<super::ListNegativeTermsRequest>
+                    for ListNegativeTermsSvc<T> {
+                        type Response = super::ListNegativeTermsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListNegativeTermsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as QueryService>::list_negative_terms(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListNegativeTermsSvc(inner);
                         let codec = crate::codec::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

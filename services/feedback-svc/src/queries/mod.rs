@@ -2,13 +2,15 @@
 //!
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
-//! rest. [`mining`] proposes rewordings that worked as synonyms.
+//! rest. [`mining`] proposes rewordings that worked as synonyms, and [`stats`] says
+//! what ratings say of search.
 
 pub(crate) mod grpc;
 mod list;
 pub(crate) mod mining;
 pub(crate) mod record;
 pub(crate) mod retention;
+pub(crate) mod stats;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;

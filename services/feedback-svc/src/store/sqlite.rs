@@ -71,6 +71,12 @@ mod ratings_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod settings_sql;
+#[path = "../queries/store/stats_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod stats_sql;
 #[path = "store_sql.rs"]
 #[expect(
     clippy::duplicate_mod,

@@ -44,6 +44,8 @@ from_namespace!(
     feedback::RecordQueryRequest,
     feedback::RecordInteractionRequest,
     feedback::ListQueriesRequest,
+    feedback::GetFeedbackStatsRequest,
+    feedback::ListNegativeTermsRequest,
     learning::Event,
     learning::GetStandingsRequest,
     learning::ListCandidatesRequest,
@@ -134,6 +136,8 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "RecordQuery" => naming!(feedback::RecordQueryRequest),
         "RecordInteraction" => naming!(feedback::RecordInteractionRequest),
         "ListQueries" => naming!(feedback::ListQueriesRequest),
+        "GetFeedbackStats" => naming!(feedback::GetFeedbackStatsRequest),
+        "ListNegativeTerms" => naming!(feedback::ListNegativeTermsRequest),
         "GetSettings" => feedback::GetSettingsRequest { namespace: ns() }.encode_to_vec(),
         "UpdateSettings" => feedback::UpdateSettingsRequest {
             settings: Some(feedback::Settings {

@@ -1,15 +1,22 @@
 //! Requests about queries.
 
 use emend_proto::feedback::v1::{
-    ListQueriesRequest, Query, QueryInteraction, QueryResult, RecordInteractionRequest, RecordQueryRequest,
+    GetFeedbackStatsRequest, ListNegativeTermsRequest, ListQueriesRequest, Query, QueryInteraction,
+    QueryResult, RecordInteractionRequest, RecordQueryRequest, StatsComparison,
 };
 use emend_tests::harness::NAMESPACE;
 use prost_types::Timestamp;
 
-use super::{NUL, Rpc, long};
+use super::{NUL, Rpc, UNKNOWN, long};
 
 pub(super) fn cases() -> Vec<Rpc> {
-    vec![record_query(), record_interaction(), list_queries()]
+    vec![
+        record_query(),
+        record_interaction(),
+        list_queries(),
+        get_feedback_stats(),
+        list_negative_terms(),
+    ]
 }
 
 /// The last second of year 9999.
@@ -188,5 +195,65 @@ fn list_queries() -> Rpc {
                 ..good()
             },
             &["page_size"],
+        )
+}
+
+fn get_feedback_stats() -> Rpc {
+    let at = |seconds| Some(Timestamp { seconds, nanos: 0 });
+    let comparing = |by: i32, one: &str, other: &str| GetFeedbackStatsRequest {
+        namespace: NAMESPACE.into(),
+        compare: Some(StatsComparison {
+            by,
+            one: one.into(),
+            other: other.into(),
+        }),
+        ..GetFeedbackStatsRequest::default()
+    };
+    Rpc::of("/emend.feedback.v1.QueryService/GetFeedbackStats")
+        .case("empty", &GetFeedbackStatsRequest::default(), &["namespace"])
+        .case(
+            "everything at once",
+            &GetFeedbackStatsRequest {
+                namespace: "Not OK".into(),
+                rated_from: at(7),
+                rated_before: at(7),
+                query_type: long(65),
+                compare: Some(StatsComparison {
+                    by: 0,
+                    one: long(65),
+                    other: long(65),
+                }),
+            },
+            &[
+                "namespace",
+                "rated_before",
+                "query_type",
+                "compare.by",
+                "compare.one",
+                "compare.other",
+            ],
+        )
+        .case(
+            "an unknown dimension",
+            &comparing(UNKNOWN, "a", "b"),
+            &["compare.by"],
+        )
+        .case("one with itself", &comparing(4, "a", " a"), &["compare.other"])
+}
+
+fn list_negative_terms() -> Rpc {
+    let at = |seconds| Some(Timestamp { seconds, nanos: 0 });
+    Rpc::of("/emend.feedback.v1.QueryService/ListNegativeTerms")
+        .case("empty", &ListNegativeTermsRequest::default(), &["namespace"])
+        .case(
+            "everything at once",
+            &ListNegativeTermsRequest {
+                namespace: "Not OK".into(),
+                rated_from: at(7),
+                rated_before: at(6),
+                query_type: long(65),
+                page_size: 501,
+            },
+            &["namespace", "rated_before", "query_type", "page_size"],
         )
 }

@@ -33,7 +33,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 11 {
+    match which % 13 {
         0 => read(message, |request| submission(&request)),
         1 => read(message, |request: pb::BatchSubmitFeedbackRequest| {
             if parse::batch(&request).is_ok() {
@@ -66,6 +66,8 @@ pub fn request(bytes: &[u8]) {
         7 => read(message, queries::record),
         8 => read(message, queries::interact),
         9 => read(message, queries::list),
+        11 => read(message, queries::stats),
+        12 => read(message, queries::terms),
         10 => read(message, |request: pb::UpdateFeedbackLabelsRequest| {
             if let Ok(change) = ratings::grpc::labels(&request) {
                 let names =

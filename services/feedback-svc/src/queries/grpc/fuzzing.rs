@@ -5,7 +5,10 @@ use emend_proto::feedback::v1 as pb;
 use emend_wire::{page, render};
 use jiff::Timestamp;
 
-use super::parse::{self, Which};
+use super::{
+    parse::{self, Which},
+    stats,
+};
 use crate::queries::KEPT_RESULTS;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -86,4 +89,25 @@ pub(crate) fn page_token(position: &[u8]) {
     let hash = parse::list_hash(&request);
     request.page_token = page::token(hash, position);
     assert_eq!(parse::list(&request, hash).is_ok(), position.len() == 8);
+}
+
+/// What is compared differs, and a period is no shorter than nothing.
+pub(crate) fn stats(request: pb::GetFeedbackStatsRequest) {
+    if let Ok((filter, compared)) = stats::asked(&request) {
+        assert!(
+            filter
+                .from
+                .zip(filter.before)
+                .is_none_or(|(from, before)| from < before)
+        );
+        assert!(compared.is_none_or(|compared| compared.one != compared.other));
+    }
+}
+
+/// The list is bounded.
+pub(crate) fn terms(request: pb::ListNegativeTermsRequest) {
+    if let Ok((filter, limit)) = stats::asked_terms(&request) {
+        assert!((1..=500).contains(&limit));
+        assert!(filter.query_type.is_none_or(|query_type| !query_type.is_empty()));
+    }
 }

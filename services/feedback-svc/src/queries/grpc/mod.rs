@@ -4,6 +4,7 @@
 pub(crate) mod fuzzing;
 mod parse;
 pub(crate) mod render;
+pub(crate) mod stats;
 
 use std::sync::Arc;
 
@@ -82,5 +83,25 @@ impl QueryService for QueryEndpoint {
             Which::All(filter) => render::page(self.use_cases.list_queries(filter).await?, hash),
         };
         Ok(Response::new(response))
+    }
+
+    async fn get_feedback_stats(
+        &self,
+        request: Request<pb::GetFeedbackStatsRequest>,
+    ) -> Result<Response<pb::GetFeedbackStatsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let (filter, compared) = stats::asked(&message).map_err(Error::from)?;
+        let stats = self.use_cases.stats(&filter, compared.as_ref()).await?;
+        Ok(Response::new(stats::told(&stats)))
+    }
+
+    async fn list_negative_terms(
+        &self,
+        request: Request<pb::ListNegativeTermsRequest>,
+    ) -> Result<Response<pb::ListNegativeTermsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let (filter, limit) = stats::asked_terms(&message).map_err(Error::from)?;
+        let found = self.use_cases.negative_terms(&filter, limit).await?;
+        Ok(Response::new(stats::told_terms(found)))
     }
 }

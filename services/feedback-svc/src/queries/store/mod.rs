@@ -2,7 +2,10 @@
 
 pub(crate) mod rows;
 
-use std::{collections::BTreeSet, fmt::Debug};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Debug,
+};
 
 use async_trait::async_trait;
 use emend_core::{Namespace, QueryId};
@@ -11,6 +14,7 @@ use emend_store::StoreError;
 use super::{
     Interaction, New, Query, QueryFilter, StoredQuery,
     mining::{NewMined, SessionQuery},
+    stats::{Dimension, Share, StatsFilter},
 };
 
 /// Keeps queries, interactions, and what is counted of them.
@@ -41,6 +45,19 @@ pub(crate) trait QueryStore: Send + Sync + Debug {
 
     /// Stores events of rewordings that were not proposed before, due at once; returns how many there were.
     async fn propose(&self, mined: &[NewMined]) -> Result<u64, StoreError>;
+
+    /// Ratings by one dimension: the names with the most ratings, with the number of queries.
+    async fn shares(&self, filter: &StatsFilter, dimension: Dimension) -> Result<Vec<Share>, StoreError>;
+
+    /// What was searched for where the results were rated −1, the newest, at most `limit`.
+    async fn negative_texts(&self, filter: &StatsFilter, limit: u32) -> Result<Vec<String>, StoreError>;
+
+    /// In how many queries of a namespace each of these words was, and how many queries there were.
+    async fn term_counts(
+        &self,
+        namespace: &Namespace,
+        terms: &[&str],
+    ) -> Result<(HashMap<String, u64>, u64), StoreError>;
 
     /// Forgets queries and interactions that are older or more than the settings of their namespaces allow, at most `limit`
     /// of each in each namespace; returns how many.

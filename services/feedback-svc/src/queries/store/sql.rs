@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Backend, Connection, Db, NEXT_ACCEPT_ORDER, erasure_sql, ratings_sql,
+    Backend, Connection, Db, NEXT_ACCEPT_ORDER, erasure_sql, ratings_sql, stats_sql,
 };
 use crate::{
     outbox::entry::DeliveryState,
@@ -17,6 +17,7 @@ use crate::{
         DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
         StoredQuery,
         mining::{NewMined, SessionQuery},
+        stats::{Dimension, Share, StatsFilter},
         store::{
             Group, QueryStore, Written,
             rows::{self, InteractionRow, QueryRow, SessionRow},
@@ -506,6 +507,22 @@ impl QueryStore for Backend {
 
     async fn propose(&self, mined: &[NewMined]) -> Result<u64> {
         retry_conflicts(&self.entropy, || self.propose_once(mined)).await
+    }
+
+    async fn shares(&self, filter: &StatsFilter, dimension: Dimension) -> Result<Vec<Share>> {
+        stats_sql::shares(&mut *self.lister(true).await?, filter, dimension).await
+    }
+
+    async fn negative_texts(&self, filter: &StatsFilter, limit: u32) -> Result<Vec<String>> {
+        stats_sql::negative_texts(&mut *self.lister(true).await?, filter, limit).await
+    }
+
+    async fn term_counts(
+        &self,
+        namespace: &Namespace,
+        terms: &[&str],
+    ) -> Result<(HashMap<String, u64>, u64)> {
+        stats_sql::term_counts(&mut *self.lister(true).await?, namespace, terms).await
     }
 
     async fn forget(&self, limit: u32) -> Result<u64> {

@@ -36,6 +36,7 @@ mod outbox;
 mod queries;
 mod ratings;
 mod search_ratings;
+mod stats;
 
 async fn claim_all(database: &TestStore) -> Vec<Claimed> {
     database.store.claim(1_000, lease()).await.unwrap()

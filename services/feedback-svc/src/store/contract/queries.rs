@@ -24,6 +24,8 @@ macro_rules! on_both {
     };
 }
 
+pub(super) use on_both;
+
 on_both! {
     a_query_is_read_as_it_was_recorded
     a_query_counts_once_however_often_it_is_recorded

@@ -1,0 +1,233 @@
+//! `emend stats`: what ratings say of search.
+
+use clap::ValueEnum;
+use emend_proto::feedback::v1::{
+    GetFeedbackStatsRequest, GetFeedbackStatsResponse, RatingShare, StatsCompared, StatsComparison,
+    StatsDimension,
+};
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view, words,
+};
+
+/// Differences that chance makes less often than this are called significant.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Which ratings to count.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend stats
+  emend stats --from 2026-03-01T00:00:00Z --type SEMANTIC
+  emend stats --compare variant --one A --other B
+  emend stats --compare index-version --one 7 --other 8 --json
+
+The share of ratings that are negative, with its 95 % confidence interval (Wilson). Ratings that
+were replaced or retracted do not count. A name that is – is not known, as of ratings whose query
+was never recorded.")]
+pub struct Args {
+    /// Only ratings stored at this time or later
+    #[arg(long, value_name = "TIME", value_parser = words::instant)]
+    from: Option<prost_types::Timestamp>,
+    /// Only ratings stored before this time
+    #[arg(long, value_name = "TIME", value_parser = words::instant)]
+    before: Option<prost_types::Timestamp>,
+    /// Only ratings of queries of this type
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        default_value = "",
+        hide_default_value = true
+    )]
+    query_type: String,
+    /// Compare two names of this
+    #[arg(long, value_enum, requires = "one", requires = "other")]
+    compare: Option<Dimension>,
+    /// The one to compare, for example the version before
+    #[arg(long, value_name = "NAME", requires = "compare")]
+    one: Option<String>,
+    /// The other
+    #[arg(long, value_name = "NAME", requires = "compare")]
+    other: Option<String>,
+}
+
+/// By what ratings are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Dimension {
+    /// The type of the query
+    Type,
+    /// Which model made the embeddings
+    EmbeddingVersion,
+    /// Which index was searched
+    IndexVersion,
+    /// Which variant of an experiment the user saw
+    Variant,
+}
+
+impl From<Dimension> for StatsDimension {
+    fn from(dimension: Dimension) -> Self {
+        match dimension {
+            Dimension::Type => Self::QueryType,
+            Dimension::EmbeddingVersion => Self::EmbeddingVersion,
+            Dimension::IndexVersion => Self::IndexVersion,
+            Dimension::Variant => Self::Variant,
+        }
+    }
+}
+
+/// Prints what ratings say.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let compare = args.compare.map(|by| StatsComparison {
+        by: StatsDimension::from(by).into(),
+        one: args.one.unwrap_or_default(),
+        other: args.other.unwrap_or_default(),
+    });
+    let request = GetFeedbackStatsRequest {
+        namespace: context.namespace(),
+        rated_from: args.from,
+        rated_before: args.before,
+        query_type: args.query_type,
+        compare,
+    };
+    let mut client = context.queries().await?;
+    let response = client.get_feedback_stats(context.request(request)).await?;
+    let stats = response.into_inner();
+    if stats.total.is_none() {
+        return Err(Failure::failed("feedback-svc answered without the statistics"));
+    }
+    let width = output.width();
+    output.result(&view::feedback_stats(&stats), || text(&stats, width))
+}
+
+fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
+    let groups: [(&str, &[RatingShare]); 6] = [
+        ("all", stats.total.as_slice()),
+        ("week", &stats.weeks),
+        ("type", &stats.query_types),
+        ("embedding version", &stats.embedding_versions),
+        ("index version", &stats.index_versions),
+        ("variant", &stats.variants),
+    ];
+    let mut table = Table::new([
+        ("BY", Column::Fixed),
+        ("NAME", Column::Text),
+        ("RATINGS", Column::Number),
+        ("NEGATIVE", Column::Number),
+        ("SHARE", Column::Number),
+        ("95 %", Column::Fixed),
+        ("QUERIES", Column::Number),
+    ]);
+    for (by, shares) in groups {
+        for share in shares {
+            table.row([
+                by.to_owned(),
+                if by == "all" { String::new() } else { name(share) },
+                share.rating_count.to_string(),
+                share.negative_count.to_string(),
+                share.negative_share.map(percent).unwrap_or_default(),
+                interval(share),
+                share.query_count.to_string(),
+            ]);
+        }
+    }
+    let mut text = table.render(width);
+    if let Some(compared) = &stats.compared {
+        text = format!("{}\n\n{}", text.trim_end(), verdict(compared));
+    }
+    text
+}
+
+fn name(share: &RatingShare) -> String {
+    if share.name.is_empty() {
+        "–".to_owned()
+    } else {
+        share.name.clone()
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn interval(share: &RatingShare) -> String {
+    match (share.negative_share_low, share.negative_share_high) {
+        (Some(low), Some(high)) => format!("{:.1} to {:.1} %", low * 100.0, high * 100.0),
+        _ => String::new(),
+    }
+}
+
+/// Whether two shares differ, in words.
+fn verdict(compared: &StatsCompared) -> String {
+    let (one, other) = (
+        compared.one.clone().unwrap_or_default(),
+        compared.other.clone().unwrap_or_default(),
+    );
+    let says = |share: &RatingShare| {
+        let negative = share.negative_share.map_or_else(
+            || "no ratings".to_owned(),
+            |share| format!("{} negative", percent(share)),
+        );
+        format!("{}: {negative}", name(share))
+    };
+    let verdict = match compared.p_value {
+        None => "They can't be compared: a side has no ratings.".to_owned(),
+        Some(p) if p < SIGNIFICANT => format!("They differ by more than chance (p = {p:.4})."),
+        Some(p) => format!("The difference may be chance (p = {p:.4})."),
+    };
+    format!("{}, {}. {verdict}", says(&one), says(&other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(name: &str, negative: i64, ratings: i64) -> RatingShare {
+        RatingShare {
+            name: name.into(),
+            rating_count: ratings,
+            negative_count: negative,
+            negative_share: Some(0.25),
+            negative_share_low: Some(0.1),
+            negative_share_high: Some(0.5),
+            query_count: 100,
+            ..RatingShare::default()
+        }
+    }
+
+    #[test]
+    fn shares_are_shown_in_one_table_and_compared_in_words() {
+        let stats = GetFeedbackStatsResponse {
+            total: Some(share("", 5, 20)),
+            variants: vec![share("A", 5, 20), share("", 1, 4)],
+            compared: Some(StatsCompared {
+                one: Some(share("A", 5, 20)),
+                other: Some(RatingShare {
+                    name: "B".into(),
+                    ..RatingShare::default()
+                }),
+                p_value: None,
+            }),
+            ..GetFeedbackStatsResponse::default()
+        };
+        let text = text(&stats, 100);
+        assert!(text.contains("10.0 to 50.0 %"), "{text}");
+        assert!(text.contains("variant  –"), "{text}");
+        assert!(
+            text.ends_with(
+                "A: 25.0 % negative, B: no ratings. They can't be compared: a side has no ratings."
+            ),
+            "{text}"
+        );
+        let compared = |p_value| {
+            verdict(&StatsCompared {
+                p_value: Some(p_value),
+                ..StatsCompared::default()
+            })
+        };
+        assert!(compared(0.01).ends_with("They differ by more than chance (p = 0.0100)."));
+        assert!(compared(0.2).ends_with("The difference may be chance (p = 0.2000)."));
+    }
+}

@@ -1,0 +1,159 @@
+//! What ratings say of search, on the wire.
+
+use emend_core::{Invalid, Namespace, Violations, violation::bounded_text};
+use emend_proto::feedback::v1 as pb;
+use emend_wire::{parse, render::saturated};
+use jiff::Timestamp;
+
+use crate::queries::stats::{Compared, Dimension, NegativeTerms, Share, Stats, StatsFilter};
+
+const MAX_NAME: usize = 64;
+const DEFAULT_TERMS: u32 = 50;
+const MAX_TERMS: u32 = 500;
+
+/// Which ratings count, and what is compared.
+pub(crate) fn asked(
+    request: &pb::GetFeedbackStatsRequest,
+) -> Result<(StatsFilter, Option<Compared>), Violations> {
+    let mut violations = Violations::new();
+    let filter = violations.part(
+        "",
+        filter(
+            &request.namespace,
+            (request.rated_from.as_ref(), request.rated_before.as_ref()),
+            &request.query_type,
+        ),
+    );
+    let compared = match &request.compare {
+        None => Some(None),
+        Some(compare) => violations.part("compare", self::compared(compare)).map(Some),
+    };
+    violations.finish(filter.zip(compared))
+}
+
+/// Which ratings count, and how many words are wanted.
+pub(crate) fn asked_terms(
+    request: &pb::ListNegativeTermsRequest,
+) -> Result<(StatsFilter, usize), Violations> {
+    let mut violations = Violations::new();
+    let filter = violations.part(
+        "",
+        filter(
+            &request.namespace,
+            (request.rated_from.as_ref(), request.rated_before.as_ref()),
+            &request.query_type,
+        ),
+    );
+    let limit = violations.check(
+        "page_size",
+        parse::page_size(request.page_size, DEFAULT_TERMS, MAX_TERMS),
+    );
+    violations.finish(filter.zip(limit.map(|limit| limit as usize)))
+}
+
+fn filter(
+    namespace: &str,
+    (from, before): (Option<&prost_types::Timestamp>, Option<&prost_types::Timestamp>),
+    query_type: &str,
+) -> Result<StatsFilter, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(namespace));
+    let time = |at: Option<&prost_types::Timestamp>| -> Result<Option<Timestamp>, Invalid> {
+        at.map(parse::timestamp).transpose()
+    };
+    let from = violations.check("rated_from", time(from));
+    let before = violations.check("rated_before", time(before));
+    if let (Some(Some(from)), Some(Some(before))) = (from, before)
+        && before <= from
+    {
+        violations.add("rated_before", "must be later than rated_from");
+    }
+    let query_type = violations.check("query_type", bounded_text(query_type, 0, MAX_NAME));
+    let parsed = (|| {
+        Some(StatsFilter {
+            namespace: namespace?,
+            from: from?,
+            before: before?,
+            query_type: query_type.filter(|name| !name.is_empty()),
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn compared(message: &pb::StatsComparison) -> Result<Compared, Violations> {
+    let mut violations = Violations::new();
+    let by = match pb::StatsDimension::try_from(message.by) {
+        Ok(pb::StatsDimension::QueryType) => Ok(Dimension::QueryType),
+        Ok(pb::StatsDimension::EmbeddingVersion) => Ok(Dimension::EmbeddingVersion),
+        Ok(pb::StatsDimension::IndexVersion) => Ok(Dimension::IndexVersion),
+        Ok(pb::StatsDimension::Variant) => Ok(Dimension::Variant),
+        Ok(pb::StatsDimension::Unspecified) => Err(Invalid::new(
+            "is required: the type of the query, a version or the variant",
+        )),
+        Err(_) => Err(Invalid::new(format!("is not a known dimension: {}", message.by))),
+    };
+    let by = violations.check("by", by);
+    let one = violations.check("one", bounded_text(&message.one, 0, MAX_NAME));
+    let other = violations.check("other", bounded_text(&message.other, 0, MAX_NAME));
+    if one.is_some() && one == other {
+        violations.add("other", "must be another than one");
+    }
+    let parsed = (|| {
+        Some(Compared {
+            by: by?,
+            one: one?,
+            other: other?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn share(share: &Share) -> pb::RatingShare {
+    let interval = share.interval();
+    pb::RatingShare {
+        name: share.name.clone(),
+        rating_count: saturated(share.ratings),
+        negative_count: saturated(share.negative),
+        positive_count: saturated(share.positive),
+        query_count: saturated(share.queries),
+        negative_share: interval.map(|(share, _)| share),
+        negative_share_low: interval.map(|(_, interval)| interval.low),
+        negative_share_high: interval.map(|(_, interval)| interval.high),
+    }
+}
+
+/// What ratings say.
+pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
+    let by = |dimension: Dimension| {
+        let shares = stats.by.get(&dimension).into_iter().flatten();
+        shares.map(share).collect()
+    };
+    pb::GetFeedbackStatsResponse {
+        total: Some(share(&stats.total)),
+        weeks: by(Dimension::Week),
+        query_types: by(Dimension::QueryType),
+        embedding_versions: by(Dimension::EmbeddingVersion),
+        index_versions: by(Dimension::IndexVersion),
+        variants: by(Dimension::Variant),
+        compared: stats.comparison.as_ref().map(|comparison| pb::StatsCompared {
+            one: Some(share(&comparison.one)),
+            other: Some(share(&comparison.other)),
+            p_value: comparison.p_value,
+        }),
+    }
+}
+
+/// The words that stand out.
+pub(super) fn told_terms(found: NegativeTerms) -> pb::ListNegativeTermsResponse {
+    let term = |found: emend_core::search::NegativeTerm| pb::NegativeTerm {
+        term: found.counts.term,
+        score: found.score,
+        negative_count: saturated(found.counts.negative),
+        query_count: saturated(found.counts.all),
+    };
+    pb::ListNegativeTermsResponse {
+        terms: found.terms.into_iter().map(term).collect(),
+        negative_query_count: saturated(found.negative_queries),
+        query_count: saturated(found.queries),
+    }
+}

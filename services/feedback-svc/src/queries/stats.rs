@@ -1,0 +1,201 @@
+//! What ratings say of search: how many are negative, by week, type of query, version and variant; and which words stand out in
+//! the queries that were rated so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use emend_base::Error;
+use emend_core::{
+    Namespace,
+    search::{Interval, NegativeTerm, TermCounts, negative_terms, terms, two_proportions, wilson},
+};
+use jiff::Timestamp;
+
+use crate::use_cases::UseCases;
+
+/// Names of one dimension that are told apart; the ones with the most ratings.
+pub(crate) const MAX_NAMES: u32 = 1_000;
+/// The newest ratings whose queries are looked at for words.
+const MAX_NEGATIVE: u32 = 10_000;
+
+/// By what ratings are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Dimension {
+    /// The week in which it was rated; its name is its Monday's date, in UTC.
+    Week,
+    /// The type of the query.
+    QueryType,
+    /// Which model made the embeddings.
+    EmbeddingVersion,
+    /// Which index was searched.
+    IndexVersion,
+    /// Which variant of an experiment the user saw.
+    Variant,
+}
+
+impl Dimension {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Week,
+        Self::QueryType,
+        Self::EmbeddingVersion,
+        Self::IndexVersion,
+        Self::Variant,
+    ];
+}
+
+/// Which ratings count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatsFilter {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Rated at this time or later.
+    pub(crate) from: Option<Timestamp>,
+    /// Rated before this time.
+    pub(crate) before: Option<Timestamp>,
+    /// Of queries of this type.
+    pub(crate) query_type: Option<String>,
+}
+
+/// Two names of one dimension to compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Compared {
+    pub(crate) by: Dimension,
+    pub(crate) one: String,
+    pub(crate) other: String,
+}
+
+/// Ratings of one name, and queries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// The week, type, version or variant; empty: not known.
+    pub(crate) name: String,
+    /// All ratings.
+    pub(crate) ratings: u64,
+    /// Those of −1.
+    pub(crate) negative: u64,
+    /// Those of 1.
+    pub(crate) positive: u64,
+    /// Recorded queries.
+    pub(crate) queries: u64,
+}
+
+impl Share {
+    /// The share of negative ratings and where it lies with 95 % confidence; none without ratings.
+    pub(crate) fn interval(&self) -> Option<(f64, Interval)> {
+        let interval = wilson(self.negative, self.ratings)?;
+        #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+        let share = self.negative as f64 / self.ratings as f64;
+        Some((share, interval))
+    }
+}
+
+/// What ratings say.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stats {
+    /// All of them.
+    pub(crate) total: Share,
+    /// By each dimension: weeks in order, others by their ratings, the most first.
+    pub(crate) by: BTreeMap<Dimension, Vec<Share>>,
+    /// The comparison that was asked for.
+    pub(crate) comparison: Option<Comparison>,
+}
+
+/// Two shares, and whether they differ by more than chance.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Comparison {
+    pub(crate) one: Share,
+    pub(crate) other: Share,
+    /// The probability of so great a difference if there is none; none where a side has no ratings.
+    pub(crate) p_value: Option<f64>,
+}
+
+/// Words that stand out, with what they were counted in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NegativeTerms {
+    pub(crate) terms: Vec<NegativeTerm>,
+    /// Queries whose results were rated −1.
+    pub(crate) negative_queries: u64,
+    /// All queries.
+    pub(crate) queries: u64,
+}
+
+impl UseCases {
+    /// What ratings say of search.
+    pub(crate) async fn stats(
+        &self,
+        filter: &StatsFilter,
+        compared: Option<&Compared>,
+    ) -> Result<Stats, Error> {
+        let store = self.query_store()?;
+        let mut by = BTreeMap::new();
+        for dimension in Dimension::ALL {
+            let mut shares = store.shares(filter, dimension).await?;
+            if dimension == Dimension::Week {
+                shares.sort_by(|one, other| one.name.cmp(&other.name));
+            }
+            by.insert(dimension, shares);
+        }
+        let weeks = by.get(&Dimension::Week).into_iter().flatten();
+        let total = weeks.fold(Share::default(), |total, week| Share {
+            name: String::new(),
+            ratings: total.ratings + week.ratings,
+            negative: total.negative + week.negative,
+            positive: total.positive + week.positive,
+            queries: total.queries + week.queries,
+        });
+        let comparison = compared.map(|compared| {
+            let shares = by.get(&compared.by).map(Vec::as_slice).unwrap_or_default();
+            compare(shares, &compared.one, &compared.other)
+        });
+        Ok(Stats {
+            total,
+            by,
+            comparison,
+        })
+    }
+
+    /// The words that stand out most in queries whose results were rated −1.
+    pub(crate) async fn negative_terms(
+        &self,
+        filter: &StatsFilter,
+        limit: usize,
+    ) -> Result<NegativeTerms, Error> {
+        let store = self.query_store()?;
+        let texts = store.negative_texts(filter, MAX_NEGATIVE).await?;
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for text in &texts {
+            for term in terms(text) {
+                *counts.entry(term).or_default() += 1;
+            }
+        }
+        let words: BTreeSet<&str> = counts.keys().map(String::as_str).collect();
+        let words: Vec<&str> = words.into_iter().collect();
+        let (all, queries) = store.term_counts(&filter.namespace, &words).await?;
+        let counts = counts.into_iter().map(|(term, negative)| TermCounts {
+            all: all.get(&term).copied().unwrap_or_default(),
+            negative,
+            term,
+        });
+        let negative_queries = texts.len() as u64;
+        Ok(NegativeTerms {
+            terms: negative_terms(counts.collect(), negative_queries, queries, limit),
+            negative_queries,
+            queries,
+        })
+    }
+}
+
+fn compare(shares: &[Share], one: &str, other: &str) -> Comparison {
+    let of = |name: &str| {
+        let found = shares.iter().find(|share| share.name == name).cloned();
+        found.unwrap_or_else(|| Share {
+            name: name.to_owned(),
+            ..Share::default()
+        })
+    };
+    let (one, other) = (of(one), of(other));
+    Comparison {
+        p_value: two_proportions((one.negative, one.ratings), (other.negative, other.ratings)),
+        one,
+        other,
+    }
+}

@@ -1,0 +1,158 @@
+//! What ratings say of search, on both databases.
+
+use emend_core::search::SearchRating::{self, Down, Up};
+
+use super::queries::{group, on_both, query, record};
+use crate::{
+    queries::stats::{Compared, Dimension, Share, StatsFilter},
+    testing::{TestStore, inserted, namespace, retraction, search_rated, stored, use_cases},
+};
+
+on_both! {
+    ratings_are_counted_by_week_type_version_and_variant
+    only_ratings_that_count_and_were_asked_for_are_counted
+    words_that_stand_out_in_negative_queries_come_first
+}
+
+fn all() -> StatsFilter {
+    StatsFilter {
+        namespace: namespace(),
+        from: None,
+        before: None,
+        query_type: None,
+    }
+}
+
+/// Ten queries of each variant and text, rated by as many people: the first so many −1, the others 1.
+async fn rated(database: &TestStore, variants: [(&str, &str, usize); 2]) {
+    for (variant, text, negative) in variants {
+        let mut queries = Vec::new();
+        let mut ratings = Vec::new();
+        for number in 0..10 {
+            let id = format!("{variant}-{number}");
+            let rating = if number < negative { Down } else { Up };
+            ratings.push(search_rated([&format!("r-{id}"), "", ""], &id, rating));
+            let mut query = query(&id, text);
+            query.variant = variant.into();
+            queries.push(query);
+        }
+        record(database, &group(queries, vec![])).await;
+        inserted(&*database.store, &ratings, None).await;
+    }
+}
+
+fn share(name: &str, ratings: u64, negative: u64, positive: u64, queries: u64) -> Share {
+    Share {
+        name: name.into(),
+        ratings,
+        negative,
+        positive,
+        queries,
+    }
+}
+
+async fn ratings_are_counted_by_week_type_version_and_variant(database: &TestStore) {
+    // A Sunday and the Monday after it.
+    database.set_clock("2026-03-29T23:00:00Z".parse().unwrap()).await;
+    rated(database, [("A", "cards", 8), ("B", "cards", 1)]).await;
+    database.advance(7_200).await;
+    let late = search_rated(["late", "", ""], "A-9", SearchRating::Neutral);
+    stored(&*database.store, &late, None).await;
+    let unknown = search_rated(["other", "", ""], "never recorded", Down);
+    stored(&*database.store, &unknown, None).await;
+
+    let compared = Compared {
+        by: Dimension::Variant,
+        one: "A".into(),
+        other: "B".into(),
+    };
+    let stats = use_cases(&database.store)
+        .stats(&all(), Some(&compared))
+        .await
+        .unwrap();
+    assert_eq!(stats.total, share("", 22, 10, 11, 20));
+    assert_eq!(
+        stats.by[&Dimension::Week],
+        [
+            share("2026-03-23", 20, 9, 11, 20),
+            share("2026-03-30", 2, 1, 0, 0)
+        ]
+    );
+    let (a, b) = (share("A", 11, 8, 2, 10), share("B", 10, 1, 9, 10));
+    assert_eq!(
+        stats.by[&Dimension::Variant],
+        [a.clone(), b.clone(), share("", 1, 1, 0, 0)]
+    );
+    assert_eq!(
+        stats.by[&Dimension::QueryType][0],
+        share("SEMANTIC", 21, 9, 11, 20)
+    );
+    assert_eq!(stats.by[&Dimension::EmbeddingVersion][0].name, "e5");
+    assert_eq!(stats.by[&Dimension::IndexVersion][0].name, "7");
+    let comparison = stats.comparison.unwrap();
+    assert_eq!((&comparison.one, &comparison.other), (&a, &b));
+    let p_value = comparison.p_value.unwrap();
+    assert!((0.003..0.005).contains(&p_value), "{p_value}");
+    let (share, interval) = a.interval().unwrap();
+    assert!(interval.low < share && share < interval.high && interval.low > 0.4);
+}
+
+async fn only_ratings_that_count_and_were_asked_for_are_counted(database: &TestStore) {
+    database.set_clock("2026-03-29T23:00:00Z".parse().unwrap()).await;
+    rated(database, [("A", "cards", 10), ("B", "cards", 10)]).await;
+    let again = search_rated(["r-A-0", "", ""], "A-0", Up);
+    stored(&*database.store, &again, None).await;
+    let mistake = search_rated(["x", "", ""], "A-1", Down);
+    stored(&*database.store, &mistake, None).await;
+    database
+        .store
+        .retract(&retraction(mistake.id, "a slip"), None)
+        .await
+        .unwrap();
+    let use_cases = use_cases(&database.store);
+    let total = async |filter: StatsFilter| use_cases.stats(&filter, None).await.unwrap().total;
+    assert_eq!(total(all()).await, share("", 20, 19, 1, 20));
+    let monday = Some("2026-03-30T00:00:00Z".parse().unwrap());
+    let later = StatsFilter {
+        from: monday,
+        ..all()
+    };
+    assert_eq!(total(later).await, Share::default());
+    let earlier = StatsFilter {
+        before: monday,
+        query_type: Some("SEMANTIC".into()),
+        ..all()
+    };
+    assert_eq!(total(earlier).await.ratings, 20);
+    let greetings = StatsFilter {
+        query_type: Some("GREETING".into()),
+        ..all()
+    };
+    assert_eq!(total(greetings).await, Share::default());
+}
+
+async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStore) {
+    rated(
+        database,
+        [("A", "cards that bounce", 8), ("B", "cards that draw", 1)],
+    )
+    .await;
+    let found = use_cases(&database.store)
+        .negative_terms(&all(), 2)
+        .await
+        .unwrap();
+    assert_eq!((found.negative_queries, found.queries), (9, 20));
+    let terms: Vec<_> = found
+        .terms
+        .iter()
+        .map(|found| {
+            (
+                found.counts.term.as_str(),
+                found.counts.negative,
+                found.counts.all,
+            )
+        })
+        .collect();
+    assert_eq!(terms, [("bounce", 8, 10), ("draw", 1, 10)]);
+    assert!(found.terms[0].score > found.terms[1].score);
+}

@@ -1,0 +1,127 @@
+//! Recorded queries: imported by the command line, listed, and what follows from them.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use emend_proto::learning::v1::{CandidateOrigin, CandidateStatus, ListCandidatesRequest};
+use emend_tests::{
+    both_databases,
+    harness::{
+        NAMESPACE, System, eventually,
+        process::{CommandOutput, emend},
+    },
+};
+
+/// Runs `emend queries` or another command against the first feedback-svc.
+async fn run(system: &System, arguments: &[&str]) -> CommandOutput {
+    let address = system.feedback[0].front.address().to_string();
+    let place = ["--feedback-addr", &address, "--namespace", NAMESPACE, "--json"];
+    emend(&[arguments, &place].concat()).await
+}
+
+/// The JSON of recorded queries.
+async fn listed(system: &System, arguments: &[&str]) -> Vec<String> {
+    let listed = run(system, &[&["queries", "list"], arguments].concat()).await;
+    assert_eq!(listed.code, 0, "{listed:?}");
+    listed.stdout.lines().map(str::to_owned).collect()
+}
+
+/// What OpenSearch would have kept of sessions in which somebody found nothing and asked in other words.
+fn sessions(count: usize) -> String {
+    let mut lines = String::new();
+    for session in 0..count {
+        let (nothing, something) = (format!("{session}-a"), format!("{session}-b"));
+        writeln!(
+            lines,
+            r#"{{"query_id":"{nothing}","user_query":"cards that bounce","client_id":"{session}","query_response_hit_ids":[],"timestamp":"2026-01-05T09:00:00Z"}}
+{{"query_id":"{something}","user_query":"cards that return","client_id":"{session}","query_response_hit_ids":["c1","c2"],"timestamp":"2026-01-05T09:00:30Z"}}
+{{"action_name":"item_click","query_id":"{something}","timestamp":"2026-01-05T09:00:40Z","event_attributes":{{"object":{{"object_id":"c1"}},"position":{{"ordinal":1}}}}}}
+{{"action_name":"page_exit","timestamp":"2026-01-05T09:01:00Z"}}"#
+        )
+        .unwrap();
+    }
+    lines
+}
+
+both_databases! {
+    async fn files_of_ubi_are_imported_and_a_rewording_that_worked_waits_for_a_person(system) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ubi.jsonl");
+        std::fs::write(&file, sessions(3)).unwrap();
+        let path = file.display().to_string();
+        let imported = run(system, &["queries", "import", "--format", "ubi", &path]).await;
+        assert_eq!(imported.code, 0, "{imported:?}");
+        let counts = imported.json();
+        assert_eq!(
+            [&counts["queryCount"], &counts["interactionCount"], &counts["passedOverCount"]],
+            [6, 3, 3]
+        );
+
+        eventually("all are listed", || async {
+            let listed = listed(system, &[]).await;
+            if listed.len() == 6 { Ok(()) } else { Err(listed.join("\n")) }
+        })
+        .await;
+        let without_hits = listed(system, &["--without-hits"]).await;
+        assert_eq!(without_hits.len(), 3);
+        let one: serde_json::Value = serde_json::from_str(&listed(system, &["--query-id", "1-b"]).await[0]).unwrap();
+        assert_eq!(one["searchedAt"], "2026-01-05T09:00:30Z");
+        assert_eq!(one["hitCount"], 2);
+        assert_eq!(one["interactions"][0]["objectId"], "c1");
+
+        // The same file again changes nothing, and bad rows are told.
+        assert_eq!(run(system, &["queries", "import", "--format", "ubi", &path]).await.code, 0);
+        std::fs::write(&file, "{\"query_id\":\"q\"}\n").unwrap();
+        let refused = run(system, &["queries", "import", "--format", "ubi", &path]).await;
+        assert_ne!(refused.code, 0);
+        assert!(refused.stderr.contains("ubi.jsonl:1: user_query: is required"), "{refused:?}");
+
+        // A replica looks for rewordings when it starts, and from then on every five minutes.
+        system.stop_feedback().await;
+        system.start_feedback().await;
+        let learning = system.learning();
+        let mined = eventually("it is proposed", || async {
+            let request = ListCandidatesRequest {
+                namespace: NAMESPACE.into(),
+                ..ListCandidatesRequest::default()
+            };
+            let found = learning.list_candidates(request).await;
+            if found.is_empty() { Err("no candidate".to_owned()) } else { Ok(found) }
+        })
+        .await;
+        let [mined] = &mined[..] else {
+            panic!("{mined:?}");
+        };
+        assert_eq!(mined.origin(), CandidateOrigin::Mined);
+        assert_eq!(mined.status(), CandidateStatus::AwaitingReview);
+        assert_eq!(mined.status_reason, "PERSON_DECIDES");
+        let key = mined.key.as_ref().unwrap();
+        assert_eq!((key.key.as_str(), key.qualifier.as_str()), ("bounce", "return"));
+        assert_eq!(listed(system, &[]).await.len(), 6, "what was recorded is kept over a restart");
+    }
+
+    async fn ratings_are_counted_by_what_is_known_of_their_queries(system) {
+        for (query, variant) in [("q-1", "A"), ("q-2", "B")] {
+            let recorded = run(
+                system,
+                &["queries", "record", query, "cards that bounce", "--variant", variant, "--type", "HYBRID"],
+            )
+            .await;
+            assert_eq!(recorded.code, 0, "{recorded:?}");
+        }
+        assert_eq!(run(system, &["rate", "q-1", "down", "--reporter", "ana"]).await.code, 0);
+        assert_eq!(run(system, &["rate", "q-2", "up", "--reporter", "ana"]).await.code, 0);
+        let stats = eventually("both are counted", || async {
+            let stats = run(system, &["stats", "--compare", "variant", "--one", "A", "--other", "B"]).await;
+            let json = stats.json();
+            let names: BTreeSet<&str> =
+                json["variants"].as_array().into_iter().flatten().filter_map(|share| share["name"].as_str()).collect();
+            if names == BTreeSet::from(["A", "B"]) { Ok(json.clone()) } else { Err(stats.stdout) }
+        })
+        .await;
+        assert_eq!((&stats["total"]["ratingCount"], &stats["total"]["negativeCount"]), (&2.into(), &1.into()));
+        assert_eq!(stats["queryTypes"][0]["name"], "HYBRID");
+        assert_eq!(stats["compared"]["one"]["negativeShare"], 1.0);
+        let terms = run(system, &["queries", "terms"]).await;
+        assert!(terms.stdout.contains(r#""term":"bounce""#), "{terms:?}");
+    }
+}
