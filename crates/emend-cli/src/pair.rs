@@ -12,7 +12,7 @@ use emend_serve::{
     listen::{self, Exposure, reachable},
     tls::TlsServer,
 };
-use feedback_svc::LearningAddress;
+use feedback_svc::{LearningAddress, RatingHttp};
 
 pub use self::databases::{Databases, FEEDBACK_FILE, LEARNING_FILE};
 use crate::{
@@ -55,6 +55,7 @@ impl Pair {
         databases: Databases,
         addresses: (&str, &str),
         (exposure, access): (&Exposure, Access),
+        rating_http: RatingHttp,
         trust_file: Option<PathBuf>,
         lifecycle: &Lifecycle,
         context: &Context,
@@ -87,6 +88,7 @@ impl Pair {
         config.accept_installation = databases.accept_new_installation.then(|| learning.installation());
         config.metrics = metrics.clone();
         config.authenticator = access.authenticator;
+        config.rating_http = rating_http;
         config.learning_token = access.token;
         config.tls = access.tls;
         config.reflection = !exposure.no_reflection;
@@ -122,6 +124,7 @@ impl Pair {
             Databases::ephemeral()?,
             loopback,
             (&Exposure::default(), Access::default()),
+            RatingHttp::default(),
             None,
             lifecycle,
             context,

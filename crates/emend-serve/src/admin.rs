@@ -13,9 +13,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    pin::pin,
     sync::Arc,
-    time::Duration,
 };
 
 use axum::{
@@ -29,37 +27,17 @@ use emend_base::{
     lifecycle::Lifecycle,
     telemetry::{LogLevel, Metrics, Telemetry, metrics::CONTENT_TYPE},
 };
-use http::{Request, StatusCode, header};
-use hyper::{body::Incoming, server::conn::http1};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    time::{sleep, timeout},
-};
+use http::{StatusCode, header};
+use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt as _;
 
 use crate::{
-    fair_semaphore::{ClientKey, FairSemaphore},
     health::Readiness,
+    plain_http::{self, PATIENCE},
 };
 
-/// Connections open at once. Further ones are closed, and so is one in the last quarter whose address already has four.
-/// So probes get in however many connections another address holds.
-const CONNECTIONS: usize = 256;
-/// How long a request's head, and its body, may take to arrive; also how long a silent connection is kept.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection is served; it then ends after the answer in progress, which has [`PATIENCE`]. So a client that
-/// asks and does not read can't hold its permit for longer.
-const SERVED: Duration = Duration::from_secs(20);
 /// The longest body that is read, in bytes.
 const MAX_BODY: usize = 1024;
-/// How long to wait after a failed accept, such as when file descriptors run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 /// What operators can see. Flattened into the arguments of every server.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Telemetry")]
@@ -143,7 +121,7 @@ impl AdminListener {
     /// Serves in `lifecycle`.
     pub fn serve(self, admin: Admin, lifecycle: &Lifecycle) {
         tracing::info!(address = %self.address, "metrics and readiness are served over HTTP");
-        let accepting = accept(self.listener, admin.routes(), lifecycle.clone());
+        let accepting = plain_http::accept(self.listener, admin.routes(), lifecycle.clone());
         lifecycle.spawn("serve operators", accepting);
     }
 }
@@ -256,67 +234,6 @@ fn is_this_host(peer: SocketAddr) -> bool {
     match peer.ip().to_canonical() {
         IpAddr::V4(address) => address == Ipv4Addr::LOCALHOST,
         IpAddr::V6(address) => address == Ipv6Addr::LOCALHOST,
-    }
-}
-
-async fn accept(listener: TcpListener, routes: Router, lifecycle: Lifecycle) {
-    let permits = FairSemaphore::of(CONNECTIONS);
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = lifecycle.soft().cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let Some(permit) = permits.try_acquire(ClientKey::of(None, Some(peer.ip()))) else {
-                    tracing::debug!(%peer, "closed: too many connections, in total or from this address");
-                    continue;
-                };
-                let serving = serve(stream, peer, routes.clone(), lifecycle.clone());
-                lifecycle.spawn_owned(async move {
-                    serving.await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "can't accept a connection to the admin port");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-async fn serve(stream: TcpStream, peer: SocketAddr, routes: Router, lifecycle: Lifecycle) {
-    let service = routes.map_request(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        request.map(Body::new)
-    });
-    let mut served = pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
-    );
-    let enough = async {
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => {}
-            () = sleep(SERVED) => {}
-        }
-    };
-    let ended = tokio::select! {
-        ended = &mut served => ended,
-        () = enough => {
-            served.as_mut().graceful_shutdown();
-            tokio::select! {
-                ended = served => ended,
-                () = lifecycle.hard().cancelled() => Ok(()),
-                () = sleep(PATIENCE) => Ok(()),
-            }
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%peer, %error, "a connection to the admin port ended with an error");
     }
 }
 

@@ -31,6 +31,7 @@ pub mod health;
 pub mod listen;
 mod methods;
 pub mod metrics;
+pub mod plain_http;
 pub mod probe;
 pub mod server;
 pub mod service;

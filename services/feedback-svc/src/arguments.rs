@@ -19,7 +19,10 @@ use emend_serve::{
 };
 use emend_store::{DatabaseUrl, sqlite::DataDir, storage::StorageArgs};
 
-use crate::{CommitConfig, Config, Handle, LearningAddress, RelayConfig};
+use crate::{
+    CommitConfig, Config, Handle, LearningAddress, RelayConfig,
+    ratings::http::{Binding, KeyFile, Network, RatingHttp},
+};
 
 /// Stores corrections durably and delivers each to learning-svc.
 #[derive(Debug, Parser)]
@@ -56,12 +59,61 @@ pub struct Arguments {
     /// How events are delivered.
     #[command(flatten)]
     pub relay: RelayArgs,
+    /// Where raters in browsers are served.
+    #[command(flatten)]
+    pub rating_http: RatingHttpArgs,
     /// What all services have.
     #[command(flatten)]
     pub service: ServiceArgs,
     /// Where the service stores its data.
     #[command(flatten)]
     pub storage: StorageArgs,
+}
+
+/// Where raters in browsers are served.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Ratings over HTTP")]
+pub struct RatingHttpArgs {
+    /// Take ratings over HTTP at this address, for this namespace and as this caller; may be given several times
+    #[arg(
+        long,
+        value_name = "HOST:PORT=NAMESPACE/CALLER",
+        value_delimiter = ',',
+        env = "EMEND_RATING_HTTP"
+    )]
+    pub rating_http: Vec<Binding>,
+    /// The origins of pages that may send ratings there, such as https://search.example; * for all
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        value_delimiter = ',',
+        env = "EMEND_RATING_ORIGINS"
+    )]
+    pub rating_origins: Vec<String>,
+    /// The proxies before these addresses, such as 10.0.0.0/8: what their X-Forwarded-For says is believed
+    #[arg(
+        long,
+        value_name = "NETWORK",
+        value_delimiter = ',',
+        env = "EMEND_RATING_TRUSTED_PROXIES"
+    )]
+    pub rating_trusted_proxies: Vec<Network>,
+    /// File with the key, at least 16 bytes, by which end users' addresses are hashed; the same for all replicas [default: a
+    /// random one, for this process alone]
+    #[arg(long, value_name = "FILE", env = "EMEND_RATING_KEY_FILE")]
+    pub rating_key_file: Option<PathBuf>,
+}
+
+impl RatingHttpArgs {
+    /// The configuration that they say.
+    pub fn configuration(&self) -> RatingHttp {
+        RatingHttp {
+            bindings: self.rating_http.clone(),
+            origins: self.rating_origins.clone(),
+            trusted_proxies: self.rating_trusted_proxies.clone(),
+            key: KeyFile(self.rating_key_file.clone()),
+        }
+    }
 }
 
 /// How connections to learning-svc are secured.
@@ -174,6 +226,7 @@ impl Arguments {
             bounds: self.service.serve.bounds(),
             tls: self.service.tls.load()?,
             reflection: !self.service.listen.exposure.no_reflection,
+            rating_http: self.rating_http.configuration(),
             ..defaults
         })
     }

@@ -16,6 +16,8 @@ use emend_serve::{
 };
 use emend_store::{DatabaseUrl, available};
 
+use crate::ratings::http::RatingHttp;
+
 /// The configuration of one feedback-svc.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -48,6 +50,8 @@ pub struct Config {
     pub tls: Option<Arc<TlsServer>>,
     /// Whether it answers server reflection.
     pub reflection: bool,
+    /// Where raters in browsers are served.
+    pub rating_http: RatingHttp,
     /// The process's metrics, where it registers its own; a process runs one feedback-svc.
     pub metrics: Metrics,
 }
@@ -70,6 +74,7 @@ impl Config {
             authenticator: None,
             tls: None,
             reflection: true,
+            rating_http: RatingHttp::default(),
             metrics: Metrics::new(),
         }
     }

@@ -67,7 +67,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use arguments::Arguments;
+pub use arguments::RatingHttpArgs;
 pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
+pub use ratings::http::{Binding, BindingError, KeyFile, Network, NetworkError, RatingHttp};
 
 use crate::{
     corrections::{
@@ -98,6 +100,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
+    rating_addresses: Vec<SocketAddr>,
     readiness: Readiness,
     lifecycle: Lifecycle,
     store: Arc<dyn Store>,
@@ -107,6 +110,11 @@ impl Handle {
     /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The addresses on which it takes ratings over HTTP, in the order of the configuration.
+    pub fn rating_addresses(&self) -> &[SocketAddr] {
+        &self.rating_addresses
     }
 
     /// Waits until it is ready: its database answers and its relay makes progress.
@@ -217,6 +225,7 @@ pub async fn start(
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
+    let rating_addresses = ratings::http::serve(config.rating_http, &use_cases, &entropy, &lifecycle).await?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     let commits = commits.counting(metrics.stored.clone(), metrics.ratings.clone());
@@ -264,6 +273,7 @@ pub async fn start(
     tracing::info!(%address, database = %config.database, learning = %config.learning, "feedback-svc is ready");
     Ok(Handle {
         address,
+        rating_addresses,
         readiness,
         lifecycle,
         store,

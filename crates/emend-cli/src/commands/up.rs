@@ -20,6 +20,7 @@ use emend_serve::{
     tls::TlsArgs,
 };
 use emend_store::{DatabaseUrl, storage};
+use feedback_svc::RatingHttpArgs;
 use serde_json::json;
 
 use crate::{
@@ -87,6 +88,9 @@ pub struct Args {
     /// version is greater; in TOML if its name ends in .toml, otherwise in YAML
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
     trust_file: Option<PathBuf>,
+    /// Where raters in browsers are served.
+    #[command(flatten)]
+    rating_http: RatingHttpArgs,
     /// How connections to both services are secured.
     #[command(flatten)]
     tls: TlsArgs,
@@ -191,6 +195,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         databases,
         (context.feedback_addr(), context.learning_addr()),
         (&args.exposure, access),
+        args.rating_http.configuration(),
         args.trust_file,
         &lifecycle,
         context,

@@ -3,9 +3,11 @@
 //!
 //! [`limits`] says how often one rater may rate, [`plain_text`] what becomes of what people write, [`labels`] how operators
 //! sort ratings, [`observe`] counts and logs them, [`worker`] gives up on queries that
-//! were not recorded, [`store`] is the port and [`grpc`] parses and renders.
+//! were not recorded, [`store`] is the port,
+//! [`grpc`] parses and renders, and [`http`] serves raters in browsers.
 
 pub(crate) mod grpc;
+pub(crate) mod http;
 pub(crate) mod labels;
 pub(crate) mod limits;
 pub(crate) mod observe;

@@ -24,6 +24,7 @@ mod installation;
 mod learning;
 mod present;
 mod queries;
+mod rating_http;
 mod ratings;
 mod search_ratings;
 mod service;
@@ -97,8 +98,16 @@ impl Service {
 
     /// Starts one that registers its metrics there.
     pub(super) async fn start_with(database: &Database, learning: &str, metrics: Metrics) -> Self {
-        let config = Config {
+        Self::start_as(Config {
             metrics,
+            ..Config::new(database.url(), learning.parse().unwrap())
+        })
+        .await
+    }
+
+    /// Starts one that is configured so, but for what makes tests quick.
+    pub(super) async fn start_as(config: Config) -> Self {
+        let config = Config {
             init: true,
             postgres_connections: 4,
             relay: RelayConfig {
@@ -107,7 +116,7 @@ impl Service {
                 lease: Duration::from_secs(5),
                 ..RelayConfig::default()
             },
-            ..Config::new(database.url(), learning.parse().unwrap())
+            ..config
         };
         let environment = Environment::system(&Lifecycle::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,0 +1,172 @@
+//! Who a request comes from: the peer, or whom a trusted proxy names.
+
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+};
+
+use ring::hmac;
+use tonic::codegen::http::HeaderMap;
+
+/// A network of addresses, written as an address or as `ADDRESS/BITS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Why a text is no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no network, expected an address or ADDRESS/BITS, for example 10.0.0.0/8")]
+pub struct NetworkError(String);
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let parsed = || {
+            let (address, bits) = text
+                .split_once('/')
+                .map_or((text, None), |(address, bits)| (address, Some(bits)));
+            let address: IpAddr = address.parse().ok()?;
+            let most = if address.is_ipv4() { 32 } else { 128 };
+            let bits = bits.map_or(Some(most), |bits| bits.parse().ok())?;
+            (bits <= most).then_some(Self { address, bits })
+        };
+        parsed().ok_or_else(|| NetworkError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl Network {
+    fn contains(&self, address: IpAddr) -> bool {
+        let same = |network: u128, address: u128, width: u8| {
+            let rest = u32::from(width - self.bits);
+            (network ^ address).checked_shr(rest).unwrap_or(0) == 0
+        };
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                same(network.to_bits().into(), address.to_bits().into(), 32)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => same(network.to_bits(), address.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+/// Tells where requests come from, and by which pseudonym their senders are known.
+#[derive(Debug)]
+pub(super) struct ClientAddresses {
+    trusted: Vec<Network>,
+    key: hmac::Key,
+}
+
+impl ClientAddresses {
+    pub(super) fn new(trusted: Vec<Network>, key: &[u8]) -> Self {
+        Self {
+            trusted,
+            key: hmac::Key::new(hmac::HMAC_SHA256, key),
+        }
+    }
+
+    /// The end user's address: the peer's, or, of what trusted proxies hand on, the last one that they name and that is no
+    /// trusted proxy itself.
+    pub(super) fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer.ip().to_canonical();
+        let named = headers.get_all("x-forwarded-for");
+        let named: Vec<&str> = named.iter().filter_map(|value| value.to_str().ok()).collect();
+        let hops = named.iter().flat_map(|value| value.split(','));
+        for hop in hops.rev() {
+            if !self.trusted.iter().any(|network| network.contains(client)) {
+                break;
+            }
+            let Ok(before) = hop.trim().parse::<IpAddr>() else {
+                break;
+            };
+            client = before.to_canonical();
+        }
+        client
+    }
+
+    /// The pseudonym of an address: nobody without the key can tell which address it is. Of IPv6 addresses that of their /64,
+    /// which is one subscriber's.
+    pub(super) fn key_of(&self, client: IpAddr) -> String {
+        let of = match client {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets()[..8].to_vec(),
+        };
+        let tag = hmac::sign(&self.key, &of);
+        tag.as_ref()[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(peer: &str, forwarded: &[&str]) -> String {
+        let trusted = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().unwrap());
+        let addresses = ClientAddresses::new(trusted.into(), b"a key of sixteen");
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append("x-forwarded-for", value.parse().unwrap());
+        }
+        let peer = SocketAddr::new(peer.parse().unwrap(), 1);
+        addresses.client_of(peer, &headers).to_string()
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        for (peer, forwarded, client) in [
+            ("192.0.2.1", &[][..], "192.0.2.1"),
+            ("192.0.2.1", &["198.51.100.7"], "192.0.2.1"),
+            ("10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
+            ("::ffff:10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
+            (
+                "10.0.0.1",
+                &["203.0.113.9, 198.51.100.7, 10.0.0.2"],
+                "198.51.100.7",
+            ),
+            ("10.0.0.1", &["203.0.113.9", "198.51.100.7"], "198.51.100.7"),
+            ("10.0.0.1", &["unknown"], "10.0.0.1"),
+            ("fd00::1", &["2001:db8::7"], "2001:db8::7"),
+        ] {
+            assert_eq!(of(peer, forwarded), client, "{peer} {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn networks_are_parsed_with_their_bits() {
+        for (text, inside, outside) in [
+            ("192.0.2.0/24", "192.0.2.255", "192.0.3.0"),
+            ("192.0.2.7", "192.0.2.7", "192.0.2.6"),
+            ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::"),
+        ] {
+            let network: Network = text.parse().unwrap();
+            assert!(network.contains(inside.parse().unwrap()) && !network.contains(outside.parse().unwrap()));
+        }
+        let all: Network = "0.0.0.0/0".parse().unwrap();
+        assert!(all.contains("203.0.113.9".parse().unwrap()));
+        for wrong in ["", "10.0.0.0/33", "10.0.0/8", "host"] {
+            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_pseudonym_needs_the_key() {
+        let address = "192.0.2.1".parse().unwrap();
+        let key = |key: &[u8]| ClientAddresses::new(Vec::new(), key).key_of(address);
+        assert_eq!(key(b"one"), key(b"one"));
+        assert_ne!(key(b"one"), key(b"two"));
+        assert_eq!(key(b"one").len(), 32);
+    }
+}

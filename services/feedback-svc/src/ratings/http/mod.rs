@@ -1,0 +1,252 @@
+//! Raters in browsers, over HTTP and JSON. Each address is bound by configuration to one namespace and one caller: a request says
+//! which query, how it was and why, and nothing else of it is believed.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `POST /v1/feedback` | 201 with the feedback's id; 400 with every field that is wrong; 403 for an origin that is not allowed; 429 with `Retry-After` |
+//! | `GET /widget.js` | the element `<emend-rating>`, for pages |
+//! | `GET /livez` | 200 while the process answers at all |
+
+mod address;
+mod config;
+mod request;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::Context as _;
+use axum::{
+    Extension, Router,
+    body::{Body, to_bytes},
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use emend_base::{Entropy, Error, Lifecycle};
+use emend_serve::{
+    auth::Access,
+    fair_semaphore::ClientKey,
+    plain_http::{self, PATIENCE},
+};
+use serde_json::json;
+use tokio::{net::TcpListener, time::timeout};
+use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use self::address::ClientAddresses;
+pub use self::{
+    address::{Network, NetworkError},
+    config::{Binding, BindingError, KeyFile, RatingHttp},
+};
+use crate::{
+    corrections::submit::Item,
+    use_cases::{Origin, UseCases},
+};
+
+/// The longest body that is read, in bytes.
+const MAX_BODY: usize = 16 * 1024;
+const WIDGET: &str = include_str!("widget.js");
+
+/// One address, and whose ratings come there.
+#[derive(Debug)]
+struct Listener {
+    use_cases: Arc<UseCases>,
+    binding: Binding,
+    origins: Arc<[String]>,
+    addresses: Arc<ClientAddresses>,
+}
+
+/// Binds the addresses and serves raters there; returns the addresses.
+pub(crate) async fn serve(
+    config: RatingHttp,
+    use_cases: &Arc<UseCases>,
+    entropy: &Entropy,
+    lifecycle: &Lifecycle,
+) -> anyhow::Result<Vec<SocketAddr>> {
+    let mut served = Vec::with_capacity(config.bindings.len());
+    let origins: Arc<[String]> = config.origins.into();
+    let key = config.key.read(entropy)?;
+    let addresses = Arc::new(ClientAddresses::new(config.trusted_proxies, &key));
+    for binding in config.bindings {
+        let listener = TcpListener::bind(&*binding.address)
+            .await
+            .with_context(|| format!("--rating-http: can't listen on {}", binding.address))?;
+        let address = listener.local_addr()?;
+        let Binding {
+            namespace, caller, ..
+        } = &binding;
+        tracing::info!(%address, %namespace, %caller, "ratings are taken over HTTP");
+        let listening = Listener {
+            use_cases: Arc::clone(use_cases),
+            binding,
+            origins: Arc::clone(&origins),
+            addresses: Arc::clone(&addresses),
+        };
+        lifecycle.spawn(
+            "serve raters",
+            plain_http::accept(listener, routes(listening), lifecycle.clone()),
+        );
+        served.push(address);
+    }
+    Ok(served)
+}
+
+fn routes(listener: Listener) -> Router {
+    Router::new()
+        .route("/v1/feedback", post(rate).options(preflight))
+        .route("/widget.js", get(widget))
+        .route("/livez", get("ok\n"))
+        .fallback((
+            StatusCode::NOT_FOUND,
+            "not found: there are only /v1/feedback, /widget.js and /livez\n",
+        ))
+        .with_state(Arc::new(listener))
+}
+
+async fn widget() -> impl IntoResponse {
+    const HEADERS: [(HeaderName, &str); 4] = [
+        (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
+        (header::CACHE_CONTROL, "public, max-age=3600"),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (HEADERS, WIDGET)
+}
+
+/// What a browser asks before it sends a rating from a page of another origin.
+async fn preflight(State(listener): State<Arc<Listener>>, headers: HeaderMap) -> Response {
+    let Ok(Some(origin)) = listener.origin(&headers) else {
+        return refusal(StatusCode::FORBIDDEN, &not_allowed()).into_response();
+    };
+    let mut answer = StatusCode::NO_CONTENT.into_response();
+    allow(&mut answer, origin);
+    let said = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "POST"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "content-type"),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    answer
+        .headers_mut()
+        .extend(said.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    answer
+}
+
+async fn rate(
+    State(listener): State<Arc<Listener>>,
+    Extension(peer): Extension<SocketAddr>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let Ok(origin) = listener.origin(&headers) else {
+        return refusal(StatusCode::FORBIDDEN, &not_allowed()).into_response();
+    };
+    let mut answer = match timeout(PATIENCE, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(body)) => listener.store(peer, &headers, &body).await,
+        Ok(Err(_)) => {
+            let error = Error::invalid("", format!("must be at most {} KiB", MAX_BODY / 1024));
+            refusal(StatusCode::PAYLOAD_TOO_LARGE, &error).into_response()
+        }
+        Err(_) => refusal(StatusCode::REQUEST_TIMEOUT, &Error::DeadlineExceeded).into_response(),
+    };
+    if let Some(origin) = origin {
+        allow(&mut answer, origin);
+    }
+    answer
+}
+
+impl Listener {
+    async fn store(&self, peer: SocketAddr, headers: &HeaderMap, body: &[u8]) -> Response {
+        let Binding {
+            namespace, caller, ..
+        } = &self.binding;
+        let client = self.addresses.client_of(peer, headers);
+        let key = self.addresses.key_of(client);
+        let submission = match request::submission(body, namespace, &key) {
+            Ok(submission) => submission,
+            Err(violations) => return failed(&violations.into()),
+        };
+        let origin = Origin {
+            caller: caller.clone(),
+            // A rating has one right, that of this address; no event says another.
+            access: Access::open(),
+            client: ClientKey::of(None, Some(client)),
+            traceparent: String::new(),
+        };
+        let item = Item::New(Box::new(submission));
+        match self.use_cases.submit(&origin, item, None).await {
+            Ok(submitted) => {
+                let stored = json!({"feedback_id": submitted.feedback.id.to_string()});
+                (StatusCode::CREATED, JSON, stored.to_string()).into_response()
+            }
+            Err(error) => failed(&error),
+        }
+    }
+
+    /// The origin of the page that sends the request, if it is another one; an error if it is not allowed.
+    fn origin<'a>(&self, headers: &'a HeaderMap) -> Result<Option<&'a HeaderValue>, ()> {
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            return Ok(None);
+        };
+        let text = origin.to_str().map_err(|_| ())?;
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let is_own = text.split_once("://").is_some_and(|(_, of)| Some(of) == host);
+        let is_allowed = self
+            .origins
+            .iter()
+            .any(|allowed| allowed == "*" || allowed == text);
+        if is_own || is_allowed {
+            Ok(Some(origin))
+        } else {
+            Err(())
+        }
+    }
+}
+
+/// Lets the page read the answer.
+fn allow(answer: &mut Response, origin: &HeaderValue) {
+    let headers = answer.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
+    let exposed = HeaderValue::from_static("retry-after");
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
+
+fn not_allowed() -> Error {
+    Error::PermissionDenied {
+        reason: "ORIGIN_NOT_ALLOWED",
+        message: "pages of this origin may not send ratings".to_owned(),
+    }
+}
+
+fn failed(error: &Error) -> Response {
+    let (status, wait) = match error {
+        Error::InvalidArgument(_) => (StatusCode::BAD_REQUEST, None),
+        Error::ResourceExhausted { retry_after, .. } => (StatusCode::TOO_MANY_REQUESTS, *retry_after),
+        Error::Unavailable { retry_after, .. } => (StatusCode::SERVICE_UNAVAILABLE, *retry_after),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, None),
+    };
+    if status == StatusCode::INTERNAL_SERVER_ERROR {
+        tracing::error!(?error, "a rating could not be stored");
+    }
+    let mut answer = refusal(status, error).into_response();
+    if let Some(wait) = wait {
+        // Whole seconds, and never too early.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let value = HeaderValue::from(seconds.max(1));
+        answer.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    answer
+}
+
+/// The error's reason, in a sentence, and the fields that are wrong.
+fn refusal(status: StatusCode, error: &Error) -> impl IntoResponse + use<> {
+    let fields: Vec<_> = match error {
+        Error::InvalidArgument(violations) => violations
+            .iter()
+            .map(|violation| json!({"field": violation.field, "description": violation.description}))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let body = json!({"error": {"reason": error.reason(), "message": error.to_string(), "fields": fields}});
+    (status, JSON, body.to_string())
+}
