@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, fmt};
 
 use anyhow::{Context as _, Result};
 use emend_client::{
-    Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, OrGroup, Resolution, RetryPlan,
-    Step, Tuning, UserId,
+    Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, OrGroup, QueryRecorder,
+    Resolution, RetryPlan, Step, Tuning, UserId,
+    proto::feedback::v1::{Query, QueryResult},
 };
 
 use crate::{
@@ -43,9 +44,9 @@ pub struct Asked {
     pub user_id: String,
     /// The user's session; empty: none.
     pub session_id: String,
-    /// What else to search for where terms stand in the query, in place of what was learned, to try it out.
+    /// What else to search for where terms stand in the query, in place of what was learned, to try it out; not recorded.
     pub expansion: Option<Vec<OrGroup>>,
-    /// As if nothing had been learned, to compare with.
+    /// As if nothing had been learned, to compare with; not recorded.
     pub without_learning: bool,
 }
 
@@ -110,6 +111,7 @@ pub struct Backend {
     learned: LearnedView,
     namespace: Namespace,
     entropy: Entropy,
+    recorder: Option<QueryRecorder>,
 }
 
 impl fmt::Debug for Backend {
@@ -140,7 +142,15 @@ impl Backend {
             learned,
             namespace,
             entropy,
+            recorder: None,
         }
+    }
+
+    /// The same, recording what is searched.
+    #[must_use]
+    pub fn recording(mut self, recorder: QueryRecorder) -> Self {
+        self.recorder = Some(recorder);
+        self
     }
 
     /// What was learned, as far as it is known here.
@@ -174,7 +184,33 @@ impl Backend {
                 blocked.push(host);
             }
         }
-        self.run(&question, &expanded, &tuning, answer, blocked)
+        let found = self.run(&question, &expanded, &tuning, answer, blocked)?;
+        if let (Some(recorder), None) = (&self.recorder, &asked.expansion) {
+            // What finds no room is counted by the recorder; a search never waits for it.
+            recorder.query(self.recorded(asked, &question, &found));
+        }
+        Ok(found)
+    }
+
+    /// The search as a rating of it is understood by.
+    fn recorded(&self, asked: &Asked, question: &Question<'_>, found: &Found) -> Query {
+        let result = |title: &Title| QueryResult {
+            title: title.record.title.clone(),
+            score: title.score,
+            object_id: title.record.of().to_owned(),
+        };
+        Query {
+            query_id: found.query_id.clone(),
+            query_text: question.text.to_owned(),
+            query_type: question.query_type.to_owned(),
+            top_results: found.titles.iter().map(result).collect(),
+            namespaces: found.namespaces.iter().cloned().collect(),
+            min_score: Some(found.min_score),
+            index_version: self.index.version(),
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            session_id: asked.session_id.clone(),
+            ..Query::default()
+        }
     }
 
     /// What was learned for the whole query, of choices that were found; `None` for one that is too long to be taught.

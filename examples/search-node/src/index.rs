@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     io::Write,
     path::Path,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use anyhow::{Context as _, Result};
@@ -39,6 +40,8 @@ pub(crate) struct Fields {
 pub struct SearchIndex {
     index: Index,
     reader: IndexReader,
+    /// Which write it holds, counted by tantivy.
+    version: AtomicU64,
     pub(crate) fields: Fields,
     pub(crate) words: Words,
 }
@@ -83,6 +86,7 @@ impl SearchIndex {
         let index = Index::open_or_create(MmapDirectory::open(directory)?, schema.build())
             .with_context(|| format!("{} is no index of this version", directory.display()))?;
         Ok(Self {
+            version: AtomicU64::new(index.load_metas()?.opstamp),
             reader: index.reader()?,
             index,
             fields,
@@ -146,10 +150,16 @@ impl SearchIndex {
         if is_dry_run {
             writer.rollback()?;
         } else {
-            writer.commit()?;
+            let version = writer.commit()?;
             self.reader.reload()?;
+            self.version.store(version, Ordering::Relaxed);
         }
         Ok(summary)
+    }
+
+    /// The name of what the index holds, which changes with each write.
+    pub(crate) fn version(&self) -> String {
+        format!("write-{}", self.version.load(Ordering::Relaxed))
     }
 
     /// What is in the index, at one moment.

@@ -12,7 +12,9 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
-use emend_client::{Clock as _, Entropy, InstallationId, Lifecycle, Namespace, Subscriber, SystemClock};
+use emend_client::{
+    Clock as _, Entropy, FeedbackClient, InstallationId, Lifecycle, Namespace, Subscriber, SystemClock,
+};
 use search_node::{
     backend::Backend,
     corpus,
@@ -57,6 +59,9 @@ struct IndexArguments {
 
 #[derive(Debug, clap::Args)]
 struct ServeArguments {
+    /// Where feedback-svc is, to which searches are recorded
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7401")]
+    feedback: String,
     /// Where learning-svc is
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7402")]
     learning: String,
@@ -151,7 +156,9 @@ async fn run(arguments: &ServeArguments) -> Result<()> {
         subscriber = subscriber.accept_installation(installation);
     }
     let node = subscriber.spawn(&lifecycle).await?;
-    let backend = Backend::new(index, node.view().clone(), namespace, Entropy::system());
+    let feedback = FeedbackClient::new(format!("http://{}", arguments.feedback))?;
+    let recorder = feedback.recorder(&namespace, &lifecycle);
+    let backend = Backend::new(index, node.view().clone(), namespace, Entropy::system()).recording(recorder);
     let at = Addresses {
         grpc: arguments.grpc,
         http: arguments.http,

@@ -1,14 +1,17 @@
 //! Everything else that people teach, and the index.
 
-use emend_client::OrGroup;
+use emend_client::{
+    OrGroup,
+    proto::feedback::v1::{ListQueriesRequest, query_service_client::QueryServiceClient},
+};
 use emend_tests::{
     both_databases,
     harness::{
-        alias, prohibit, says,
+        NAMESPACE, alias, answered, eventually, prohibit, says,
         says::{decides, tunes},
     },
 };
-use search_node::backend::{Asked, Invalid};
+use search_node::backend::{Asked, Invalid, NAMESPACES};
 
 use crate::node::Node;
 
@@ -63,6 +66,34 @@ fn a_bad_query_is_refused_with_all_that_is_wrong() {
 }
 
 both_databases! {
+    async fn what_is_searched_is_recorded_and_what_is_compared_is_not(system) {
+        let node = Node::start(system, "search-1").await;
+        let asked = Asked {
+            query: "守護を無視して攻撃できるカード".to_owned(),
+            session_id: "session-1".to_owned(),
+            ..Asked::default()
+        };
+        let without_learning = Asked { without_learning: true, ..asked.clone() };
+        node.backend.search(&without_learning).unwrap();
+        let found = node.backend.search(&asked).unwrap();
+        let queries = QueryServiceClient::new(system.feedback().channel);
+        let recorded = eventually("the search is recorded", async || {
+            let request = ListQueriesRequest { namespace: NAMESPACE.into(), ..ListQueriesRequest::default() };
+            let listed = answered(queries.clone().list_queries(request).await).queries;
+            match &listed[..] {
+                [recorded] => Ok(recorded.clone()),
+                _ => Err(format!("{listed:?}")),
+            }
+        })
+        .await;
+        assert_eq!((&recorded.query_id, &recorded.query_text), (&found.query_id, &asked.query));
+        assert_eq!((recorded.query_type.as_str(), recorded.session_id.as_str()), ("HYBRID", "session-1"));
+        assert_eq!((&recorded.namespaces[..], recorded.min_score), (&NAMESPACES.map(str::to_owned)[..], Some(0.4)));
+        assert_eq!(recorded.top_results.len(), found.titles.len().min(5));
+        assert_eq!(recorded.top_results[0].object_id, found.titles[0].record.of());
+        assert!(recorded.index_version.starts_with("write-"));
+    }
+
     async fn what_is_taught_counts_for_the_next_query(system) {
         let node = Node::start(system, "search-1").await;
         let feedback = system.feedback();

@@ -3,7 +3,8 @@
 use std::{io::sink, net::SocketAddr, path::Path, sync::Arc};
 
 use emend_client::{
-    Clock as _, Entropy, LearnedView, Lifecycle, Namespace, Revision, Subscriber, SystemClock,
+    Clock as _, Entropy, FeedbackClient, LearnedView, Lifecycle, Namespace, QueryRecorder, Revision,
+    Subscriber, SystemClock,
 };
 use emend_tests::harness::{NAMESPACE, System, within};
 use search_node::{
@@ -60,20 +61,26 @@ impl Node {
             .await
             .unwrap();
         within("the node has a state", node.view().wait_until_filled()).await;
-        Self::of(node.view().clone(), lifecycle)
+        let feedback = FeedbackClient::new(format!("http://{}", system.feedback[0].front.address())).unwrap();
+        let recorder = feedback.recorder(&Namespace::parse(NAMESPACE).unwrap(), &lifecycle);
+        Self::of(node.view().clone(), lifecycle, Some(recorder))
     }
 
     /// A node to which nobody has taught anything.
     pub(crate) fn alone() -> Self {
         let (_, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
-        Self::of(view, Lifecycle::new())
+        Self::of(view, Lifecycle::new(), None)
     }
 
-    fn of(view: LearnedView, lifecycle: Lifecycle) -> Self {
+    fn of(view: LearnedView, lifecycle: Lifecycle, recorder: Option<QueryRecorder>) -> Self {
         let (directory, index) = indexed();
         let namespace = Namespace::parse(NAMESPACE).unwrap();
+        let mut backend = Backend::new(index, view, namespace, Entropy::system());
+        if let Some(recorder) = recorder {
+            backend = backend.recording(recorder);
+        }
         Self {
-            backend: Arc::new(Backend::new(index, view, namespace, Entropy::seeded(2))),
+            backend: Arc::new(backend),
             lifecycle,
             _index: directory,
         }
