@@ -239,13 +239,17 @@ fn is_this_host(peer: SocketAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::Method;
+    use std::time::Duration;
+
+    use http::{Method, Request};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::TcpSocket,
+        net::{TcpSocket, TcpStream},
     };
+    use tower::ServiceExt as _;
 
     use super::*;
+    use crate::plain_http::{CONNECTIONS, serve};
 
     const NEAR: &str = "127.0.0.1:40000";
     const FAR: &str = "192.0.2.7:40000";

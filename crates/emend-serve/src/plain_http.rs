@@ -21,7 +21,7 @@ use crate::fair_semaphore::{ClientKey, FairSemaphore};
 
 /// Connections open at once. Further ones are closed, and so is one in the last quarter whose address already has four.
 /// So probes get in however many connections another address holds.
-const CONNECTIONS: usize = 256;
+pub(crate) const CONNECTIONS: usize = 256;
 /// How long a request's head, and its body, may take to arrive; also how long a silent connection is kept.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a connection is served; it then ends after the answer in progress, which has [`PATIENCE`]. So a client that
@@ -60,7 +60,7 @@ pub async fn accept(listener: TcpListener, routes: Router, lifecycle: Lifecycle)
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, routes: Router, lifecycle: Lifecycle) {
+pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, routes: Router, lifecycle: Lifecycle) {
     let service = routes.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request.map(Body::new)
