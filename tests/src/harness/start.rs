@@ -37,6 +37,8 @@ pub struct Settings {
     pub authenticator: Option<Arc<Authenticator>>,
     /// The token with which feedback-svc authenticates itself to learning-svc.
     pub learning_token: Option<TokenFile>,
+    /// How feedback-svc serves raters in browsers.
+    pub rating_http: feedback_svc::RatingHttp,
     /// Where learning-svc records its metrics.
     pub learning_metrics: Option<Metrics>,
 }
@@ -60,6 +62,14 @@ impl Running {
         match &self.service {
             Service::Feedback(handle) => handle.address(),
             Service::Learning(handle) => handle.address(),
+        }
+    }
+
+    /// Where it serves raters in browsers, if it does.
+    pub fn rating_address(&self) -> Option<SocketAddr> {
+        match &self.service {
+            Service::Feedback(handle) => handle.rating_addresses().first().copied(),
+            Service::Learning(_) => None,
         }
     }
 
@@ -97,6 +107,7 @@ pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Setti
     config.authenticator.clone_from(&settings.authenticator);
     config.learning_token.clone_from(&settings.learning_token);
     config.bounds = settings.bounds;
+    config.rating_http.clone_from(&settings.rating_http);
     let relay = &mut config.relay;
     relay.keep_alive = settings.relay_keep_alive.unwrap_or(relay.keep_alive);
     let started = feedback_svc::start(config, listener().await, environment).await;

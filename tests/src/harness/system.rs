@@ -237,6 +237,15 @@ impl Replica {
         self.running.as_ref().expect("it runs").address()
     }
 
+    /// Where it serves raters in browsers.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn rating_address(&self) -> SocketAddr {
+        let running = self.running.as_ref().expect("it runs");
+        running.rating_address().expect("it serves raters in browsers")
+    }
+
     async fn stop(&mut self) {
         if let Some(running) = self.running.take() {
             running.stop().await;

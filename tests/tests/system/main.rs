@@ -48,3 +48,4 @@ mod synonyms;
 mod telemetry;
 mod tuning;
 mod validation;
+mod widget;

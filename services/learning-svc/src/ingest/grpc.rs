@@ -343,7 +343,7 @@ fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result
     let by_votes =
         |kind: Option<Kind>| kind.is_some_and(|kind| matches!(kind.rules().rule, Rule::Votes { .. }));
     if let Some(correction) = &correction
-        && !correction.form().kind().is_some_and(by_votes)
+        && !by_votes(correction.form().kind())
     {
         let form = correction.form().name();
         violations.add("correction", format!("must be one that votes decide, is {form}"));
