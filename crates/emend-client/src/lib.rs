@@ -115,7 +115,7 @@ pub use view::{
 /// [`SubmitFeedbackRequest`](proto::feedback::v1::SubmitFeedbackRequest) becomes a [`Submission`], a
 /// [`ListFeedbackRequest`](proto::feedback::v1::ListFeedbackRequest) is taken by [`FeedbackClient::list`].
 pub mod proto {
-    pub use emend_proto::{common, feedback, learning};
+    pub use emend_proto::{common, feedback, learning, search};
 }
 
 /// Compiles the README's example as a doctest.

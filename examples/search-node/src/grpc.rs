@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use emend_client::{OrGroup, Status};
-use emend_proto::search::v1::{
+use emend_client::proto::search::v1::{
     SearchRequest, SearchResponse, SearchResult, TermGroup, search_service_server::SearchService,
 };
+use emend_client::{OrGroup, Status};
 use tonic::{Request, Response};
 
 use crate::backend::{Asked, Backend, Found, Invalid, Title};

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc};
 
 use emend_client::Lifecycle;
-use emend_proto::search::v1::search_service_server::SearchServiceServer;
+use emend_client::proto::search::v1::search_service_server::SearchServiceServer;
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
 

@@ -1,8 +1,15 @@
 //! The judged queries, before and after people have taught the sets of synonyms.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use emend_proto::common::v1::{OutcomeState, SynonymRelation};
+use emend_client::proto::common::v1::{OutcomeState, SynonymRelation};
 use emend_tests::{
     both_databases,
     harness::{
@@ -12,6 +19,7 @@ use emend_tests::{
         says::synonyms,
     },
 };
+use search_node::backend::Asked;
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -92,6 +100,35 @@ fn most_queries_find_what_is_right_before_anything_is_taught() {
 }
 
 both_databases! {
+    async fn searches_that_go_on_see_what_is_taught_and_none_fails(system) {
+        let node = Node::start(system, "search-1").await;
+        let backend = Arc::clone(&node.backend);
+        let ends = Arc::new(AtomicBool::new(false));
+        let searching = tokio::task::spawn_blocking({
+            let ends = Arc::clone(&ends);
+            move || {
+                let asked = Asked { query: NOTHING_YET[1].to_owned(), ..Asked::default() };
+                let mut found = vec![0];
+                // Once more after the end: what was taught before it is found.
+                let mut is_last = false;
+                while !is_last {
+                    is_last = ends.load(Ordering::Relaxed);
+                    let count = backend.search(&asked).unwrap().titles.len();
+                    if found.last() != Some(&count) {
+                        found.push(count);
+                    }
+                }
+                found
+            }
+        });
+        let said = || synonyms("リーダー", &["顔", "フェイス"], SynonymRelation::Equivalent);
+        system.feedback().learn_all(["ana", "ben", "cai"].map(|who| says(who, said()))).await;
+        node.is_current(system).await;
+        ends.store(true, Ordering::Relaxed);
+        let found = searching.await.unwrap();
+        assert!(matches!(found[..], [0, 10]), "all of a revision is seen at once: {found:?}");
+    }
+
     async fn three_people_teach_the_sets_and_a_running_node_finds_what_is_right(system) {
         let node = Node::start(system, "search-1").await;
         let feedback = system.feedback();

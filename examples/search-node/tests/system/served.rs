@@ -1,7 +1,7 @@
 //! The service and the page.
 
 use emend_client::Code;
-use emend_proto::search::v1::{SearchRequest, search_service_client::SearchServiceClient};
+use emend_client::proto::search::v1::{SearchRequest, search_service_client::SearchServiceClient};
 use emend_tests::harness::http;
 
 use crate::node::Node;
