@@ -303,7 +303,9 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use emend_proto::feedback::v1::{
-        ListQueriesRequest, ListQueriesResponse, RecordInteractionResponse, RecordQueryResponse,
+        GetFeedbackStatsRequest, GetFeedbackStatsResponse, ListNegativeTermsRequest,
+        ListNegativeTermsResponse, ListQueriesRequest, ListQueriesResponse, RecordInteractionResponse,
+        RecordQueryResponse,
         query_service_server::{QueryService, QueryServiceServer},
     };
     use tokio::{net::TcpListener, sync::Mutex};
@@ -361,6 +363,20 @@ mod tests {
             &self,
             _: Request<ListQueriesRequest>,
         ) -> Result<Response<ListQueriesResponse>, Status> {
+            Err(Status::unimplemented("not here"))
+        }
+
+        async fn get_feedback_stats(
+            &self,
+            _: Request<GetFeedbackStatsRequest>,
+        ) -> Result<Response<GetFeedbackStatsResponse>, Status> {
+            Err(Status::unimplemented("not here"))
+        }
+
+        async fn list_negative_terms(
+            &self,
+            _: Request<ListNegativeTermsRequest>,
+        ) -> Result<Response<ListNegativeTermsResponse>, Status> {
             Err(Status::unimplemented("not here"))
         }
     }
