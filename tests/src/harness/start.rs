@@ -137,6 +137,7 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         relay_keep_alive: _,
         authenticator,
         learning_token: _,
+        rating_http: _,
         learning_metrics,
     } = settings;
     if let Some(metrics) = learning_metrics {
