@@ -132,7 +132,8 @@ where
     match config::begin::<Cli>(args) {
         Ok((cli, _)) => {
             let output = Output::new(stdout, cli.global.json).unshortened();
-            execute(cli, Telemetry::default(), output).await
+            // Of all commands' futures it is as large as the largest.
+            Box::pin(execute(cli, Telemetry::default(), output)).await
         }
         Err(exit) => exit.print(),
     }

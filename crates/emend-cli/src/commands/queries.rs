@@ -34,7 +34,7 @@ const MAX_DOCUMENTS: usize = 1_000_000;
 /// The most bad rows that are shown.
 const MAX_SHOWN: usize = 20;
 /// How long an import goes on trying when the service has no room.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -161,7 +161,7 @@ struct Record {
 /// What files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Documents of OpenSearch's User Behavior Insights, version 1
+    /// Documents of User Behavior Insights, version 1
     Ubi,
 }
 

@@ -1,4 +1,4 @@
-//! Files of OpenSearch's User Behavior Insights, version 1: the documents of its indexes `ubi_queries` and `ubi_events`, as
+//! Files of `OpenSearch`'s User Behavior Insights, version 1: the documents of its indexes `ubi_queries` and `ubi_events`, as
 //! JSON lines (also with their `_source` as a search answers them) or as CSV with dotted column names.
 //!
 //! A document with an `action_name` is an event, another one a query. Events that name no query or no object tell nothing of
@@ -111,12 +111,13 @@ fn query(object: &Object) -> Result<Query, RowError> {
     })
 }
 
+const ORDINAL: &str = "position.ordinal";
+
 fn event(object: &Object) -> Result<Document, RowError> {
     let object_id = text(object, &["event_attributes.object.object_id", "object.object_id"])?;
     let (Some(query_id), Some(object_id)) = (text(object, &["query_id"])?, object_id) else {
         return Ok(Document::Other);
     };
-    const ORDINAL: &str = "position.ordinal";
     let position = match text(object, &["event_attributes.position.ordinal", ORDINAL])? {
         None => 0,
         Some(ordinal) => ordinal

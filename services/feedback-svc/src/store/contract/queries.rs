@@ -394,7 +394,7 @@ fn reworded(session: &str, failed: &str, worked: &str) -> Group {
 }
 
 async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
-    let miner = crate::queries::mining::Miner {
+    let worker = crate::queries::mining::Miner {
         use_cases: crate::testing::use_cases(&database.store),
         entropy: emend_base::Entropy::system(),
     };
@@ -402,10 +402,10 @@ async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
         record(database, &reworded(name, "Bounce a card", "return a card")).await;
         record(database, &reworded(&format!("{name}-b"), "once", "twice")).await;
     }
-    assert_eq!(miner.run_once().await.unwrap(), 0, "two sessions are too few");
+    assert_eq!(worker.run_once().await.unwrap(), 0, "two sessions are too few");
     record(database, &reworded("s-3", "bounce a card", "return a card")).await;
-    assert_eq!(miner.run_once().await.unwrap(), 1);
-    assert_eq!(miner.run_once().await.unwrap(), 0);
+    assert_eq!(worker.run_once().await.unwrap(), 1);
+    assert_eq!(worker.run_once().await.unwrap(), 0);
 
     let [event] = &super::claim_all(database).await[..] else {
         panic!("one event is proposed");
