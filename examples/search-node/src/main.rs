@@ -89,6 +89,9 @@ struct ServeArguments {
     /// Where to serve the page
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7422")]
     http: SocketAddr,
+    /// Where feedback-svc takes ratings over HTTP, as http://HOST:PORT; without it the page has no thumbs
+    #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
+    ratings: String,
 }
 
 #[tokio::main]
@@ -163,7 +166,7 @@ async fn run(arguments: &ServeArguments) -> Result<()> {
         grpc: arguments.grpc,
         http: arguments.http,
     };
-    let at = serve(Arc::new(backend), at, &lifecycle).await?;
+    let at = serve(Arc::new(backend), at, &arguments.ratings, &lifecycle).await?;
     println!(
         "search-node: http://{} (page), {} (SearchService)",
         at.http, at.grpc

@@ -27,12 +27,24 @@ struct Typed {
     user: String,
 }
 
-/// The page's routes.
-pub fn routes(backend: Arc<Backend>) -> Router {
-    Router::new().route("/", get(page)).with_state(backend)
+/// What the page is made of.
+#[derive(Debug, Clone)]
+struct Page {
+    backend: Arc<Backend>,
+    /// Where ratings are taken, with the widget; empty: nowhere.
+    ratings: Arc<str>,
 }
 
-async fn page(State(backend): State<Arc<Backend>>, Query(typed): Query<Typed>) -> (StatusCode, Html<String>) {
+/// The page's routes. `ratings` is where feedback-svc takes ratings over HTTP, such as `http://127.0.0.1:7403`; empty: the page has
+/// no thumbs.
+pub fn routes(backend: Arc<Backend>, ratings: &str) -> Router {
+    let ratings = ratings.trim_end_matches('/').into();
+    Router::new()
+        .route("/", get(page))
+        .with_state(Page { backend, ratings })
+}
+
+async fn page(State(state): State<Page>, Query(typed): Query<Typed>) -> (StatusCode, Html<String>) {
     let (status, results) = if typed.q.trim().is_empty() {
         (StatusCode::OK, String::new())
     } else {
@@ -42,8 +54,8 @@ async fn page(State(backend): State<Arc<Backend>>, Query(typed): Query<Typed>) -
             user_id: typed.user,
             ..Asked::default()
         };
-        match backend.search(&asked) {
-            Ok(found) => (StatusCode::OK, results(&found)),
+        match state.backend.search(&asked) {
+            Ok(found) => (StatusCode::OK, results(&found, &state.ratings)),
             Err(error) => refused(&error),
         }
     };
@@ -80,7 +92,7 @@ fn filled(query: &str, results: &str) -> String {
     page
 }
 
-fn results(found: &Found) -> String {
+fn results(found: &Found, ratings: &str) -> String {
     let mut html = format!(
         "<p class=\"meta\">{}<br>{} · {} · score ≥ {:.2}</p>\n",
         escaped(&found.expanded),
@@ -111,11 +123,15 @@ fn results(found: &Found) -> String {
     } else {
         ""
     };
-    let _ = writeln!(
-        html,
-        "<p>{ask}</p>\n<div id=\"rating\" data-query-id=\"{}\"></div>",
-        escaped(&found.query_id)
-    );
+    let _ = writeln!(html, "<p>{ask}</p>");
+    if !ratings.is_empty() {
+        let _ = writeln!(
+            html,
+            "<script src=\"{}/widget.js\"></script>\n<emend-rating query-id=\"{}\"></emend-rating>",
+            escaped(ratings),
+            escaped(&found.query_id)
+        );
+    }
     html
 }
 

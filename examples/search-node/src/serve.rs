@@ -18,8 +18,14 @@ pub struct Addresses {
     pub http: SocketAddr,
 }
 
-/// Serves on these addresses; port 0 takes a free one. Returns once connections are accepted.
-pub async fn serve(backend: Arc<Backend>, at: Addresses, lifecycle: &Lifecycle) -> io::Result<Addresses> {
+/// Serves on these addresses; port 0 takes a free one. `ratings` is where feedback-svc takes ratings over HTTP; empty: nowhere.
+/// Returns once connections are accepted.
+pub async fn serve(
+    backend: Arc<Backend>,
+    at: Addresses,
+    ratings: &str,
+    lifecycle: &Lifecycle,
+) -> io::Result<Addresses> {
     let grpc = TcpListener::bind(at.grpc).await?;
     let http = TcpListener::bind(at.http).await?;
     let addresses = Addresses {
@@ -37,8 +43,9 @@ pub async fn serve(backend: Arc<Backend>, at: Addresses, lifecycle: &Lifecycle) 
             .await
     });
     let stop = lifecycle.soft().clone();
+    let routes = page::routes(backend, ratings);
     lifecycle.spawn_fallible("page", async move {
-        axum::serve(http, page::routes(backend))
+        axum::serve(http, routes)
             .with_graceful_shutdown(stop.cancelled_owned())
             .await
     });

@@ -74,7 +74,7 @@ fn assert_found(node: &Node, query: &str, cards: &[String]) {
 async fn emend(words: &[&str], node: &Node) -> Value {
     let mut command = Command::new(binary("emend").await);
     let judged = Path::new(env!("CARGO_MANIFEST_DIR")).join("judged.jsonl");
-    let address = node.serve().await.grpc.to_string();
+    let address = node.serve("").await.grpc.to_string();
     command
         .arg("--json")
         .args(words)

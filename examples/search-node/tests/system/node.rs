@@ -86,11 +86,11 @@ impl Node {
         }
     }
 
-    /// Serves it on free ports, until it is dropped.
-    pub(crate) async fn serve(&self) -> Addresses {
+    /// Serves it on free ports, until it is dropped, with the rating widget from there.
+    pub(crate) async fn serve(&self, ratings: &str) -> Addresses {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let at = Addresses { grpc: any, http: any };
-        serve(Arc::clone(&self.backend), at, &self.lifecycle)
+        serve(Arc::clone(&self.backend), at, ratings, &self.lifecycle)
             .await
             .unwrap()
     }

@@ -1,10 +1,6 @@
 //! The page in a browser, by keyboard.
 
-use std::{net::SocketAddr, sync::Arc};
-
-use emend_client::Lifecycle;
 use emend_tests::harness::browser::{Browser, keys};
-use search_node::serve::{Addresses, serve};
 
 use crate::node::Node;
 
@@ -14,10 +10,7 @@ async fn a_search_is_typed_and_its_results_can_be_read_by_everybody() {
         return;
     };
     let node = Node::alone();
-    let lifecycle = Lifecycle::new();
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let at = Addresses { grpc: any, http: any };
-    let at = serve(Arc::clone(&node.backend), at, &lifecycle).await.unwrap();
+    let at = node.serve("").await;
 
     browser.open(&format!("http://{}/", at.http)).await;
     assert_eq!(browser.barriers().await, [""; 0]);
@@ -29,5 +22,4 @@ async fn a_search_is_typed_and_its_results_can_be_read_by_everybody() {
     assert!(is.starts_with(expected.as_str()), "{is}, not {expected}");
     assert_eq!(browser.barriers().await, [""; 0]);
     browser.close().await;
-    lifecycle.shutdown(std::time::Duration::from_secs(5)).await;
 }

@@ -11,7 +11,7 @@ const QUERY: &str = "守護を無視して攻撃できるカード";
 #[tokio::test]
 async fn the_service_and_the_page_say_the_same() {
     let node = Node::alone();
-    let at = node.serve().await;
+    let at = node.serve("http://ratings.example/").await;
 
     let mut client = SearchServiceClient::connect(format!("http://{}", at.grpc))
         .await
@@ -44,10 +44,13 @@ async fn the_service_and_the_page_say_the_same() {
 
     let page = http::ask(at.http, "GET", "/?q=%E5%AE%88%E8%AD%B7", "").await;
     assert_eq!(page.status, 200);
-    assert!(
-        page.body.contains("橋の上の武僧") && page.body.contains("id=\"rating\""),
-        "{page:?}"
-    );
+    for part in [
+        "橋の上の武僧",
+        "<script src=\"http://ratings.example/widget.js\">",
+        "<emend-rating query-id=\"",
+    ] {
+        assert!(page.body.contains(part), "{part}: {page:?}");
+    }
     let page = http::ask(at.http, "GET", "/?q=%3Cscript%3Ealert(1)%3C/script%3E", "").await;
     assert!(
         page.status == 200 && !page.body.contains("<script>alert"),
