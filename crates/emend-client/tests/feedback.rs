@@ -107,6 +107,13 @@ impl FeedbackService for Fake {
         Err(Status::unimplemented("not part of the fake"))
     }
 
+    async fn update_feedback_labels(
+        &self,
+        _: Request<pb::UpdateFeedbackLabelsRequest>,
+    ) -> Result<Response<pb::UpdateFeedbackLabelsResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
     async fn retract_feedback(
         &self,
         request: Request<pb::RetractFeedbackRequest>,

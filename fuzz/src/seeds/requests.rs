@@ -200,6 +200,15 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
         of(3, &list),
         of(3, &rated),
         of(
+            11,
+            &feedback::ExportFeedbackRequest {
+                namespace: namespace(),
+                format: 4,
+                received_from: Some(at(1_700_000_000)),
+                ..Default::default()
+            },
+        ),
+        of(
             10,
             &feedback::UpdateFeedbackLabelsRequest {
                 namespace: namespace(),

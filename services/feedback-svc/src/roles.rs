@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 17] = [
+pub const RULES: [Rule; 18] = [
     rule(
         "/emend.feedback.v1.FeedbackService/BatchSubmitFeedback",
         Role::Reporter,
@@ -71,6 +71,11 @@ pub const RULES: [Rule; 17] = [
         Reaches::One,
     ),
     rule(
+        "/emend.feedback.v1.QueryService/ExportFeedback",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.feedback.v1.QueryService/ListQueries",
         Role::Reviewer,
         Reaches::One,
@@ -115,6 +120,7 @@ emend_serve::addresses! {
     pb::RedriveDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
     pb::RecordQueryRequest => |it| Named::One(&it.namespace);
     pb::RecordInteractionRequest => |it| Named::One(&it.namespace);
+    pb::ExportFeedbackRequest => |it| Named::One(&it.namespace);
     pb::ListQueriesRequest => |it| Named::One(&it.namespace);
     pb::GetFeedbackStatsRequest => |it| Named::One(&it.namespace);
     pb::ListNegativeTermsRequest => |it| Named::One(&it.namespace);

@@ -1,4 +1,4 @@
-//! `emend export`: writes learned resources in a format that `emend import` reads.
+//! `emend export`: writes learned resources in a format that `emend import` reads, or ratings of search answers.
 
 use std::{
     io::{BufWriter, Write},
@@ -9,12 +9,15 @@ use clap::{
     ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use emend_proto::learning::v1::ListResourcesRequest;
+use emend_proto::{
+    feedback::v1::{ExportFeedbackRequest, ExportFormat},
+    learning::v1::ListResourcesRequest,
+};
 use indicatif::ProgressBar;
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::import::format_of;
+use super::{feedback::SearchRatings, import::format_of};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -25,16 +28,23 @@ use crate::{
 
 /// Which file to write, and what to export.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   emend export learned.csv
   emend export --format yaml --kind prohibition
   emend export --format jsonl --namespace a | emend import - --format jsonl --namespace b
+  emend export ratings --format csv --rating down --processed false --mark-processed
+  emend export ratings judged.qrels --format qrels
 
 Written to a file, the file is replaced whole or not at all, and --json prints {\"file\",
 \"count\"}. Without a file the rows go to standard output. Everybody's resources are exported;
---user exports one user's own.")]
+--user exports one user's own."
+)]
 pub struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
     /// The file format [default: by the file's extension]
@@ -46,6 +56,71 @@ pub struct Args {
     /// Export this user's own resources instead of everybody's
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Export ratings of search answers that count: neither replaced nor retracted
+    Ratings(RatingsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct RatingsArgs {
+    /// The file to write [default: standard output]
+    file: Option<PathBuf>,
+    /// csv, jsonl, pairs for training (query, positive, negative), or TREC qrels
+    #[arg(long, value_enum)]
+    format: RatingsFormat,
+    #[command(flatten)]
+    ratings: SearchRatings,
+    /// Mark what is exported as processed
+    #[arg(long)]
+    mark_processed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RatingsFormat {
+    Csv,
+    Jsonl,
+    Pairs,
+    Qrels,
+}
+
+impl From<RatingsFormat> for ExportFormat {
+    fn from(format: RatingsFormat) -> Self {
+        match format {
+            RatingsFormat::Csv => Self::Csv,
+            RatingsFormat::Jsonl => Self::Jsonl,
+            RatingsFormat::Pairs => Self::Pairs,
+            RatingsFormat::Qrels => Self::Qrels,
+        }
+    }
+}
+
+/// Exports ratings.
+async fn run_ratings(args: RatingsArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    let request = ExportFeedbackRequest {
+        namespace: context.namespace(),
+        search_ratings: args.ratings.filter(),
+        format: ExportFormat::from(args.format).into(),
+        mark_processed: args.mark_processed,
+        ..ExportFeedbackRequest::default()
+    };
+    write_to(file, "ratings", output, async |to| {
+        let mut client = context.queries().await?;
+        let mut parts = client
+            .export_feedback(context.request(request))
+            .await?
+            .into_inner();
+        let mut count = 0;
+        while let Some(part) = parts.message().await? {
+            to.write_all(part.text.as_bytes())?;
+            count += u64::try_from(part.rating_count).unwrap_or(0);
+        }
+        Ok(count)
+    })
+    .await
 }
 
 const FORMATS: &str = "csv, jsonl or yaml";
@@ -60,7 +135,10 @@ fn exported() -> impl TypedValueParser<Value = Format> {
 }
 
 /// Exports the resources.
-pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+pub async fn run(mut args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    if let Some(Other::Ratings(ratings)) = args.other.take() {
+        return run_ratings(ratings, context, output).await;
+    }
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
     let format = match (file, args.format) {
         (Some(file), given) => format_of(file, given, FORMATS)?,

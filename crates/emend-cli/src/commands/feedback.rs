@@ -64,7 +64,7 @@ struct LabelArgs {
 
 /// Which ratings of search answers.
 #[derive(Debug, clap::Args)]
-struct SearchRatings {
+pub(super) struct SearchRatings {
     /// Only ratings of search answers with this value
     #[arg(long, value_enum)]
     rating: Option<Rating>,
@@ -81,7 +81,7 @@ struct SearchRatings {
 
 impl SearchRatings {
     /// The filter; none if no rating is asked for.
-    fn filter(self) -> Option<SearchRatingFilter> {
+    pub(super) fn filter(self) -> Option<SearchRatingFilter> {
         let is_asked = self.rating.is_some()
             || self.query_type.is_some()
             || self.tag.is_some()

@@ -108,7 +108,7 @@ pub enum Command {
     Resolve(resolve::Args),
     /// Import phrases, aliases, prohibitions, synonyms, tunings and decisions about domains, claims and edges from a file
     Import(import::Args),
-    /// Export learned resources in a format that import reads
+    /// Export learned resources in a format that import reads, or ratings of search answers
     Export(export::Args),
     /// Events that learning-svc refused for good: list, redrive
     Outbox(outbox::Args),

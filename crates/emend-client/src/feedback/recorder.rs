@@ -303,9 +303,9 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use emend_proto::feedback::v1::{
-        GetFeedbackStatsRequest, GetFeedbackStatsResponse, ListNegativeTermsRequest,
-        ListNegativeTermsResponse, ListQueriesRequest, ListQueriesResponse, RecordInteractionResponse,
-        RecordQueryResponse,
+        ExportFeedbackRequest, ExportFeedbackResponse, GetFeedbackStatsRequest, GetFeedbackStatsResponse,
+        ListNegativeTermsRequest, ListNegativeTermsResponse, ListQueriesRequest, ListQueriesResponse,
+        RecordInteractionResponse, RecordQueryResponse,
         query_service_server::{QueryService, QueryServiceServer},
     };
     use tokio::{net::TcpListener, sync::Mutex};
@@ -370,6 +370,15 @@ mod tests {
             &self,
             _: Request<GetFeedbackStatsRequest>,
         ) -> Result<Response<GetFeedbackStatsResponse>, Status> {
+            Err(Status::unimplemented("not here"))
+        }
+
+        type ExportFeedbackStream = tokio_stream::Empty<Result<ExportFeedbackResponse, Status>>;
+
+        async fn export_feedback(
+            &self,
+            _: Request<ExportFeedbackRequest>,
+        ) -> Result<Response<Self::ExportFeedbackStream>, Status> {
             Err(Status::unimplemented("not here"))
         }
 

@@ -2344,6 +2344,58 @@ impl ::prost::Name for NegativeTerm {
         "/emend.feedback.v1.NegativeTerm".into()
     }
 }
+/// Which ratings to export, and how.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportFeedbackRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only these ratings. Default: all.
+    #[prost(message, optional, tag = "2")]
+    pub search_ratings: ::core::option::Option<SearchRatingFilter>,
+    /// Only those received at or after this time.
+    #[prost(message, optional, tag = "3")]
+    pub received_from: ::core::option::Option<::prost_types::Timestamp>,
+    /// Only those received before this time.
+    #[prost(message, optional, tag = "4")]
+    pub received_before: ::core::option::Option<::prost_types::Timestamp>,
+    /// The form. Required.
+    #[prost(enumeration = "ExportFormat", tag = "5")]
+    pub format: i32,
+    /// Marks what was given as processed, once the next part is asked for.
+    #[prost(bool, tag = "6")]
+    pub mark_processed: bool,
+}
+impl ::prost::Name for ExportFeedbackRequest {
+    const NAME: &'static str = "ExportFeedbackRequest";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ExportFeedbackRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ExportFeedbackRequest".into()
+    }
+}
+/// A part of the export.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportFeedbackResponse {
+    /// Whole lines. All parts in order are the export.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// How many ratings are in it.
+    #[prost(int32, tag = "2")]
+    pub rating_count: i32,
+}
+impl ::prost::Name for ExportFeedbackResponse {
+    const NAME: &'static str = "ExportFeedbackResponse";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ExportFeedbackResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ExportFeedbackResponse".into()
+    }
+}
 /// Why something was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -2414,6 +2466,49 @@ impl StatsDimension {
             "STATS_DIMENSION_EMBEDDING_VERSION" => Some(Self::EmbeddingVersion),
             "STATS_DIMENSION_INDEX_VERSION" => Some(Self::IndexVersion),
             "STATS_DIMENSION_VARIANT" => Some(Self::Variant),
+            _ => None,
+        }
+    }
+}
+/// The form of exported ratings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ExportFormat {
+    /// INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// One row for each rating, with a header.
+    Csv = 1,
+    /// One JSON object a line for each rating, with its best results.
+    Jsonl = 2,
+    /// For training: JSON objects {query, positive, negative}, a line each. Positive are the titles of results that were clicked
+    /// and, of a query that was rated UP and has no clicks, the best one; negative are the other results of a query that was
+    /// rated DOWN. One of both is null where nobody said.
+    Pairs = 3,
+    /// TREC's judgments, `query_id 0 object_id grade` a line: grade 1 for what is positive in PAIRS, 0 for what is negative.
+    Qrels = 4,
+}
+impl ExportFormat {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EXPORT_FORMAT_UNSPECIFIED",
+            Self::Csv => "EXPORT_FORMAT_CSV",
+            Self::Jsonl => "EXPORT_FORMAT_JSONL",
+            Self::Pairs => "EXPORT_FORMAT_PAIRS",
+            Self::Qrels => "EXPORT_FORMAT_QRELS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EXPORT_FORMAT_UNSPECIFIED" => Some(Self::Unspecified),
+            "EXPORT_FORMAT_CSV" => Some(Self::Csv),
+            "EXPORT_FORMAT_JSONL" => Some(Self::Jsonl),
+            "EXPORT_FORMAT_PAIRS" => Some(Self::Pairs),
+            "EXPORT_FORMAT_QRELS" => Some(Self::Qrels),
             _ => None,
         }
     }
@@ -2655,6 +2750,34 @@ pub mod query_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Exports the ratings of search answers that count, newest first, with what is known of their queries: those that a newer
+        /// one replaces and those that were retracted are left out.
+        pub async fn export_feedback(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExportFeedbackRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ExportFeedbackResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.feedback.v1.QueryService/ExportFeedback",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("emend.feedback.v1.QueryService", "ExportFeedback"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2712,6 +2835,21 @@ pub mod query_service_server {
             request: tonic::Request<super::ListNegativeTermsRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListNegativeTermsResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the ExportFeedback method.
+        type ExportFeedbackStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ExportFeedbackResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Exports the ratings of search answers that count, newest first, with what is known of their queries: those that a newer
+        /// one replaces and those that were retracted are left out.
+        async fn export_feedback(
+            &self,
+            request: tonic::Request<super::ExportFeedbackRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::ExportFeedbackStream>,
             tonic::Status,
         >;
     }
@@ -3016,6 +3154,52 @@ pub mod query_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.feedback.v1.QueryService/ExportFeedback" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExportFeedbackSvc<T: QueryService>(pub Arc<T>);
+                    impl<
+                        T: QueryService,
+                    > tonic::server::ServerStreamingService<super::ExportFeedbackRequest>
+                    for ExportFeedbackSvc<T> {
+                        type Response = super::ExportFeedbackResponse;
+                        type ResponseStream = T::ExportFeedbackStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExportFeedbackRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as QueryService>::export_feedback(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExportFeedbackSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -284,7 +284,7 @@ impl FeedbackQuery {
             Some(DeliveryState::Pending | DeliveryState::DeadLetter)
         );
         if let Some(filter) = &self.search_ratings {
-            let labels = filter.tag.is_some() || filter.processed.is_some();
+            let labels = filter.tag.is_some() || filter.processed.is_some() || filter.only_counting;
             let both = filter.value.is_some() && filter.query_type.is_some();
             let others = self.reporter.is_some() || self.delivery.is_some();
             return labels || both || others || self.has_period();

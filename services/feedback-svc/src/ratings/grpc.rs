@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use emend_core::{FeedbackId, Namespace, Violations, violation::bounded_text};
+use emend_core::{FeedbackId, Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1 as pb;
-use emend_wire::kinds::search_rating;
 #[cfg(feature = "fuzzing")]
 use emend_wire::kinds::search_rating_value;
+use emend_wire::{kinds::search_rating, parse};
 
 use super::{
     RatingFilter,
+    export::{Export, Format},
     labels::{LabelChange, MAX_TAGS, Tag},
 };
+
+use crate::corrections::feedback::FeedbackQuery;
 
 /// The longest query type that can be asked for, in characters.
 const MAX_QUERY_TYPE_CHARS: usize = 256;
@@ -37,6 +40,7 @@ pub(crate) fn filter(message: &pb::SearchRatingFilter) -> Result<RatingFilter, V
             query_type: query_type.map(|of| (!of.is_empty()).then_some(of))?,
             tag: tag?,
             processed: message.processed,
+            only_counting: false,
         })
     })();
     violations.finish(parsed)
@@ -51,6 +55,56 @@ pub(crate) fn filter_message(filter: &RatingFilter) -> pb::SearchRatingFilter {
         tag: filter.tag.as_ref().map(ToString::to_string).unwrap_or_default(),
         processed: filter.processed,
     }
+}
+
+/// Which ratings to export, and how.
+pub(crate) fn export(request: &pb::ExportFeedbackRequest) -> Result<Export, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let default = pb::SearchRatingFilter::default();
+    let filter = filter(request.search_ratings.as_ref().unwrap_or(&default));
+    let filter = violations.part("search_ratings", filter);
+    let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
+    let from = violations.check("received_from", time(&request.received_from));
+    let before = violations.check("received_before", time(&request.received_before));
+    if let (Some(Some(from)), Some(Some(before))) = (from, before)
+        && before <= from
+    {
+        violations.add("received_before", "must be later than received_from");
+    }
+    let format = match pb::ExportFormat::try_from(request.format) {
+        Ok(pb::ExportFormat::Csv) => Ok(Format::Csv),
+        Ok(pb::ExportFormat::Jsonl) => Ok(Format::Jsonl),
+        Ok(pb::ExportFormat::Pairs) => Ok(Format::Pairs),
+        Ok(pb::ExportFormat::Qrels) => Ok(Format::Qrels),
+        Ok(pb::ExportFormat::Unspecified) => Err(Invalid::new("is required: CSV, JSONL, PAIRS or QRELS")),
+        Err(_) => Err(Invalid::new(format!("is not a known format: {}", request.format))),
+    };
+    let format = violations.check("format", format);
+    let parsed = (|| {
+        let query = FeedbackQuery {
+            namespace: namespace?,
+            reporter: None,
+            kind: None,
+            target: None,
+            rating: None,
+            search_ratings: Some(RatingFilter {
+                only_counting: true,
+                ..filter?
+            }),
+            delivery: None,
+            from: from?,
+            before: before?,
+            after: None,
+            limit: 0,
+        };
+        Some(Export {
+            query,
+            format: format?,
+            mark_processed: request.mark_processed,
+        })
+    })();
+    violations.finish(parsed)
 }
 
 /// What the labels of a rating become.

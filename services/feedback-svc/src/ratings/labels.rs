@@ -65,7 +65,7 @@ impl LabelChange {
 }
 
 impl UseCases {
-    fn ratings(&self) -> Result<&dyn RatingStore, Error> {
+    pub(super) fn ratings(&self) -> Result<&dyn RatingStore, Error> {
         self.store
             .ratings()
             .ok_or(Error::Unimplemented("labels of ratings"))

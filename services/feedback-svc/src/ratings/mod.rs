@@ -2,10 +2,11 @@
 //! nothing is learned from one alone.
 //!
 //! [`limits`] says how often one rater may rate, [`plain_text`] what becomes of what people write, [`labels`] how operators
-//! sort ratings, [`observe`] counts and logs them, [`worker`] gives up on queries that
+//! sort ratings, [`export`] what is given away, [`observe`] counts and logs them, [`worker`] gives up on queries that
 //! were not recorded, [`store`] is the port,
 //! [`grpc`] parses and renders, and [`http`] serves raters in browsers.
 
+pub(crate) mod export;
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod labels;
@@ -100,4 +101,6 @@ pub(crate) struct RatingFilter {
     pub(crate) tag: Option<Tag>,
     /// Only those that somebody has dealt with, or only the others.
     pub(crate) processed: Option<bool>,
+    /// Only those that count: not replaced, not retracted.
+    pub(crate) only_counting: bool,
 }

@@ -7,9 +7,9 @@ use emend_proto::{
     common::v1::{
         Correction, OutcomeState, Reporter, SearchRating, SearchRatingValue, correction::Correction as Form,
     },
-    feedback::v1::{self as pb, DeliveryState},
+    feedback::v1::{self as pb, DeliveryState, query_service_client::QueryServiceClient},
 };
-use tonic::Code;
+use tonic::{Code, transport::Channel};
 
 use super::{Database, Service, evaluated, request, with_id};
 use crate::testing::Backend;
@@ -19,6 +19,7 @@ on_both! {
     what_people_write_is_stored_as_plain_text_without_personal_data
     the_eleventh_rating_in_a_minute_is_refused_and_told_when_it_will_not_be
     ratings_are_erased_like_all_feedback
+    ratings_that_count_are_exported_and_marked
 }
 
 fn rates(reporter: &str, query_id: &str, value: SearchRatingValue) -> pb::SubmitFeedbackRequest {
@@ -245,5 +246,85 @@ async fn ratings_are_erased_like_all_feedback(database: Database) {
     let erased = client.redact_reporter(erase).await.unwrap().into_inner();
     assert_eq!((erased.redacted_count, erased.remaining_count), (1, 0));
     assert!(service.get(&newer.feedback_id).await.redacted_at.is_some());
+    service.stop().await;
+}
+
+async fn exported(service: &Service, request: pb::ExportFeedbackRequest) -> (String, i32) {
+    let channel = Channel::from_shared(format!("http://{}", service.handle.address())).unwrap();
+    let mut client = QueryServiceClient::new(channel.connect_lazy());
+    let mut parts = client.export_feedback(request).await.unwrap().into_inner();
+    let (mut text, mut count) = (String::new(), 0);
+    while let Some(part) = parts.message().await.unwrap() {
+        text += &part.text;
+        count += part.rating_count;
+    }
+    (text, count)
+}
+
+async fn ratings_that_count_are_exported_and_marked(database: Database) {
+    let (service, _) = start(&database).await;
+    let replaced = rates("jane", "q1", SearchRatingValue::Up);
+    service.submit(replaced).await.unwrap();
+    let down = service
+        .submit(rates("jane", "q1", SearchRatingValue::Down))
+        .await
+        .unwrap();
+    let up = service
+        .submit(rates("ken", "q1", SearchRatingValue::Up))
+        .await
+        .unwrap();
+    let retracted = service
+        .submit(rates("ann", "q1", SearchRatingValue::Up))
+        .await
+        .unwrap();
+    let retract = pb::RetractFeedbackRequest {
+        namespace: "fund-admin".into(),
+        feedback_id: retracted.feedback_id,
+        ..pb::RetractFeedbackRequest::default()
+    };
+    service.client.clone().retract_feedback(retract).await.unwrap();
+    let request = pb::ExportFeedbackRequest {
+        namespace: "fund-admin".into(),
+        format: pb::ExportFormat::Csv.into(),
+        ..pb::ExportFeedbackRequest::default()
+    };
+    let (text, count) = exported(&service, request.clone()).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), count), (3, 2), "{text}");
+    assert!(lines[0].starts_with("feedback_id,received_at,query_id,rating,"));
+    assert!(lines[1].starts_with(&up.feedback_id) && lines[2].starts_with(&down.feedback_id));
+    let bad = pb::ExportFeedbackRequest {
+        search_ratings: Some(pb::SearchRatingFilter {
+            value: SearchRatingValue::Down.into(),
+            processed: Some(false),
+            ..pb::SearchRatingFilter::default()
+        }),
+        format: pb::ExportFormat::Jsonl.into(),
+        mark_processed: true,
+        ..request
+    };
+    let (text, count) = exported(&service, bad.clone()).await;
+    let object: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
+    assert_eq!(
+        (count, object["feedbackId"].as_str()),
+        (1, Some(&*down.feedback_id))
+    );
+    assert!(
+        service
+            .get(&down.feedback_id)
+            .await
+            .search_rating
+            .unwrap()
+            .processed
+    );
+    assert!(
+        !service
+            .get(&up.feedback_id)
+            .await
+            .search_rating
+            .unwrap()
+            .processed
+    );
+    assert_eq!(exported(&service, bad).await.1, 0, "each is given once");
     service.stop().await;
 }

@@ -125,6 +125,12 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "ListDeadLetters" => naming!(feedback::ListDeadLettersRequest),
         "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
         "RedactFeedback" => naming!(feedback::RedactFeedbackRequest),
+        "ExportFeedback" => feedback::ExportFeedbackRequest {
+            namespace: ns(),
+            format: feedback::ExportFormat::Csv.into(),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "UpdateFeedbackLabels" => feedback::UpdateFeedbackLabelsRequest {
             namespace: ns(),
             feedback_id: NOBODY.into(),

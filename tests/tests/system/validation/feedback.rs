@@ -7,10 +7,10 @@ use emend_proto::{
         VerbCorrection, correction::Correction as Form,
     },
     feedback::v1::{
-        BatchSubmitFeedbackRequest, GetFeedbackRequest, GetSettingsRequest, ListDeadLettersRequest,
-        ListFeedbackRequest, RatedTarget, RatedValue, RedactFeedbackRequest, RedactReporterRequest,
-        RedriveDeadLettersRequest, RetractFeedbackRequest, SearchRatingFilter, Settings,
-        SubmitFeedbackRequest, UpdateFeedbackLabelsRequest, UpdateSettingsRequest,
+        BatchSubmitFeedbackRequest, ExportFeedbackRequest, GetFeedbackRequest, GetSettingsRequest,
+        ListDeadLettersRequest, ListFeedbackRequest, RatedTarget, RatedValue, RedactFeedbackRequest,
+        RedactReporterRequest, RedriveDeadLettersRequest, RetractFeedbackRequest, SearchRatingFilter,
+        Settings, SubmitFeedbackRequest, UpdateFeedbackLabelsRequest, UpdateSettingsRequest,
     },
 };
 use emend_tests::harness::{NAMESPACE, says, verb};
@@ -28,6 +28,7 @@ pub(super) fn cases() -> Vec<Rpc> {
         redact_feedback(),
         redact_reporter(),
         update_labels(),
+        export(),
         get_settings(),
         update_settings(),
         dead_letters(),
@@ -600,6 +601,31 @@ fn update_labels() -> Rpc {
                 ..good
             },
             &["set_tags", "clear_tags"],
+        )
+}
+
+fn export() -> Rpc {
+    let at = |seconds| Some(Timestamp { seconds, nanos: 0 });
+    Rpc::of("/emend.feedback.v1.QueryService/ExportFeedback")
+        .case(
+            "empty",
+            &ExportFeedbackRequest::default(),
+            &["namespace", "format"],
+        )
+        .case(
+            "everything at once",
+            &ExportFeedbackRequest {
+                namespace: "Not OK".into(),
+                search_ratings: Some(SearchRatingFilter {
+                    value: UNKNOWN,
+                    ..SearchRatingFilter::default()
+                }),
+                received_from: at(2),
+                received_before: at(1),
+                format: UNKNOWN,
+                mark_processed: true,
+            },
+            &["namespace", "search_ratings.value", "received_before", "format"],
         )
 }
 

@@ -33,7 +33,7 @@ pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 13 {
+    match which % 14 {
         0 => read(message, |request| submission(&request)),
         1 => read(message, |request: pb::BatchSubmitFeedbackRequest| {
             if parse::batch(&request).is_ok() {
@@ -68,6 +68,10 @@ pub fn request(bytes: &[u8]) {
         9 => read(message, queries::list),
         11 => read(message, queries::stats),
         12 => read(message, queries::terms),
+        13 => read(message, |request: pb::ExportFeedbackRequest| {
+            let parsed = ratings::grpc::export(&request);
+            assert_eq!(parsed, ratings::grpc::export(&request.clone()));
+        }),
         10 => read(message, |request: pb::UpdateFeedbackLabelsRequest| {
             if let Ok(change) = ratings::grpc::labels(&request) {
                 let names =

@@ -302,6 +302,9 @@ fn select_ratings(query: &mut QueryBuilder<Db>, filter: &RatingFilter) {
             .push_bind(pattern)
             .push(" ESCAPE '\\'");
     }
+    if filter.only_counting {
+        query.push(" AND r.replaced_by IS NULL AND s.retracted_at IS NULL");
+    }
     if let Some(processed) = filter.processed {
         query.push(" AND r.processed = ").push_bind(i64::from(processed));
     }

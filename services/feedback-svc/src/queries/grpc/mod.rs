@@ -11,11 +11,19 @@ use std::sync::Arc;
 use emend_base::Error;
 use emend_proto::feedback::v1::{self as pb, query_service_server::QueryService};
 use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
+use futures::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
 use tonic::{Request, Response, Status};
 
 use self::parse::Which;
 use super::record::{Record, Recorder};
-use crate::{roles::open, use_cases::UseCases};
+use crate::{
+    ratings::{self, export::Part},
+    roles::open,
+    use_cases::UseCases,
+};
 
 /// Implements `emend.feedback.v1.QueryService`.
 #[derive(Debug, Clone)]
@@ -64,6 +72,39 @@ impl QueryService for QueryEndpoint {
             dropped_count: render::count(dropped),
             drop_reason: render::reason(reason),
         }))
+    }
+
+    type ExportFeedbackStream = BoxStream<'static, Result<pb::ExportFeedbackResponse, Status>>;
+
+    async fn export_feedback(
+        &self,
+        request: Request<pb::ExportFeedbackRequest>,
+    ) -> Result<Response<Self::ExportFeedbackStream>, Status> {
+        let Call { message, .. } = open(request)?;
+        let export = ratings::grpc::export(&message).map_err(Error::from)?;
+        let use_cases = Arc::clone(&self.use_cases);
+        // The part that was given before, unless none was.
+        let parts = stream::try_unfold(None::<Part>, move |given| {
+            let (use_cases, export) = (Arc::clone(&use_cases), export.clone());
+            async move {
+                if let Some(given) = &given {
+                    if export.mark_processed {
+                        use_cases.mark_processed(&given.orders).await?;
+                    }
+                    if !given.more {
+                        return Ok::<_, Status>(None);
+                    }
+                }
+                let after = given.and_then(|given| given.orders.last().copied());
+                let part = use_cases.export(&export, after).await?;
+                let response = pb::ExportFeedbackResponse {
+                    text: part.text.clone(),
+                    rating_count: render::count(part.orders.len()),
+                };
+                Ok(Some((response, Some(part))))
+            }
+        });
+        Ok(Response::new(parts.boxed()))
     }
 
     async fn list_queries(

@@ -14,6 +14,9 @@ pub(crate) trait RatingStore: Send + Sync + Debug {
     /// Changes the labels of a rating.
     async fn label(&self, change: &LabelChange) -> Result<Labelled, StoreError>;
 
+    /// Marks ratings as processed.
+    async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<(), StoreError>;
+
     /// What is known about ratings, by their accept orders.
     async fn states(&self, orders: &[AcceptOrder]) -> Result<HashMap<AcceptOrder, RatingState>, StoreError>;
 

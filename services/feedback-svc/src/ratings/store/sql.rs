@@ -369,6 +369,21 @@ impl RatingStore for Backend {
         retry_conflicts(&self.entropy, || self.label_once(change)).await
     }
 
+    async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<()> {
+        for chunk in chunks(orders) {
+            let mut update = QueryBuilder::<Db>::new(
+                "UPDATE search_ratings SET processed = 1 WHERE processed = 0 AND accept_order IN (",
+            );
+            let mut list = update.separated(", ");
+            for order in chunk {
+                list.push_bind(order.0);
+            }
+            update.push(")");
+            update.build().execute(&mut *self.writer().await?).await?;
+        }
+        Ok(())
+    }
+
     async fn states(&self, orders: &[AcceptOrder]) -> Result<HashMap<AcceptOrder, RatingState>> {
         let mut states = HashMap::with_capacity(orders.len());
         for chunk in chunks(orders) {

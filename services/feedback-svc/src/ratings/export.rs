@@ -1,0 +1,390 @@
+//! Exports of ratings: tables, pairs for training, and judgments.
+
+use emend_base::Error;
+use emend_core::{AcceptOrder, QueryId, search::SearchRating};
+use emend_proto::feedback::v1::{Query, QueryResult};
+use emend_store::CorruptRow;
+use prost::Message as _;
+use serde_json::json;
+
+use super::EncodedQuery;
+use crate::{
+    corrections::{
+        feedback::{Feedback, FeedbackQuery},
+        read::Page,
+    },
+    use_cases::UseCases,
+};
+
+/// Ratings in one part.
+const PART: u32 = 200;
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Rows with a header.
+    Csv,
+    /// JSON objects.
+    Jsonl,
+    /// Pairs of titles for training.
+    Pairs,
+    /// TREC's judgments.
+    Qrels,
+}
+
+/// Which ratings to export, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Export {
+    /// The ratings.
+    pub(crate) query: FeedbackQuery,
+    /// The form.
+    pub(crate) format: Format,
+    /// Whether they are marked as processed.
+    pub(crate) mark_processed: bool,
+}
+
+/// A part of an export.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// Whole lines.
+    pub(crate) text: String,
+    /// Its ratings.
+    pub(crate) orders: Vec<AcceptOrder>,
+    /// Whether there are more.
+    pub(crate) more: bool,
+}
+
+/// A rating with its query and the ids of the results that were clicked.
+#[derive(Debug)]
+struct Rated {
+    feedback: Feedback,
+    query: Query,
+    clicked: Vec<String>,
+}
+
+impl UseCases {
+    /// The part of an export that follows this rating.
+    pub(crate) async fn export(&self, export: &Export, after: Option<AcceptOrder>) -> Result<Part, Error> {
+        let query = FeedbackQuery {
+            after,
+            limit: PART,
+            ..export.query.clone()
+        };
+        let Page { items, more } = self.list(query).await?;
+        let mut ratings = Vec::with_capacity(items.len());
+        for feedback in items {
+            ratings.push(self.rated(feedback, export.format).await?);
+        }
+        let mut text = String::new();
+        if after.is_none() && export.format == Format::Csv {
+            row(&mut text, &COLUMNS.map(str::to_owned));
+        }
+        for rated in &ratings {
+            rated.write(export.format, &mut text);
+        }
+        Ok(Part {
+            text,
+            orders: ratings
+                .iter()
+                .map(|rated| rated.feedback.accepted.order)
+                .collect(),
+            more,
+        })
+    }
+
+    /// Marks ratings as processed.
+    pub(crate) async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<(), Error> {
+        Ok(self.ratings()?.mark_processed(orders).await?)
+    }
+
+    async fn rated(&self, feedback: Feedback, format: Format) -> Result<Rated, Error> {
+        let known = feedback
+            .search_rating
+            .as_ref()
+            .and_then(|state| state.query.clone());
+        let query = known.map(|EncodedQuery(bytes)| Query::decode(bytes)).transpose();
+        let order = feedback.accepted.order;
+        let query = query
+            .map_err(|error| Error::internal(CorruptRow::new("search_ratings", "query", order, error)))?;
+        let mut clicked = Vec::new();
+        let submission = &feedback.submission;
+        if matches!(format, Format::Pairs | Format::Qrels)
+            && let (Some(store), Ok(id)) = (self.store.queries(), QueryId::parse(&submission.query_id))
+            && let Some(found) = store.find_query(&submission.namespace, &id).await?
+        {
+            let interactions = found.interactions.into_iter().map(|of| of.interaction);
+            let clicks = interactions.filter(|interaction| interaction.action == "click");
+            clicked.extend(clicks.map(|click| click.object_id));
+        }
+        Ok(Rated {
+            feedback,
+            query: query.unwrap_or_default(),
+            clicked,
+        })
+    }
+}
+
+const COLUMNS: [&str; 13] = [
+    "feedback_id",
+    "received_at",
+    "query_id",
+    "rating",
+    "reason",
+    "query_type",
+    "query_text",
+    "top_title",
+    "embedding_version",
+    "index_version",
+    "variant",
+    "tags",
+    "processed",
+];
+
+impl Rated {
+    fn value(&self) -> SearchRating {
+        let rating = self.feedback.submission.correction.search_rating();
+        rating.unwrap_or(SearchRating::Neutral)
+    }
+
+    fn tags(&self) -> Vec<String> {
+        let state = self.feedback.search_rating.as_ref();
+        state.map_or_else(Vec::new, |state| {
+            state.tags.iter().map(ToString::to_string).collect()
+        })
+    }
+
+    fn is_processed(&self) -> bool {
+        self.feedback
+            .search_rating
+            .as_ref()
+            .is_some_and(|state| state.processed)
+    }
+
+    /// The results that were good and those that were not.
+    fn judged(&self) -> (Vec<&QueryResult>, Vec<&QueryResult>) {
+        let results = self.query.top_results.iter();
+        let (mut good, others): (Vec<_>, Vec<_>) =
+            results.partition(|result| self.clicked.contains(&result.object_id));
+        if good.is_empty() && self.value() == SearchRating::Up {
+            good.extend(others.first());
+        }
+        let bad = if self.value() == SearchRating::Down {
+            others
+        } else {
+            Vec::new()
+        };
+        (good, bad)
+    }
+
+    fn write(&self, format: Format, text: &mut String) {
+        let submission = &self.feedback.submission;
+        let query = &self.query;
+        let id = self.feedback.id.to_string();
+        let at = self.feedback.accepted.at.to_string();
+        match format {
+            Format::Csv => {
+                let title = query.top_results.first().map(|result| result.title.clone());
+                let columns = [
+                    id,
+                    at,
+                    submission.query_id.clone(),
+                    self.value().number().to_string(),
+                    submission.reason.clone(),
+                    query.query_type.clone(),
+                    query.query_text.clone(),
+                    title.unwrap_or_default(),
+                    query.embedding_version.clone(),
+                    query.index_version.clone(),
+                    query.variant.clone(),
+                    self.tags().join(" "),
+                    self.is_processed().to_string(),
+                ];
+                row(text, &columns);
+            }
+            Format::Jsonl => {
+                let results = query.top_results.iter().map(|result| {
+                    json!({"title": result.title, "score": result.score, "objectId": result.object_id})
+                });
+                line(
+                    text,
+                    &json!({
+                        "feedbackId": id,
+                        "receivedAt": at,
+                        "queryId": submission.query_id,
+                        "rating": self.value().number(),
+                        "reason": submission.reason,
+                        "queryType": query.query_type,
+                        "queryText": query.query_text,
+                        "topResults": results.collect::<Vec<_>>(),
+                        "embeddingVersion": query.embedding_version,
+                        "indexVersion": query.index_version,
+                        "variant": query.variant,
+                        "tags": self.tags(),
+                        "processed": self.is_processed(),
+                    }),
+                );
+            }
+            Format::Pairs => {
+                if query.query_text.is_empty() {
+                    return;
+                }
+                let (good, bad) = self.judged();
+                let titles = |of: Vec<&QueryResult>| -> Vec<Option<String>> {
+                    let titles: Vec<_> = of.into_iter().map(|result| Some(result.title.clone())).collect();
+                    if titles.is_empty() { vec![None] } else { titles }
+                };
+                for positive in titles(good) {
+                    for negative in titles(bad.clone()) {
+                        if positive.is_some() || negative.is_some() {
+                            let pair = json!({
+                                "query": query.query_text,
+                                "positive": positive,
+                                "negative": negative,
+                            });
+                            line(text, &pair);
+                        }
+                    }
+                }
+            }
+            Format::Qrels => {
+                let (good, bad) = self.judged();
+                for (grade, results) in [(1, good), (0, bad)] {
+                    for result in results {
+                        // What holds white space is no id in TREC's form.
+                        let ids = [&submission.query_id, &result.object_id];
+                        if ids
+                            .iter()
+                            .all(|id| !id.is_empty() && !id.contains(char::is_whitespace))
+                        {
+                            text.push_str(&format!("{} 0 {} {grade}\n", ids[0], ids[1]));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line(text: &mut String, value: &serde_json::Value) {
+    text.push_str(&value.to_string());
+    text.push('\n');
+}
+
+/// A row of RFC 4180.
+fn row(text: &mut String, columns: &[String]) {
+    for (place, column) in columns.iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        if column.contains([',', '"', '\n', '\r']) {
+            text.push('"');
+            text.push_str(&column.replace('"', "\"\""));
+            text.push('"');
+        } else {
+            text.push_str(column);
+        }
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::search::SearchRating::{Down, Neutral, Up};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::{
+        corrections::feedback::Accepted,
+        outbox::entry::DeliveryState,
+        ratings::{RatingState, labels::Tag},
+        testing::search_rated,
+    };
+
+    fn rated(value: SearchRating, clicked: &[&str]) -> Rated {
+        let new = search_rated(["jane", "", ""], "q1", value);
+        let mut submission = new.submission;
+        submission.reason = "no \"hits\", none".into();
+        let result = |id: &str| QueryResult {
+            title: format!("Card {id}"),
+            score: 0.5,
+            object_id: id.into(),
+        };
+        Rated {
+            feedback: Feedback {
+                id: new.id,
+                submission,
+                caller: new.caller,
+                accepted: Accepted {
+                    order: AcceptOrder(1),
+                    at: Timestamp::UNIX_EPOCH,
+                },
+                retraction: None,
+                outcome: None,
+                delivery: DeliveryState::Delivered,
+                redaction: None,
+                search_rating: Some(RatingState {
+                    tags: ["low_recall", "x"].map(|tag| Tag::parse(tag).unwrap()).into(),
+                    ..RatingState::new()
+                }),
+            },
+            query: Query {
+                query_text: "back to the hand".into(),
+                query_type: "SEMANTIC".into(),
+                top_results: ["a", "b", "c"].map(result).into(),
+                ..Query::default()
+            },
+            clicked: clicked.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn written(format: Format, rated: &Rated) -> String {
+        let mut text = String::new();
+        rated.write(format, &mut text);
+        text
+    }
+
+    #[test]
+    fn a_row_is_quoted_where_it_has_to_be() {
+        let rated = rated(Down, &[]);
+        let id = rated.feedback.id;
+        assert_eq!(
+            written(Format::Csv, &rated),
+            format!(
+                "{id},1970-01-01T00:00:00Z,q1,-1,\"no \"\"hits\"\", none\",SEMANTIC,back to the hand,Card a,,,,low_recall x,false\n"
+            )
+        );
+        let object: serde_json::Value = serde_json::from_str(&written(Format::Jsonl, &rated)).unwrap();
+        assert_eq!(
+            (&object["rating"], &object["topResults"][1]["objectId"]),
+            (&json!(-1), &json!("b"))
+        );
+    }
+
+    #[test]
+    fn what_was_clicked_is_positive_and_what_was_not_is_negative_where_the_query_was_rated_down() {
+        for (rating, clicked, qrels) in [
+            (Down, &["b"][..], "q1 0 b 1\nq1 0 a 0\nq1 0 c 0\n"),
+            (Down, &[], "q1 0 a 0\nq1 0 b 0\nq1 0 c 0\n"),
+            (Up, &[], "q1 0 a 1\n"),
+            (Up, &["c"], "q1 0 c 1\n"),
+            (Neutral, &[], ""),
+            (Neutral, &["c"], "q1 0 c 1\n"),
+        ] {
+            assert_eq!(written(Format::Qrels, &rated(rating, clicked)), qrels);
+        }
+        let pair = |positive: Option<&str>, negative: Option<&str>| {
+            let pair = json!({"query": "back to the hand", "positive": positive, "negative": negative});
+            format!("{pair}\n")
+        };
+        let down = written(Format::Pairs, &rated(Down, &["b"]));
+        assert_eq!(
+            down,
+            pair(Some("Card b"), Some("Card a")) + &pair(Some("Card b"), Some("Card c"))
+        );
+        assert_eq!(
+            written(Format::Pairs, &rated(Up, &[])),
+            pair(Some("Card a"), None)
+        );
+        assert_eq!(written(Format::Pairs, &rated(Neutral, &[])), "");
+    }
+}
