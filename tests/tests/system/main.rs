@@ -38,6 +38,7 @@ mod random_walk;
 mod real_clients;
 mod replicas;
 mod review;
+mod search_ratings;
 mod security;
 mod shutdown;
 mod standings;
