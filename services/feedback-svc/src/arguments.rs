@@ -82,7 +82,7 @@ pub struct RatingHttpArgs {
         env = "EMEND_RATING_HTTP"
     )]
     pub rating_http: Vec<Binding>,
-    /// The origins of pages that may send ratings there, such as https://search.example; * for all
+    /// The origins of pages that may send ratings there, such as `https://search.example`; * for all
     #[arg(
         long,
         value_name = "ORIGIN",

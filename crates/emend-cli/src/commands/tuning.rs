@@ -33,9 +33,9 @@ Settings that are left out have their defaults:
   confidence.NAME=SCORE  from which score on a result is of that confidence
   weight.NAME=WEIGHT     what a list of results weighs when lists are merged, 0.0 to 100.0
   namespaces=NAME,NAME   where to search, in the backend's own names
-  retry=STEP             what is tried when nothing is found, one step after another, or none: of +NAME (search there,
-                         too), -SCORE (lower min_score), top_k=NUMBER (at least so many) and synonyms (embed the text
-                         with its synonyms), with commas between them
+  retry=STEP             what is tried when nothing is found, one step after another, or none: of
+                         +NAME (search there, too), -SCORE (lower min_score), top_k=NUMBER (at least
+                         so many) and synonyms (embed the text with its synonyms), with commas
                          [default: retry=+combined,-0.1,top_k=20 retry=synonyms]
   suggestion=TEXT        what the user is told when nothing was found after all
 

@@ -249,7 +249,11 @@ impl Worker {
                     sleep_until(again).await;
                     parts.push(left);
                 }
-                Err(status) if status.code() == Code::InvalidArgument && part.len() > 1 => {
+                // One is invalid, or all of them together are larger than a message may be.
+                Err(status)
+                    if matches!(status.code(), Code::InvalidArgument | Code::OutOfRange)
+                        && part.len() > 1 =>
+                {
                     parts.extend(part.into_iter().map(|one| vec![one]));
                 }
                 Err(status) => {

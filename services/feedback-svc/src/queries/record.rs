@@ -308,13 +308,31 @@ impl RecordWorker {
             ..Group::default()
         });
         for alone in queries.chain(interactions) {
-            match self.write(&alone).await {
-                Ok(written) => self.metrics.written(written),
+            self.write_alone(&alone).await;
+        }
+    }
+
+    /// Stores one, however long the database is away.
+    async fn write_alone(&self, alone: &Group) {
+        let mut backoff = Backoff::new(RETRY, self.entropy.clone());
+        loop {
+            let reason = match self.write(alone).await {
+                Ok(written) => return self.metrics.written(written),
+                Err(error) if passes(&error) && !self.soft.is_cancelled() => {
+                    tracing::warn!(%error, "a recorded query waits for the database");
+                    sleep(backoff.next()).await;
+                    continue;
+                }
                 Err(error) => {
                     tracing::error!(%error, "a recorded query can't be stored");
-                    self.metrics.dropped(Dropped::Refused, 1);
+                    if passes(&error) {
+                        Dropped::Database
+                    } else {
+                        Dropped::Refused
+                    }
                 }
-            }
+            };
+            return self.metrics.dropped(reason, 1);
         }
     }
 }

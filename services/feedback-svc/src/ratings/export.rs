@@ -1,5 +1,7 @@
 //! Exports of ratings: tables, pairs for training, and judgments.
 
+use std::fmt::Write as _;
+
 use emend_base::Error;
 use emend_core::{AcceptOrder, QueryId, search::SearchRating};
 use emend_proto::feedback::v1::{Query, QueryResult};
@@ -256,7 +258,7 @@ impl Rated {
                             .iter()
                             .all(|id| !id.is_empty() && !id.contains(char::is_whitespace))
                         {
-                            text.push_str(&format!("{} 0 {} {grade}\n", ids[0], ids[1]));
+                            let _ = writeln!(text, "{} 0 {} {grade}", ids[0], ids[1]);
                         }
                     }
                 }

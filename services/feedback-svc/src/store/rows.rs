@@ -248,7 +248,11 @@ pub(super) fn tags(order: i64, stored: &str) -> Result<Vec<Tag>, CorruptRow> {
 
 /// The column that [`tags`] reads.
 pub(super) fn tags_column(tags: &[Tag]) -> String {
-    let mut column: String = tags.iter().map(|tag| format!(" {tag}")).collect();
+    let mut column = String::new();
+    for tag in tags {
+        column.push(' ');
+        column.push_str(tag.as_str());
+    }
     if !column.is_empty() {
         column.push(' ');
     }

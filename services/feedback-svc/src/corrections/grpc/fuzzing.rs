@@ -64,10 +64,10 @@ pub fn request(bytes: &[u8]) {
         }),
         5 => read(message, |request| dead_letters(&request)),
         7 => read(message, queries::record),
-        8 => read(message, queries::interact),
-        9 => read(message, queries::list),
-        11 => read(message, queries::stats),
-        12 => read(message, queries::terms),
+        8 => read(message, |it| queries::interact(&it)),
+        9 => read(message, |it| queries::list(&it)),
+        11 => read(message, |it| queries::stats(&it)),
+        12 => read(message, |it| queries::terms(&it)),
         13 => read(message, |request: pb::ExportFeedbackRequest| {
             let parsed = ratings::grpc::export(&request);
             assert_eq!(parsed, ratings::grpc::export(&request.clone()));

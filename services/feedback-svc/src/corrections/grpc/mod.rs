@@ -82,6 +82,14 @@ fn own<'a>(access: &Access, namespace: &Namespace, caller: &'a Caller) -> Option
     (!access.holds(Role::Reviewer, namespace)).then_some(caller)
 }
 
+/// Feedback as its reporter may see it: without the query that another caller may have recorded, which is for reviewers.
+fn without_query(mut feedback: pb::Feedback) -> pb::Feedback {
+    if let Some(rating) = &mut feedback.search_rating {
+        rating.query = None;
+    }
+    feedback
+}
+
 /// How long to wait from now on: min(the caller's deadline − 100 ms, `longest`).
 fn latest(longest: Duration, deadline: Option<Instant>) -> Instant {
     let latest = Instant::now() + longest;
@@ -113,7 +121,7 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         let submitted = self.use_cases.submit(&origin, item, until(wait)).await?;
         let standings = self.of_replayed([&submitted], deadline).await;
         Ok(Response::new(pb::SubmitFeedbackResponse {
-            feedback: Some(render::feedback(submitted.feedback, &standings)?),
+            feedback: Some(render::feedback(submitted.feedback, &standings).map(without_query)?),
         }))
     }
 
@@ -134,7 +142,9 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         }
         let results = self.use_cases.submit_batch(&origin, items, until(wait)).await?;
         let standings = self.of_replayed(results.iter().flatten(), deadline).await;
-        let rendered = |result: Result<Submitted, Error>| render::feedback(result?.feedback, &standings);
+        let rendered = |result: Result<Submitted, Error>| {
+            render::feedback(result?.feedback, &standings).map(without_query)
+        };
         let results = results.into_iter().map(|result| match rendered(result) {
             Ok(feedback) => pb::BatchSubmitFeedbackResult {
                 status: Some(emend_proto::common::v1::ItemStatus::default()),
@@ -197,13 +207,15 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         let (caller, deadline) = (caller_of(&request), deadline_of(&request));
         let Call { access, message } = open(request)?;
         let (namespace, id) = parse::get(&message).map_err(Error::from)?;
-        let feedback = self
-            .use_cases
-            .get(&namespace, id, own(&access, &namespace, &caller))
-            .await?;
+        let own = own(&access, &namespace, &caller);
+        let feedback = self.use_cases.get(&namespace, id, own).await?;
         let standings = self.present.of([&feedback], latest(LONGEST_LOOK, deadline)).await;
+        let mut feedback = render::feedback(feedback, &standings)?;
+        if own.is_some() {
+            feedback = without_query(feedback);
+        }
         Ok(Response::new(pb::GetFeedbackResponse {
-            feedback: Some(render::feedback(feedback, &standings)?),
+            feedback: Some(feedback),
         }))
     }
 
@@ -245,7 +257,7 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
             .retract(&origin, namespace, id, reason, until(wait))
             .await?;
         Ok(Response::new(pb::RetractFeedbackResponse {
-            feedback: Some(render::feedback(feedback, &Standings::default())?),
+            feedback: Some(render::feedback(feedback, &Standings::default()).map(without_query)?),
         }))
     }
 

@@ -29,9 +29,9 @@ pub(crate) fn record(request: pb::RecordQueryRequest) {
 }
 
 /// What is accepted, rendered and parsed again is the same.
-pub(crate) fn interact(request: pb::RecordInteractionRequest) {
+pub(crate) fn interact(request: &pb::RecordInteractionRequest) {
     let caller = Caller::anonymous();
-    let Ok(parsed) = parse::interactions(&caller, &request, NOW) else {
+    let Ok(parsed) = parse::interactions(&caller, request, NOW) else {
         return;
     };
     let messages = parsed.iter().map(|new| pb::QueryInteraction {
@@ -49,8 +49,8 @@ pub(crate) fn interact(request: pb::RecordInteractionRequest) {
 }
 
 /// The same of a list.
-pub(crate) fn list(request: pb::ListQueriesRequest) {
-    match parse::list(&request, parse::list_hash(&request)) {
+pub(crate) fn list(request: &pb::ListQueriesRequest) {
+    match parse::list(request, parse::list_hash(request)) {
         Ok(Which::One(namespace, id)) => {
             let again = pb::ListQueriesRequest {
                 namespace: namespace.to_string(),
@@ -92,8 +92,8 @@ pub(crate) fn page_token(position: &[u8]) {
 }
 
 /// What is compared differs, and a period is no shorter than nothing.
-pub(crate) fn stats(request: pb::GetFeedbackStatsRequest) {
-    if let Ok((filter, compared)) = stats::asked(&request) {
+pub(crate) fn stats(request: &pb::GetFeedbackStatsRequest) {
+    if let Ok((filter, compared)) = stats::asked(request) {
         assert!(
             filter
                 .from
@@ -105,8 +105,8 @@ pub(crate) fn stats(request: pb::GetFeedbackStatsRequest) {
 }
 
 /// The list is bounded.
-pub(crate) fn terms(request: pb::ListNegativeTermsRequest) {
-    if let Ok((filter, limit)) = stats::asked_terms(&request) {
+pub(crate) fn terms(request: &pb::ListNegativeTermsRequest) {
+    if let Ok((filter, limit)) = stats::asked_terms(request) {
         assert!((1..=500).contains(&limit));
         assert!(filter.query_type.is_none_or(|query_type| !query_type.is_empty()));
     }

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    fmt::Write as _,
     net::{IpAddr, SocketAddr},
     str::FromStr,
 };
@@ -60,6 +61,17 @@ impl Network {
     }
 }
 
+/// The address of a hop, which some proxies name with its port or in brackets.
+fn address(hop: &[u8]) -> Option<IpAddr> {
+    let hop = std::str::from_utf8(hop).ok()?.trim();
+    let bare = hop
+        .strip_prefix('[')
+        .and_then(|hop| hop.strip_suffix(']'))
+        .unwrap_or(hop);
+    let alone = bare.parse().ok();
+    alone.or_else(|| hop.parse::<SocketAddr>().ok().map(|of| of.ip()))
+}
+
 /// Tells where requests come from, and by which pseudonym their senders are known.
 #[derive(Debug)]
 pub(super) struct ClientAddresses {
@@ -80,15 +92,14 @@ impl ClientAddresses {
     pub(super) fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.ip().to_canonical();
         let named = headers.get_all("x-forwarded-for");
-        let named: Vec<&str> = named.iter().filter_map(|value| value.to_str().ok()).collect();
-        let hops = named.iter().flat_map(|value| value.split(','));
+        let hops = named
+            .iter()
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
         for hop in hops.rev() {
             if !self.trusted.iter().any(|network| network.contains(client)) {
                 break;
             }
-            let Ok(before) = hop.trim().parse::<IpAddr>() else {
-                break;
-            };
+            let Some(before) = address(hop) else { break };
             client = before.to_canonical();
         }
         client
@@ -102,10 +113,10 @@ impl ClientAddresses {
             IpAddr::V6(address) => address.octets()[..8].to_vec(),
         };
         let tag = hmac::sign(&self.key, &of);
-        tag.as_ref()[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        tag.as_ref()[..16].iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
     }
 }
 
@@ -138,6 +149,9 @@ mod tests {
             ),
             ("10.0.0.1", &["203.0.113.9", "198.51.100.7"], "198.51.100.7"),
             ("10.0.0.1", &["unknown"], "10.0.0.1"),
+            ("10.0.0.1", &["198.51.100.7:4711"], "198.51.100.7"),
+            ("10.0.0.1", &["[2001:db8::7]:4711"], "2001:db8::7"),
+            ("10.0.0.1", &["[2001:db8::7]"], "2001:db8::7"),
             ("fd00::1", &["2001:db8::7"], "2001:db8::7"),
         ] {
             assert_eq!(of(peer, forwarded), client, "{peer} {forwarded:?}");

@@ -56,8 +56,13 @@ pub(super) async fn too_often(
             limits.insert(namespace.clone(), self::limits(connection, namespace).await?);
         }
     }
-    for chunk in chunks(&ratings) {
+    let raters: HashSet<Rater> = ratings.iter().filter_map(|item| item.rater()).collect();
+    let raters: Vec<Rater> = raters.into_iter().collect();
+    // Each rater in one chunk, or what they rated before would count several times.
+    for chunk in chunks(&raters) {
         windows.append(&mut within_the_hour(connection, chunk, now).await?);
+    }
+    for chunk in chunks(&ratings) {
         repeated.extend(taken(connection, chunk).await?);
     }
     let mut windows = Windows::of(windows);
@@ -67,12 +72,15 @@ pub(super) async fn too_often(
             .get(&item.new.submission.namespace)
             .copied()
             .unwrap_or_default();
-        // Of what is twice in the group the first is counted.
-        let is_repeated = !item.request_id.is_empty() && !repeated.insert(request(item));
-        if is_repeated {
+        if !item.request_id.is_empty() && repeated.contains(&request(item)) {
             return None;
         }
-        windows.admit(rater, limits, now).err()
+        let admitted = windows.admit(rater, limits, now);
+        // Of what is twice in the group the first that is stored is counted.
+        if admitted.is_ok() && !item.request_id.is_empty() {
+            repeated.insert(request(item));
+        }
+        admitted.err()
     });
     Ok(answers.collect())
 }
@@ -113,17 +121,16 @@ pub(super) fn stored_limits(
         .map_err(|violations| CorruptRow::new("settings", "ratings_per_minute", namespace, violations))
 }
 
-/// When the raters of these items rated within the last hour, in the order of time.
+/// When these raters rated within the last hour, in the order of time.
 async fn within_the_hour(
     connection: &mut Connection,
-    items: &[&Columns<'_>],
+    raters: &[Rater],
     now: i64,
 ) -> Result<Vec<(Rater, i64)>> {
     let mut query =
         QueryBuilder::<Db>::new("SELECT accept_order, rater, rated_at FROM search_ratings WHERE rated_at > ");
     query.push_bind(now - HOUR).push(" AND rater IN (");
     let mut list = query.separated(", ");
-    let raters: HashSet<Rater> = items.iter().filter_map(|item| item.rater()).collect();
     for rater in raters {
         list.push_bind(rater.0.as_bytes().to_vec());
     }

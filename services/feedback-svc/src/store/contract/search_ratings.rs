@@ -35,6 +35,7 @@ contract! {
     a_rater_who_rates_too_often_waits_over_all_replicas
     raters_are_limited_by_reporter_session_key_and_caller
     a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refused
+    what_a_rater_rated_before_counts_once_however_many_ratings_come_together
     ratings_of_one_rater_at_the_same_time_are_counted_one_by_one
     labels_are_set_and_cleared
     a_rating_takes_its_context_from_its_query_and_from_nobody_else
@@ -149,7 +150,7 @@ async fn raters_are_limited_by_reporter_session_key_and_caller(database: &TestSt
         orders(&answers[..10]);
         assert_eq!(
             answers[10],
-            Inserted::TooOften(Duration::from_secs(60)),
+            Inserted::TooOften(Duration::from_mins(1)),
             "{rater:?}"
         );
     }
@@ -183,11 +184,40 @@ async fn a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refuse
     assert_eq!(answers[9], Inserted::Replayed(group[0].id));
     orders(&answers[10..11]);
     assert!(matches!(answers[11], Inserted::TooOften(_)));
-    let again = inserted(store, &[rating(3), rating(10)], None).await;
+    let again = inserted(
+        store,
+        &[rating(3), rating(10), rating(10), rating(11), rating(11)],
+        None,
+    )
+    .await;
     assert_eq!(again[0], Inserted::Replayed(group[3].id));
-    assert!(matches!(again[1], Inserted::TooOften(_)));
+    // One that was refused is no repetition of itself.
+    assert!(
+        again[1..]
+            .iter()
+            .all(|answer| matches!(answer, Inserted::TooOften(_))),
+        "{again:?}"
+    );
     database.advance(60).await;
     orders(&inserted(store, &[rating(10)], None).await);
+}
+
+async fn what_a_rater_rated_before_counts_once_however_many_ratings_come_together(database: &TestStore) {
+    let store = &*database.store;
+    let rated = |range: std::ops::Range<usize>| -> Vec<_> {
+        range
+            .map(|number| search_rated(JANE, &format!("q{number}"), Down))
+            .collect()
+    };
+    orders(&inserted(store, &rated(0..3), None).await);
+    orders(&inserted(store, &rated(3..10), None).await);
+    let refused = inserted(store, &rated(10..13), None).await;
+    assert!(
+        refused
+            .iter()
+            .all(|answer| matches!(answer, Inserted::TooOften(_))),
+        "{refused:?}"
+    );
 }
 
 async fn ratings_of_one_rater_at_the_same_time_are_counted_one_by_one(database: &TestStore) {
@@ -277,8 +307,8 @@ fn known(state: &RatingState) -> Option<(String, String, Vec<String>)> {
     Some((query.query_text, query.query_type, titles.collect()))
 }
 
-fn of_card(text: &str) -> Option<(String, String, Vec<String>)> {
-    Some((text.into(), "SEMANTIC".into(), vec!["A card".into()]))
+fn of_card(text: &str) -> (String, String, Vec<String>) {
+    (text.into(), "SEMANTIC".into(), vec!["A card".into()])
 }
 
 async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database: &TestStore) {
@@ -293,7 +323,7 @@ async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database
         (state.context, &*state.query_type),
         (ContextState::Complete, "SEMANTIC")
     );
-    assert_eq!(known(&state), of_card("back to the hand"));
+    assert_eq!(known(&state), Some(of_card("back to the hand")));
     let states = database
         .store
         .ratings()
@@ -340,7 +370,7 @@ async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_com
     database.advance(9).await;
     record(database, &group(vec![recorded("q1", "late")], vec![])).await;
     for rating in [&late, &twice] {
-        assert_eq!(known(&state(database, rating).await), of_card("late"));
+        assert_eq!(known(&state(database, rating).await), Some(of_card("late")));
         assert!(get(database, rating.id).await.submission.context.is_empty());
     }
     assert_eq!(settle().await, Settled::default());
@@ -371,7 +401,7 @@ async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_com
             missing: 0
         }
     );
-    assert_eq!(known(&state(database, &unseen).await), of_card("late"));
+    assert_eq!(known(&state(database, &unseen).await), Some(of_card("late")));
 }
 
 async fn what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating(database: &TestStore) {
@@ -382,7 +412,7 @@ async fn what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating(data
     assert_eq!(database.store.queries().unwrap().forget(10).await.unwrap(), 1);
     assert_eq!(
         known(&state(database, &rating).await),
-        of_card("back to the hand")
+        Some(of_card("back to the hand"))
     );
     let erased = database
         .store
