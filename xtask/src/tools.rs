@@ -161,7 +161,7 @@ fn chromedriver(may_install: bool) -> Result<PathBuf> {
     found().context("chromium-driver was installed, but chromedriver is not in PATH")
 }
 
-/// A Python with grpcio, and with trec_eval's measures.
+/// A Python with grpcio, and with `trec_eval`'s measures.
 fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     match env::var_os(PYTHON_VARIABLE) {
         Some(named) => Ok(named.into()),

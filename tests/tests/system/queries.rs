@@ -25,7 +25,7 @@ async fn listed(system: &System, arguments: &[&str]) -> Vec<String> {
     listed.stdout.lines().map(str::to_owned).collect()
 }
 
-/// What OpenSearch would have kept of sessions in which somebody found nothing and asked in other words.
+/// What `OpenSearch` would have kept of sessions in which somebody found nothing and asked in other words.
 fn sessions(count: usize) -> String {
     let mut lines = String::new();
     for session in 0..count {

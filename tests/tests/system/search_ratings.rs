@@ -61,7 +61,7 @@ async fn takes(system: &System, rater: &Reporter, most: usize, window: Duration)
 replicated! {
     async fn the_eleventh_rating_in_a_minute_is_refused_at_either_replica(system: 2 x 1) {
         for rater in raters() {
-            takes(system, &rater, 10, Duration::from_secs(60)).await;
+            takes(system, &rater, 10, Duration::from_mins(1)).await;
         }
     }
 
@@ -77,7 +77,7 @@ replicated! {
         let mut settings = SettingsServiceClient::new(system.feedback_at(0).channel);
         answered(settings.update_settings(update).await);
         for rater in raters() {
-            takes(system, &rater, 100, Duration::from_secs(3_600)).await;
+            takes(system, &rater, 100, Duration::from_hours(1)).await;
         }
     }
 }

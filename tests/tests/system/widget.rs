@@ -27,7 +27,7 @@ struct Page {
 }
 
 impl Page {
-    async fn serve(listener: TcpListener, ratings: SocketAddr, language: &'static str) -> Self {
+    fn serve(listener: TcpListener, ratings: SocketAddr, language: &'static str) -> Self {
         let address = listener.local_addr().unwrap();
         let serving = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
@@ -112,7 +112,7 @@ async fn a_thumb_down_with_a_reason_is_given_by_keyboard_alone() {
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let system = started(&listener).await;
-    let page = Page::serve(listener, system.feedback[0].rating_address(), "en").await;
+    let page = Page::serve(listener, system.feedback[0].rating_address(), "en");
     page.open(&browser, "q-17").await;
     assert_eq!(browser.barriers().await, [""; 0]);
     // To the first thumb, to the second, and press it: the reason has the focus.
@@ -145,7 +145,7 @@ async fn a_thumb_up_by_pointer_counts_once_and_the_eleventh_is_told_to_wait() {
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let system = started(&listener).await;
-    let page = Page::serve(listener, system.feedback[0].rating_address(), "ja").await;
+    let page = Page::serve(listener, system.feedback[0].rating_address(), "ja");
     for query in 1..=11 {
         page.open(&browser, &format!("q-{query}")).await;
         let root = browser

@@ -51,7 +51,7 @@ enum Action {
 struct LabelArgs {
     /// The feedback's id
     feedback_id: String,
-    /// Set this tag, such as synonym_miss; may be given several times
+    /// Set this tag, such as `synonym_miss`; may be given several times
     #[arg(long, value_name = "TAG")]
     set: Vec<String>,
     /// Clear this tag; may be given several times

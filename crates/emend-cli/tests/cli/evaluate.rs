@@ -1,4 +1,4 @@
-//! What `emend evaluate` measures is what trec_eval measures.
+//! What `emend evaluate` measures is what `trec_eval` measures.
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::Path};
 
@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::harness::run;
 
 const PYTHON: &str = "EMEND_TEST_PYTHON";
-/// The measure of ours, and what trec_eval calls it.
+/// The measure of ours, and what `trec_eval` calls it.
 const MEASURES: [(&str, &str); 4] = [
     ("precision@10", "P_10"),
     ("recall@10", "recall_10"),
@@ -38,7 +38,7 @@ fn random() -> Files {
         run: String::new(),
     };
     for query in 0..60 {
-        let grades: BTreeMap<String, u64> = (0..1 + below(25))
+        let grades: BTreeMap<String, u64> = (0..=below(25))
             .map(|_| (format!("d{}", below(40)), below(4)))
             .chain([(format!("d{}", below(40)), 1 + below(3))])
             .collect();
@@ -47,15 +47,15 @@ fn random() -> Files {
             .map(|(id, grade)| json!({"id": id, "grade": grade}))
             .collect();
         let line = json!({"query_id": format!("q{query}"), "query_type": format!("q{query}"), "judgements": judgements});
-        writeln!(files.judged, "{line}").unwrap();
+        let _ = writeln!(files.judged, "{line}");
         for (id, grade) in &grades {
-            writeln!(files.qrels, "q{query} 0 {id} {grade}").unwrap();
+            let _ = writeln!(files.qrels, "q{query} 0 {id} {grade}");
         }
         let mut results: Vec<(u64, u64)> = (0..40).map(|id| (below(1 << 40), id)).collect();
         results.sort_unstable();
-        results.truncate(usize::try_from(1 + below(30)).unwrap());
+        results.truncate(1 + usize::try_from(below(30)).unwrap_or(0));
         for (rank, (_, id)) in results.into_iter().enumerate() {
-            writeln!(files.run, "q{query} Q0 d{id} {} {} random", rank + 1, 100 - rank).unwrap();
+            let _ = writeln!(files.run, "q{query} Q0 d{id} {} {} random", rank + 1, 100 - rank);
         }
     }
     files
@@ -70,9 +70,9 @@ async fn trec_eval(python: &str, qrels: &Path, run: &Path) -> Value {
         .args([qrels, run])
         .output()
         .await
-        .unwrap();
+        .expect("Python starts");
     assert!(done.status.success(), "{done:?}");
-    serde_json::from_slice(&done.stdout).unwrap()
+    serde_json::from_slice(&done.stdout).expect("JSON")
 }
 
 #[tokio::test]

@@ -65,13 +65,13 @@ async fn a_doctor_tells(system: System) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn doctor_reports_what_is_wrong_on_sqlite() {
-    a_doctor_tells(System::sqlite().await).await;
+    Box::pin(a_doctor_tells(System::sqlite().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn doctor_reports_what_is_wrong_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        a_doctor_tells(system).await;
+        Box::pin(a_doctor_tells(system)).await;
     }
 }
 
