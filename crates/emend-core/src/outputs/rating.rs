@@ -1,7 +1,5 @@
 //! Ratings: what can be rated, how, and what each rating counts as.
 
-use std::borrow::Cow;
-
 use uuid::Uuid;
 
 use super::{
@@ -343,8 +341,9 @@ fn issues(violations: &mut Violations, raw: &[String]) -> Option<Vec<String>> {
 }
 
 fn mask(text: &mut String, max: usize) {
-    if let Cow::Owned(masked) = personal_data::mask(text) {
-        *text = masked;
+    let masked = personal_data::mask(text);
+    if *masked != **text {
+        *text = masked.into_owned();
     }
     cut(text, max);
 }

@@ -122,7 +122,9 @@ fn mask_context_value(text: &mut String) {
 }
 
 fn mask(text: &mut String, too_long: impl Fn(&str) -> Option<usize>) {
-    if let std::borrow::Cow::Owned(mut masked) = personal_data::mask(text) {
+    let masked = personal_data::mask(text);
+    if *masked != **text {
+        let mut masked = masked.into_owned();
         if let Some(end) = too_long(&masked) {
             masked.truncate(end);
         }
@@ -328,6 +330,13 @@ mod tests {
             correction: Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail")
                 .unwrap(),
         }
+    }
+
+    #[test]
+    fn text_that_cannot_be_masked_in_parts_is_masked_as_a_whole() {
+        let mut text = "10.0.0.1:".repeat(40);
+        mask_prose(&mut text);
+        assert_eq!(text, "[masked]");
     }
 
     #[test]
