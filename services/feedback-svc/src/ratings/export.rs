@@ -189,15 +189,15 @@ impl Rated {
                 let columns = [
                     id,
                     at,
-                    submission.query_id.clone(),
+                    inert(&submission.query_id),
                     self.value().number().to_string(),
-                    submission.reason.clone(),
-                    query.query_type.clone(),
-                    query.query_text.clone(),
-                    title.unwrap_or_default(),
-                    query.embedding_version.clone(),
-                    query.index_version.clone(),
-                    query.variant.clone(),
+                    inert(&submission.reason),
+                    inert(&query.query_type),
+                    inert(&query.query_text),
+                    inert(&title.unwrap_or_default()),
+                    inert(&query.embedding_version),
+                    inert(&query.index_version),
+                    inert(&query.variant),
                     self.tags().join(" "),
                     self.is_processed().to_string(),
                 ];
@@ -270,6 +270,15 @@ impl Rated {
 fn line(text: &mut String, value: &serde_json::Value) {
     text.push_str(&value.to_string());
     text.push('\n');
+}
+
+/// A text as a cell that spreadsheets do not take for a formula.
+fn inert(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// A row of RFC 4180.
@@ -360,6 +369,36 @@ mod tests {
             (&object["rating"], &object["topResults"][1]["objectId"]),
             (&json!(-1), &json!("b"))
         );
+    }
+
+    #[test]
+    fn a_text_is_no_formula_and_a_number_stays_one() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-1", "'-1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "\"'\r=1\""),
+            ("=A1,\"x\"", "\"'=A1,\"\"x\"\"\""),
+            ("1=1", "1=1"),
+            ("", ""),
+        ] {
+            let mut rated = rated(Down, &[]);
+            let id = rated.feedback.id;
+            rated.feedback.submission.reason = text.into();
+            rated.query.query_text = text.into();
+            rated.query.top_results[0].title = text.into();
+            rated.query.variant = text.into();
+            assert_eq!(
+                written(Format::Csv, &rated),
+                format!(
+                    "{id},1970-01-01T00:00:00Z,q1,-1,{cell},SEMANTIC,{cell},{cell},,,{cell},low_recall x,false\n"
+                )
+            );
+            let object: serde_json::Value = serde_json::from_str(&written(Format::Jsonl, &rated)).unwrap();
+            assert_eq!(object["queryText"], text);
+        }
     }
 
     #[test]
