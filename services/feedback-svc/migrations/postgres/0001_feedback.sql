@@ -273,8 +273,11 @@ CREATE TABLE search_ratings (
     embedding_version TEXT NOT NULL,
     index_version TEXT   NOT NULL,
     variant       TEXT   NOT NULL,
-    -- The query as it was recorded, an encoded emend.feedback.v1.Query. It outlives the query, and is erased with the rating.
+    -- The query as it was recorded, an encoded emend.feedback.v1.Query. It outlives the query, and is
+    -- erased with the rating and with the personal parts of the query; '' then.
     query         BYTEA NOT NULL,
+    -- The query's session, by which the copy is found to be erased; '' if there is none or it is erased.
+    session_id    TEXT   NOT NULL,
     -- In alphabetical order, each between spaces: ' low_recall synonym_miss '. '' if there are none.
     tags          TEXT   NOT NULL,
     processed     BIGINT NOT NULL CHECK (processed IN (0, 1)),
@@ -287,6 +290,7 @@ CREATE INDEX search_ratings_by_value ON search_ratings (namespace, rating, accep
 CREATE INDEX search_ratings_by_type ON search_ratings (namespace, query_type, accept_order);
 CREATE INDEX search_ratings_by_time ON search_ratings (namespace, rated_at);
 CREATE INDEX search_ratings_by_query ON search_ratings (namespace, query_id) WHERE query_id <> '';
+CREATE INDEX search_ratings_by_session ON search_ratings (namespace, session_id) WHERE session_id <> '';
 CREATE INDEX search_ratings_pending ON search_ratings (rated_at) WHERE context_state = 1;
 CREATE INDEX search_ratings_by_rater ON search_ratings (rater, rated_at) WHERE rater IS NOT NULL;
 

@@ -100,6 +100,12 @@ pub(crate) const SCHEMA: &str = "emend_feedback";
 
 const BEGIN: &str = "BEGIN";
 
+/// Locks the rows of a select in its order until the transaction ends.
+const FOR_UPDATE: &str = " FOR UPDATE";
+
+/// Keeps the personal parts of queries, `p`, from being changed until the transaction ends.
+const FOR_SHARE_OF_P: &str = " FOR SHARE OF p";
+
 /// Before a column: no index of it is to be used. The planner needs no word for that.
 const PASSED_OVER: &str = "";
 

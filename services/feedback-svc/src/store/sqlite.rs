@@ -92,6 +92,12 @@ type Backend = SqliteStore;
 /// Begins a transaction that reads one consistent state, however long it takes.
 const BEGIN_AUDIT: &str = "BEGIN";
 
+/// Only one transaction writes at a time: there are no rows to lock.
+const FOR_UPDATE: &str = "";
+
+/// See [`FOR_UPDATE`].
+const FOR_SHARE_OF_P: &str = "";
+
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last FROM accept_order WHERE one = 1";
 

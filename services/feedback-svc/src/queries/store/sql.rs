@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Backend, Connection, Db, NEXT_ACCEPT_ORDER, erasure_sql, ratings_sql, stats_sql,
+    Backend, Connection, Db, FOR_UPDATE, NEXT_ACCEPT_ORDER, erasure_sql, ratings_sql, stats_sql,
 };
 use crate::{
     outbox::entry::DeliveryState,
@@ -342,35 +342,39 @@ async fn insert_interactions(
     Ok(inserted)
 }
 
-/// Erases what queries tell of a person: of the one with this id, and of those of this session. Empty: of none.
+/// Erases what queries tell of a person: of the one with this id, and of those of this session. Empty: of none. Must run in a
+/// transaction.
 pub(super) async fn erase(
     connection: &mut Connection,
     namespace: &Namespace,
     query_id: &str,
     session_id: &str,
 ) -> Result<()> {
-    const ERASE: &str =
-        "UPDATE query_personal SET session_id = '', query_text = '', answer_text = '', classification = '' ";
-    if !query_id.is_empty() {
-        let mut of_query = QueryBuilder::<Db>::new(ERASE);
-        of_query
-            .push("WHERE number = (SELECT number FROM queries WHERE namespace = ")
-            .push_bind(namespace.as_str())
-            .push(" AND query_id = ")
-            .push_bind(query_id)
-            .push(")");
-        of_query.build().execute(&mut *connection).await?;
+    if query_id.is_empty() && session_id.is_empty() {
+        return Ok(());
     }
-    if !session_id.is_empty() {
-        let mut of_session = QueryBuilder::<Db>::new(ERASE);
-        of_session
-            .push("WHERE session_id <> '' AND namespace = ")
-            .push_bind(namespace.as_str())
-            .push(" AND session_id = ")
-            .push_bind(session_id);
-        of_session.build().execute(connection).await?;
-    }
-    Ok(())
+    // Ratings are locked before their queries, as by whoever stores ratings.
+    ratings_sql::erase_copies(&mut *connection, namespace, query_id, session_id).await?;
+    let mut erase = QueryBuilder::<Db>::new(
+        "UPDATE query_personal SET session_id = '', query_text = '', answer_text = '', classification = ''
+         WHERE number IN (
+             SELECT number FROM query_personal WHERE number IN (
+                 SELECT number FROM queries WHERE query_id <> '' AND namespace = ",
+    );
+    erase
+        .push_bind(namespace.as_str())
+        .push(" AND query_id = ")
+        .push_bind(query_id)
+        .push(" UNION ALL SELECT number FROM query_personal WHERE session_id <> '' AND namespace = ")
+        .push_bind(namespace.as_str())
+        .push(" AND session_id = ")
+        .push_bind(session_id)
+        .push(") ORDER BY number")
+        .push(FOR_UPDATE)
+        .push(")");
+    erase.build().execute(&mut *connection).await?;
+    // Whoever read a text before has now written it; whoever reads it from here on finds none.
+    ratings_sql::erase_copies(connection, namespace, query_id, session_id).await
 }
 
 fn select(namespace: &Namespace) -> QueryBuilder<Db> {

@@ -17,7 +17,7 @@ use super::{
         chunks::chunks,
         rows::{self, RatingColumns},
     },
-    Backend, Connection, Db,
+    Backend, Connection, Db, FOR_SHARE_OF_P, FOR_UPDATE,
     feedback_sql::Columns,
 };
 use crate::{
@@ -176,7 +176,8 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
     for chunk in chunks(&ratings) {
         let mut query = QueryBuilder::<Db>::new(
             "INSERT INTO search_ratings (accept_order, namespace, rater, query_id, rating, context_state, rated_at,
-                                         query_type, embedding_version, index_version, variant, query, tags, processed) ",
+                                         query_type, embedding_version, index_version, variant, query, session_id,
+                                         tags, processed) ",
         );
         query.push_values(chunk, |mut row, (item, rater, value, order, at)| {
             row.push_bind(*order)
@@ -187,7 +188,7 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
                 .push_bind(ContextState::Pending.number())
                 .push_bind(*at);
             row.push("'', '', '', ''").push_bind(&[] as &[u8]);
-            row.push("'', 0");
+            row.push("'', '', 0");
         });
         query.build().execute(&mut *connection).await?;
         let mut query = QueryBuilder::<Db>::new(
@@ -243,12 +244,15 @@ pub(super) async fn complete(connection: &mut Connection, queries: &[(&str, &str
         select.push_values(chunk, |mut row, (namespace, query_id)| {
             row.push_bind(*namespace).push_bind(*query_id);
         });
-        select.push(")");
+        select.push(")").push(LOCK_FOUND).push(FOR_SHARE_OF_P);
         let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *connection).await?;
         write_found(connection, found).await?;
     }
     Ok(())
 }
+
+/// The order in which what is found is locked, so that a text that was read is not erased before it is written.
+const LOCK_FOUND: &str = " ORDER BY p.number, r.accept_order";
 
 fn select_found() -> QueryBuilder<Db> {
     let mut select = QueryBuilder::new("SELECT r.accept_order, ");
@@ -260,12 +264,14 @@ fn select_found() -> QueryBuilder<Db> {
     select
 }
 
-async fn write_found(connection: &mut Connection, found: Vec<FoundRow>) -> Result<()> {
+async fn write_found(connection: &mut Connection, mut found: Vec<FoundRow>) -> Result<()> {
+    found.sort_unstable_by_key(|row| row.accept_order);
     for FoundRow { accept_order, query } in found {
         let query = render::query(StoredQuery::try_from(query)?);
         sqlx::query(
             "UPDATE search_ratings SET context_state = $2, query_type = $3, embedding_version = $4, index_version = $5,
-                    variant = $6, query = $7 WHERE accept_order = $1 AND query_id <> ''",
+                    variant = $6, query = $7, session_id = $8
+             WHERE accept_order = $1 AND query_id <> ''",
         )
         .bind(accept_order)
         .bind(ContextState::Complete.number())
@@ -274,6 +280,7 @@ async fn write_found(connection: &mut Connection, found: Vec<FoundRow>) -> Resul
         .bind(&query.index_version)
         .bind(&query.variant)
         .bind(query.encode_to_vec())
+        .bind(&query.session_id)
         .execute(&mut *connection)
         .await?;
         sqlx::query("UPDATE feedback_personal SET context = '{}' WHERE accept_order = $1")
@@ -286,11 +293,44 @@ async fn write_found(connection: &mut Connection, found: Vec<FoundRow>) -> Resul
 
 /// Erases what is personal of a rating.
 pub(super) async fn redact(connection: &mut Connection, accept_order: i64) -> Result<()> {
-    sqlx::query("UPDATE search_ratings SET rater = NULL, query_id = '', query = $2 WHERE accept_order = $1")
-        .bind(accept_order)
-        .bind(&[] as &[u8])
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "UPDATE search_ratings SET rater = NULL, query_id = '', query = $2, session_id = '' WHERE accept_order = $1",
+    )
+    .bind(accept_order)
+    .bind(&[] as &[u8])
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Erases the copies that ratings have of the query with this id and of the queries of this session. Empty: of none.
+pub(super) async fn erase_copies(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    query_id: &str,
+    session_id: &str,
+) -> Result<()> {
+    let mut erase = QueryBuilder::<Db>::new("UPDATE search_ratings SET session_id = '', query = ");
+    erase.push_bind(&[] as &[u8]);
+    // Each half is found by an index of its own.
+    erase
+        .push(
+            " WHERE accept_order IN (
+                 SELECT accept_order FROM search_ratings
+                 WHERE length(query) > 0 AND accept_order IN (
+                     SELECT accept_order FROM search_ratings WHERE query_id <> '' AND namespace = ",
+        )
+        .push_bind(namespace.as_str())
+        .push(" AND query_id = ")
+        .push_bind(query_id)
+        .push(" UNION ALL SELECT accept_order FROM search_ratings WHERE session_id <> '' AND namespace = ")
+        .push_bind(namespace.as_str())
+        .push(" AND session_id = ")
+        .push_bind(session_id)
+        .push(") ORDER BY accept_order")
+        .push(FOR_UPDATE)
+        .push(")");
+    erase.build().execute(connection).await?;
     Ok(())
 }
 
@@ -321,6 +361,7 @@ impl Backend {
             let mut select = select_found();
             select.push(" AND r.accept_order IN (");
             orders(&mut select);
+            select.push(LOCK_FOUND).push(FOR_SHARE_OF_P);
             let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *transaction).await?;
             settled.complete += found.len() as u64;
             write_found(&mut transaction, found).await?;

@@ -41,6 +41,8 @@ contract! {
     a_rating_takes_its_context_from_its_query_and_from_nobody_else
     a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_come_is_missing
     what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating
+    redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_session
+    a_rating_that_is_stored_while_its_query_is_erased_keeps_no_copy
     ratings_of_search_answers_are_listed_by_what_is_known_of_them
 }
 
@@ -426,6 +428,81 @@ async fn what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating(data
     let hidden =
         "UPDATE search_ratings SET processed = 1 WHERE query_id = '' AND rater IS NULL AND length(query) = 0";
     assert_eq!(database.execute(hidden).await.unwrap(), 1);
+}
+
+async fn redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_session(
+    database: &TestStore,
+) {
+    let mut other_session = recorded("q3", "third");
+    other_session.session_id = "session-2".into();
+    let queries = vec![recorded("q1", "first"), recorded("q2", "second"), other_session];
+    record(database, &group(queries, vec![])).await;
+    let mut elsewhere = group(vec![recorded("q1", "elsewhere")], vec![]);
+    elsewhere.queries[0].0.namespace = Namespace::parse("other").unwrap();
+    record(database, &elsewhere).await;
+    let hers = search_rated(["jane", "session-1", ""], "q1", Down);
+    let [first, second, third] = ["q1", "q2", "q3"].map(|id| search_rated(["ken", "", ""], id, Down));
+    let submission = Submission {
+        namespace: Namespace::parse("other").unwrap(),
+        ..first.submission.clone()
+    };
+    let elsewhere = of(submission, &first.caller);
+    let all = [hers, first, second, third, elsewhere];
+    orders(&inserted(&*database.store, &all, None).await);
+    let [hers, first, second, third, _] = all;
+    let copies = "SELECT count(*) FROM search_ratings WHERE session_id <> '' AND length(query) > 0";
+    assert_eq!(database.number(copies).await, 5);
+    // Of the queries themselves nothing is left.
+    database.advance(25 * 3_600).await;
+    assert_eq!(database.store.queries().unwrap().forget(10).await.unwrap(), 4);
+    let erasures = database.store.erasures().unwrap();
+    let erased = erasures.redact(&[redaction(hers.id)]).await;
+    assert_eq!(erased.unwrap(), [Redacted::Undelivered]);
+    for (rating, copy) in [
+        (&hers, None),
+        (&first, None),
+        (&second, None),
+        (&third, of_card("third")),
+    ] {
+        let state = state(database, rating).await;
+        assert_eq!(
+            (state.context, &*state.query_type),
+            (ContextState::Complete, "SEMANTIC")
+        );
+        assert_eq!(known(&state), copy, "{rating:?}");
+    }
+    assert_eq!(database.number(copies).await, 2);
+    let left = "SELECT count(*) FROM search_ratings WHERE session_id <> '' OR length(query) > 0";
+    assert_eq!(database.number(left).await, 2);
+}
+
+async fn a_rating_that_is_stored_while_its_query_is_erased_keeps_no_copy(database: &TestStore) {
+    let replica = database.replica().await;
+    let erasures = replica.erasures().unwrap();
+    for number in 0..20 {
+        let [id, jane, ken] = ["q", "jane", "ken"].map(|name| format!("{name}{number}"));
+        record(database, &group(vec![recorded(&id, "hers")], vec![])).await;
+        let hers = search_rated([&jane, "", ""], &id, Down);
+        let others: Vec<_> = (0..3)
+            .map(|of| search_rated([&format!("{ken}-{of}"), "", ""], &id, Up))
+            .collect();
+        stored(&*database.store, &hers, None).await;
+        let redactions = [redaction(hers.id)];
+        let store = async {
+            for other in &others {
+                stored(&*database.store, other, None).await;
+            }
+        };
+        let (erased, ()) = futures::join!(erasures.redact(&redactions), store);
+        assert_eq!(erased.unwrap(), [Redacted::Undelivered]);
+        for other in &others {
+            let text = known(&state(database, other).await).map(|(text, ..)| text);
+            assert_eq!(text.unwrap_or_default(), "");
+        }
+    }
+    let sessions = "SELECT count(*) FROM search_ratings WHERE session_id <> ''";
+    assert_eq!(database.number(sessions).await, 0);
+    replica.close().await;
 }
 
 async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database: &TestStore) {
