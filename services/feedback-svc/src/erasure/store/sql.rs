@@ -57,6 +57,10 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     let voter = feedback.submission.reporter.voter(&feedback.caller);
     let key = voter.key(namespace);
     let session = feedback.submission.reporter.session.as_deref();
+    // Locked in this order by all: ratings, their queries, the personal parts of feedback.
+    if !feedback.submission.is_delivered() {
+        ratings_sql::redact(&mut *connection, order).await?;
+    }
     query_sql::erase(
         &mut *connection,
         namespace,
@@ -82,7 +86,6 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
         .execute(&mut *connection)
         .await?;
     if !feedback.submission.is_delivered() {
-        ratings_sql::redact(connection, order).await?;
         return Ok(Redacted::Undelivered);
     }
     strip_events(connection, order, key, voter.is_identified()).await?;

@@ -338,17 +338,17 @@ impl Backend {
     async fn settle_contexts_once(&self, waited: Duration, limit: u32) -> Result<Settled> {
         let mut transaction = self.begin_write().await?;
         // Locks the rows, in order, and passes over those that became complete meanwhile.
-        let waiting: Vec<i64> = sqlx::query_scalar(
+        let mut lock = QueryBuilder::<Db>::new(
             "UPDATE search_ratings SET context_state = 1 WHERE context_state = 1 AND accept_order IN (
                  SELECT accept_order FROM search_ratings
-                 WHERE context_state = 1 AND rated_at <= (SELECT now FROM database_clock) - $1
-                 ORDER BY rated_at, accept_order LIMIT $2)
-             RETURNING accept_order",
-        )
-        .bind(rows::micros(waited))
-        .bind(i64::from(limit))
-        .fetch_all(&mut *transaction)
-        .await?;
+                 WHERE context_state = 1 AND rated_at <= (SELECT now FROM database_clock) - ",
+        );
+        lock.push_bind(rows::micros(waited))
+            .push(" ORDER BY rated_at, accept_order LIMIT ")
+            .push_bind(i64::from(limit))
+            .push(FOR_UPDATE)
+            .push(") RETURNING accept_order");
+        let waiting: Vec<i64> = lock.build_query_scalar().fetch_all(&mut *transaction).await?;
         let mut settled = Settled::default();
         for chunk in chunks(&waiting) {
             let orders = |query: &mut QueryBuilder<Db>| {
@@ -420,13 +420,14 @@ impl RatingStore for Backend {
     async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<()> {
         for chunk in chunks(orders) {
             let mut update = QueryBuilder::<Db>::new(
-                "UPDATE search_ratings SET processed = 1 WHERE processed = 0 AND accept_order IN (",
+                "UPDATE search_ratings SET processed = 1 WHERE accept_order IN (
+                     SELECT accept_order FROM search_ratings WHERE processed = 0 AND accept_order IN (",
             );
             let mut list = update.separated(", ");
             for order in chunk {
                 list.push_bind(order.0);
             }
-            update.push(")");
+            update.push(") ORDER BY accept_order").push(FOR_UPDATE).push(")");
             update.build().execute(&mut *self.writer().await?).await?;
         }
         Ok(())
