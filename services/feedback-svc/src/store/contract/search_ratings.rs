@@ -462,7 +462,7 @@ async fn redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_
         (&hers, None),
         (&first, None),
         (&second, None),
-        (&third, of_card("third")),
+        (&third, Some(of_card("third"))),
     ] {
         let state = state(database, rating).await;
         assert_eq!(
