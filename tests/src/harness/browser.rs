@@ -4,7 +4,7 @@ use std::{env, error::Error, fs, net::SocketAddr, process::Stdio, sync::Arc};
 
 use bytes::Bytes;
 use emend_base::testing::skipped;
-use http::{HeaderValue, Request, Response, header::HOST};
+use http::{HeaderValue, Request, Response, Uri, header::HOST};
 use http_body_util::BodyExt as _;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -199,6 +199,8 @@ impl HttpClient for Loopback {
             Body::Empty => String::new(),
             Body::Json(body) => body.to_string(),
         };
+        // The driver does not know the absolute form.
+        head.uri = Uri::try_from(head.uri.path()).expect("a path");
         head.headers.insert(HOST, HeaderValue::from_static("127.0.0.1"));
         let answer = self.ask(Request::from_parts(head, body)).await;
         answer.map_err(|error| WebDriverError::HttpError(error.to_string()))

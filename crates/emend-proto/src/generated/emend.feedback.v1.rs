@@ -283,7 +283,8 @@ pub struct SearchRatingState {
     #[prost(bool, tag = "5")]
     pub replaced: bool,
     /// The query, as its backend recorded it before the rating came or within 10 s after it, without interactions. Kept with the
-    /// rating for longer than queries are, and erased with it. Absent unless COMPLETE.
+    /// rating for longer than queries are, and erased with it. Absent unless COMPLETE; only reviewers see it, in lists and by
+    /// GetFeedback.
     #[prost(message, optional, tag = "6")]
     pub query: ::core::option::Option<Query>,
 }
