@@ -317,13 +317,20 @@ mod tests {
                 .and_then(|read| read.first().copied())
         };
         synchronise(directory, &states[1]).unwrap();
-        let mut cut = 0;
-        for kill in 1..=KILLS {
+        let (mut cut, mut kill) = (0, 0);
+        let end = Instant::now() + Duration::from_secs(90);
+        // Until one of them has been in the middle of a write.
+        while kill < KILLS || cut == 0 {
+            assert!(
+                Instant::now() < end,
+                "it was never killed in the middle of a write"
+            );
+            kill += 1;
             let mut child = mirroring(directory);
             // At another place of its work each time: after it was seen to replace a file so often.
             let until = Instant::now() + Duration::from_secs(30);
             let mut before = first();
-            for _ in 0..kill {
+            for _ in 0..=kill % KILLS {
                 let replaced = iter::repeat_with(first).find(|now| *now != before || Instant::now() > until);
                 before = replaced.unwrap();
                 assert!(Instant::now() < until, "it replaces no files");
@@ -340,7 +347,6 @@ mod tests {
             }
             cut += usize::from(held(directory).len() > states[0].len());
         }
-        assert!(cut > 0, "it was never killed in the middle of a write");
         synchronise(directory, &states[0]).unwrap();
         assert_eq!(held(directory), states[0]);
     }

@@ -30,10 +30,10 @@ use crate::{
 #[command(after_help = "\
 Examples:
   emend evaluate --judgements judged.jsonl --before monday.run
-  emend evaluate --judgements qrels.txt --format trec --before monday.run --after tuesday.run --svg change.svg
+  emend evaluate --judgements qrels.txt --format trec --before a.run --after b.run --svg change.svg
   emend evaluate --judgements quepid.csv --format quepid --before a.jsonl --after b.jsonl -k 5
   emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421
-  emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421 --before monday.jsonl --save today.jsonl
+  emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421 --before old.jsonl --save new.jsonl
 
 Prints precision, recall and nDCG of the first K results and the mean reciprocal rank, over all
 queries and by query type. With two runs, p says how probable a difference at least as large is if

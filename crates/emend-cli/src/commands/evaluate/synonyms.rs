@@ -44,9 +44,9 @@ Examples:
   emend synonyms preview リーダー 顔 フェイス --judgements judged.jsonl --node 127.0.0.1:7421
 
 Shows the queries that would be expanded otherwise if other terms stood for a term: of those that
-backends recorded, the newest first, or of judged ones. A search node (emend.search.v1) is asked what
-they find now and then, and with judgements how good that is. Nothing is changed; `emend submit
-term` and `emend resources put synonym` teach it.")]
+backends recorded, the newest first, or of judged ones. A search node (emend.search.v1) is asked
+what they find now and then, and with judgements how good that is. Nothing is changed; `emend
+submit term` and `emend resources put synonym` teach it.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
