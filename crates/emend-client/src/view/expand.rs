@@ -7,8 +7,7 @@ use emend_core::{
 
 use super::{
     LearnedView, Reading,
-    entry::Found,
-    synonyms::{Synonyms, alternatives},
+    synonyms::{Of, alternatives},
 };
 
 impl LearnedView {
@@ -37,20 +36,24 @@ impl Reading<'_> {
         mode: ExpandMode,
         user: Option<&UserId>,
     ) -> ExpandedText {
-        let of = self.synonyms_of(namespace, user);
         let matchers = self.state.terms.of(namespace.as_str());
+        let of = self.synonyms_of(namespace, user);
         let found = search::find(text, &matchers, |term| {
-            of(term).into_iter().flatten().any(Synonyms::expand)
+            let known = of(term);
+            let is_expanded = known.iter().flatten().any(|of| of.expand());
+            is_expanded.then_some(known)
         });
-        search::expand(text, &found, mode, |term| alternatives(term, &of))
+        search::expand(text, &found, mode, |found| {
+            alternatives(found.term, found.known, &of)
+        })
     }
 
-    /// Answers for a key in normal form: the user's own synonyms, and everybody's.
+    /// The synonyms of a key in normal form.
     pub(super) fn synonyms_of<'s>(
         &'s self,
         namespace: &Namespace,
         user: Option<&UserId>,
-    ) -> impl Fn(&str) -> [Option<&'s Synonyms>; 2] + use<'s> {
+    ) -> impl Fn(&str) -> Of<'s> + use<'s> {
         let (state, hash) = (&*self.state, self.hash);
         let namespace = hash.namespace(namespace.as_str());
         let user = user
@@ -59,7 +62,7 @@ impl Reading<'_> {
         move |term| {
             let global = namespace ^ hash.phrase(term);
             let own = user.map(|user| global ^ user);
-            [own, Some(global)].map(|key| key.and_then(|key| state.find(key)).and_then(Found::synonyms))
+            [own, Some(global)].map(|key| state.find(key?)?.synonyms())
         }
     }
 }

@@ -20,6 +20,9 @@ pub(crate) struct Synonyms {
     set: Vec<Member>,
 }
 
+/// The synonyms of one key: a user's own, and everybody's.
+pub(super) type Of<'a> = [Option<&'a Synonyms>; 2];
+
 /// A term's representative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Representative {
@@ -42,9 +45,10 @@ struct Member {
 impl Synonyms {
     /// Records that the term stands for this representative.
     pub(super) fn stands_for(&mut self, key: &str, synonym: &Synonym, revision: Revision) {
+        let (key_of, written) = spelled(key, &synonym.representative);
         let representative = Representative {
-            key: key.into(),
-            written: synonym.representative.as_str().into(),
+            key: key_of,
+            written,
             relation: synonym.relation,
             revision,
         };
@@ -61,9 +65,10 @@ impl Synonyms {
 
     /// Records that a term stands for this one.
     pub(super) fn has_in_set(&mut self, key: &str, value: &ResourceValue) {
+        let (key_of, written) = spelled(key, value.display.as_str());
         let member = Member {
-            key: key.into(),
-            written: value.display.as_str().into(),
+            key: key_of,
+            written,
             is_found: matches!(
                 &value.learned,
                 emend_core::Learned::Synonym(Synonym {
@@ -92,6 +97,17 @@ impl Synonyms {
     pub(super) fn is_empty(&self) -> bool {
         self.representatives.is_empty() && self.set.is_empty()
     }
+}
+
+/// A key, and how it is written: one string where they are equal, as most are, so that a look-up touches less memory.
+fn spelled(key: &str, written: &str) -> (Arc<str>, Arc<str>) {
+    let key: Arc<str> = key.into();
+    let written = if *written == *key {
+        Arc::clone(&key)
+    } else {
+        written.into()
+    };
+    (key, written)
 }
 
 /// What else to search for where a term stands; borrows from the [`Reading`](super::Reading) that answered.
@@ -127,13 +143,15 @@ impl<'a> Expansion<'a> {
         self.representatives.is_empty() && self.others.is_empty()
     }
 
-    /// Expands `term`, a key in normal form. `find` answers for a user's own and everybody's synonyms of a key.
-    pub(super) fn of(term: &str, find: impl Fn(&str) -> [Option<&'a Synonyms>; 2]) -> Self {
-        let (representatives, others) = around(term, find);
+    /// Expands `term`, a key in normal form. `find` answers for the synonyms of a key.
+    pub(super) fn of(term: &str, find: impl Fn(&str) -> Of<'a>) -> Self {
+        let itself = find(term);
+        let around = around(term, itself, find);
+        let others = others(term, itself, &around);
         Self {
-            representatives: representatives
-                .into_iter()
-                .map(|of| StandsFor {
+            representatives: around
+                .iter()
+                .map(|(of, _)| StandsFor {
                     representative: &of.written,
                     relation: of.relation,
                     revision: of.revision,
@@ -144,17 +162,18 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// What else to search for where `term`, a key in normal form, stands in a text.
+/// What else to search for where `term`, a key in normal form, stands in a text. `find` answers for the synonyms of a key.
 pub(super) fn alternatives<'a>(
     term: &str,
-    find: impl Fn(&str) -> [Option<&'a Synonyms>; 2],
+    itself: Of<'a>,
+    find: impl Fn(&str) -> Of<'a>,
 ) -> Alternatives<'a> {
-    let (representatives, others) = around(term, find);
-    let representatives = representatives.into_iter().map(|of| Term {
+    let around = around(term, itself, find);
+    let representatives = around.iter().map(|(of, _)| Term {
         key: &of.key,
         written: &of.written,
     });
-    let others = others.into_iter().map(|of| Term {
+    let others = others(term, itself, &around).into_iter().map(|of| Term {
         key: &of.key,
         written: &of.written,
     });
@@ -164,29 +183,34 @@ pub(super) fn alternatives<'a>(
     }
 }
 
-/// The representatives of a term, and the other terms of their sets and its own.
+/// What a term stands for, each once with the synonyms of its key: the user's own, then everybody's.
 fn around<'a>(
     term: &str,
-    find: impl Fn(&str) -> [Option<&'a Synonyms>; 2],
-) -> (Vec<&'a Representative>, Vec<&'a Member>) {
-    let mut known: Vec<&str> = vec![term];
-    let mut representatives = Vec::new();
-    let mut others: Vec<&Member> = Vec::new();
-    for synonyms in find(term).into_iter().flatten() {
-        for of in &synonyms.representatives {
-            if !known.contains(&&*of.key) {
-                known.push(&of.key);
-                representatives.push(of);
-            }
+    itself: Of<'a>,
+    find: impl Fn(&str) -> Of<'a>,
+) -> Vec<(&'a Representative, Of<'a>)> {
+    let mut around: Vec<(&Representative, Of<'a>)> = Vec::new();
+    for of in itself
+        .into_iter()
+        .flatten()
+        .flat_map(|synonyms| &synonyms.representatives)
+    {
+        if *of.key != *term && !around.iter().any(|(known, _)| known.key == of.key) {
+            around.push((of, find(&of.key)));
         }
     }
-    for root in &known {
-        for synonyms in find(root).into_iter().flatten() {
-            others.extend(synonyms.set.iter().filter(|member| member.is_found));
-        }
-    }
-    others.retain(|member| !known.contains(&&*member.key));
+    around
+}
+
+/// The other terms of the sets of a term and its representatives, each once, sorted by normal form.
+fn others<'a>(term: &str, itself: Of<'a>, around: &[(&'a Representative, Of<'a>)]) -> Vec<&'a Member> {
+    let sets = std::iter::once(itself).chain(around.iter().map(|(_, of)| *of));
+    let members = sets.flatten().flatten().flat_map(|synonyms| &synonyms.set);
+    let mut others: Vec<&Member> = members
+        .filter(|member| member.is_found && *member.key != *term)
+        .filter(|member| !around.iter().any(|(known, _)| known.key == member.key))
+        .collect();
     others.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     others.dedup_by(|one, other| one.key == other.key);
-    (representatives, others)
+    others
 }

@@ -1,8 +1,8 @@
 //! A text with what else to search for where a term stands. Nothing is replaced: what the user wrote stays.
 
-use std::{collections::HashSet, ops::Range};
+use std::{borrow::Cow, ops::Range};
 
-use super::matcher::Found;
+use super::matcher::{Found, FoundTerm};
 use crate::normalize::normalize;
 
 /// What a text is expanded for.
@@ -53,16 +53,16 @@ pub struct OrGroup {
     pub alternatives: Vec<String>,
 }
 
-/// Expands a text in which these terms were found. `alternatives` says what else to search for where a term, in normal form,
-/// stands.
-pub fn expand<'a>(
+/// Expands a text in which these terms were found. `alternatives` says what else to search for where a term stands; it is
+/// asked in their order, once for each.
+pub fn expand<'a, K: Copy>(
     text: &str,
-    found: &[Found<'_>],
+    found: &[Found<'_, K>],
     mode: ExpandMode,
-    alternatives: impl Fn(&str) -> Alternatives<'a>,
+    mut alternatives: impl FnMut(FoundTerm<'_, K>) -> Alternatives<'a>,
 ) -> ExpandedText {
     let groups = found.iter().filter_map(|found| {
-        let of_terms: Vec<Alternatives<'a>> = found.terms.iter().map(|term| alternatives(term)).collect();
+        let of_terms: Vec<Alternatives<'a>> = found.terms.iter().map(|term| alternatives(*term)).collect();
         let written = &text[found.span.clone()];
         let alternatives = match mode {
             ExpandMode::Keyword => any_of(written, &found.terms, &of_terms),
@@ -81,24 +81,35 @@ pub fn expand<'a>(
 }
 
 /// Representatives, the term as written, and the others, each once; nothing if there is only the term.
-fn any_of(written: &str, terms: &[&str], of_terms: &[Alternatives<'_>]) -> Vec<String> {
-    let own = normalize(written);
+fn any_of<K>(written: &str, terms: &[FoundTerm<'_, K>], of_terms: &[Alternatives<'_>]) -> Vec<String> {
+    // Most terms are found as they are in normal form.
+    let own = if terms.iter().any(|of| of.term == written) {
+        Cow::Borrowed(written)
+    } else {
+        Cow::Owned(normalize(written))
+    };
     // Found though it is written otherwise: the long-vowel mark, for example, is ignored.
-    let respelled = terms.iter().filter(|term| **term != own).map(|term| Term {
-        key: term,
-        written: term,
+    let respelled = terms.iter().filter(|of| of.term != own).map(|of| Term {
+        key: of.term,
+        written: of.term,
     });
     let itself = Term { key: &own, written };
     let representatives = of_terms.iter().flat_map(|of| &of.representatives);
+    let mut first: Vec<Term<'_>> = Vec::new();
+    for term in representatives.copied().chain(respelled).chain([itself]) {
+        if !first.iter().any(|known| known.key == term.key) {
+            first.push(term);
+        }
+    }
     let mut others: Vec<&Term<'_>> = of_terms.iter().flat_map(|of| &of.others).collect();
+    others.retain(|term| !first.iter().any(|known| known.key == term.key));
     others.sort_by_key(|term| term.key);
-    let all = representatives.copied().chain(respelled).chain([itself]);
-    let mut keys = HashSet::new();
-    let each_once = all
-        .chain(others.into_iter().copied())
-        .filter(|term| keys.insert(term.key));
-    let all: Vec<String> = each_once.map(|term| term.written.to_owned()).collect();
-    if all.len() > 1 { all } else { Vec::new() }
+    others.dedup_by_key(|term| term.key);
+    if first.len() + others.len() < 2 {
+        return Vec::new();
+    }
+    let all = first.iter().chain(others);
+    all.map(|term| term.written.to_owned()).collect()
 }
 
 fn smallest_representative(of_terms: &[Alternatives<'_>]) -> Option<String> {
@@ -205,8 +216,8 @@ mod tests {
     fn expanded(sets: &[&[&'static str]], text: &str, mode: ExpandMode) -> ExpandedText {
         let terms = sets.iter().copied().flatten();
         let matcher = Matcher::new(terms.map(|term| Arc::from(normalize(term))));
-        let found = find(text, &[&matcher], |_| true);
-        expand(text, &found, mode, |term| alternatives(sets, term))
+        let found = find(text, &[&matcher], |_| Some(()));
+        expand(text, &found, mode, |of| alternatives(sets, of.term))
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! there the longest, and so on behind its end. The automaton can't drop them itself: one that is cut may cover another one that
 //! is whole.
 
-use std::{collections::HashMap, fmt, ops::Range, sync::Arc};
+use std::{cmp::Reverse, collections::HashMap, fmt, ops::Range, sync::Arc};
 
 use daachorse::{CharwiseDoubleArrayAhoCorasick, CharwiseDoubleArrayAhoCorasickBuilder};
 
@@ -36,14 +36,22 @@ impl fmt::Debug for Matcher {
     }
 }
 
-/// Terms found at one place.
+/// Terms found at one place, with what is known of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found<'m> {
+pub struct Found<'m, K> {
     /// The bytes of the text.
     pub span: Range<usize>,
-    /// In normal form, sorted, at least one. Several where they differ only in what is ignored and none is written there
-    /// exactly.
-    pub terms: Vec<&'m str>,
+    /// Sorted, at least one. Several where they differ only in what is ignored and none is written there exactly.
+    pub terms: Vec<FoundTerm<'m, K>>,
+}
+
+/// A term that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundTerm<'m, K> {
+    /// In normal form.
+    pub term: &'m str,
+    /// What is known of it.
+    pub known: K,
 }
 
 impl Matcher {
@@ -101,45 +109,42 @@ impl Matcher {
     }
 }
 
-/// What these matchers together find in a text, of the terms that count, from left to right. None overlap.
-pub fn find<'m>(
+/// What these matchers together find in a text, of the terms of which something is known, from left to right. None overlap.
+/// `look_up` says what is known of a term.
+pub fn find<'m, K: Copy>(
     text: &str,
     matchers: &[&'m Matcher],
-    mut counts: impl FnMut(&str) -> bool,
-) -> Vec<Found<'m>> {
+    look_up: impl Fn(&'m str) -> Option<K>,
+) -> Vec<Found<'m, K>> {
     let folded = FoldedText::new(text);
-    let mut occurrences: Vec<(usize, usize, &Pattern)> = Vec::new();
+    let mut known: Vec<(usize, usize, FoundTerm<'m, K>)> = Vec::new();
     for matcher in matchers {
         matcher.occurrences(&folded, |first, last, pattern| {
-            occurrences.push((first, last, pattern));
+            let terms = pattern.terms.iter().filter_map(|term| {
+                let known = look_up(term)?;
+                Some((first, last, FoundTerm { term, known }))
+            });
+            known.extend(terms);
         });
     }
     // The leftmost first, of these the longest.
-    occurrences.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
+    known.sort_by_key(|(first, last, of)| (*first, Reverse(*last), of.term));
+    known.dedup_by_key(|(first, last, of)| (*first, *last, of.term));
     let mut found = Vec::new();
     let mut free_from = 0;
-    let mut rest = &occurrences[..];
-    while let [(first, last, _), ..] = *rest {
-        let same = rest.iter().take_while(|of| (of.0, of.1) == (first, last)).count();
-        let here;
-        (here, rest) = rest.split_at(same);
+    for here in known.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+        let (first, last, _) = here[0];
         if first < free_from {
             continue;
         }
-        let terms = here.iter().flat_map(|(_, _, pattern)| &*pattern.terms);
-        let mut terms: Vec<&str> = terms.map(|term| &**term).filter(|term| counts(term)).collect();
-        terms.sort_unstable();
-        terms.dedup();
-        if terms.is_empty() {
-            continue;
-        }
         let span = folded.origin(first, last);
-        if terms.len() > 1 {
+        let exact = if let [(_, _, only)] = here {
+            Some(*only)
+        } else {
             let written = normalize(&text[span.clone()]);
-            if let Ok(exact) = terms.binary_search(&&*written) {
-                terms = vec![terms[exact]];
-            }
-        }
+            here.iter().map(|of| of.2).find(|of| of.term == written)
+        };
+        let terms = exact.map_or_else(|| here.iter().map(|of| of.2).collect(), |of| vec![of]);
         found.push(Found { span, terms });
         free_from = last + 1;
     }

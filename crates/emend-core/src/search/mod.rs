@@ -18,7 +18,7 @@ mod tuning;
 pub use self::{
     expand::{Alternatives, ExpandMode, ExpandedText, OrGroup, Term, expand},
     fold::FoldedText,
-    matcher::{Found, Matcher, find},
+    matcher::{Found, FoundTerm, Matcher, find},
     measures::{Judged, mean, ndcg, precision, recall, reciprocal_rank},
     negative_terms::{NegativeTerm, TermCounts, negative_terms},
     rating::{Rater, SearchRating},
