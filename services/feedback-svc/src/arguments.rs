@@ -98,8 +98,8 @@ pub struct RatingHttpArgs {
         env = "EMEND_RATING_TRUSTED_PROXIES"
     )]
     pub rating_trusted_proxies: Vec<Network>,
-    /// File with the key, at least 16 bytes, by which end users' addresses are hashed; the same for all replicas [default: a
-    /// random one, for this process alone]
+    /// File with the key, at least 16 bytes, by which end users' addresses are hashed; the same for all replicas [default:
+    /// drawn once and kept in the database, for all replicas]
     #[arg(long, value_name = "FILE", env = "EMEND_RATING_KEY_FILE")]
     pub rating_key_file: Option<PathBuf>,
 }

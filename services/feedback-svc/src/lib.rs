@@ -200,7 +200,7 @@ pub async fn start(
     let soft = lifecycle.soft().clone();
     let (recorder, recording) = Recorder::new(
         Arc::clone(&store),
-        metrics.queries.clone(),
+        (metrics.queries.clone(), metrics.ratings.clone()),
         entropy.clone(),
         soft.clone(),
     );

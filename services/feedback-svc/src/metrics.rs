@@ -159,7 +159,7 @@ impl QueryMetrics {
     }
 
     /// Counts what is stored.
-    pub(crate) fn written(&self, written: Written) {
+    pub(crate) fn written(&self, written: &Written) {
         Self::of(&self.written, Recorded::Query).inc_by(written.queries);
         Self::of(&self.written, Recorded::Interaction).inc_by(written.interactions);
     }

@@ -134,6 +134,27 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
         }
     }
     let mut text = table.render(width);
+    let left_out = stats.left_out.unwrap_or_default();
+    for (count, names) in [
+        (left_out.week_count, "weeks, the oldest, are"),
+        (left_out.query_type_count, "query types with fewer ratings are"),
+        (
+            left_out.embedding_version_count,
+            "embedding versions with fewer ratings are",
+        ),
+        (
+            left_out.index_version_count,
+            "index versions with fewer ratings are",
+        ),
+        (left_out.variant_count, "variants with fewer ratings are"),
+    ] {
+        if count > 0 {
+            text = format!(
+                "{}\n{count} more {names} not listed; \"all\" counts them.",
+                text.trim_end()
+            );
+        }
+    }
     if let Some(compared) = &stats.compared {
         text = format!("{}\n\n{}", text.trim_end(), verdict(compared));
     }
@@ -182,6 +203,8 @@ fn verdict(compared: &StatsCompared) -> String {
 
 #[cfg(test)]
 mod tests {
+    use emend_proto::feedback::v1::StatsLeftOut;
+
     use super::*;
 
     fn share(name: &str, negative: i64, ratings: i64) -> RatingShare {
@@ -202,6 +225,10 @@ mod tests {
         let stats = GetFeedbackStatsResponse {
             total: Some(share("", 5, 20)),
             variants: vec![share("A", 5, 20), share("", 1, 4)],
+            left_out: Some(StatsLeftOut {
+                variant_count: 3,
+                ..StatsLeftOut::default()
+            }),
             compared: Some(StatsCompared {
                 one: Some(share("A", 5, 20)),
                 other: Some(RatingShare {
@@ -215,6 +242,10 @@ mod tests {
         let text = text(&stats, 100);
         assert!(text.contains("10.0 to 50.0 %"), "{text}");
         assert!(text.contains("variant  –"), "{text}");
+        assert!(
+            text.contains("\n3 more variants with fewer ratings are not listed;"),
+            "{text}"
+        );
         assert!(
             text.ends_with(
                 "A: 25.0 % negative, B: no ratings. They can't be compared: a side has no ratings."

@@ -52,6 +52,13 @@ pub fn feedback_stats(stats: &GetFeedbackStatsResponse) -> Value {
         "indexVersions": all(&stats.index_versions),
         "variants": all(&stats.variants),
         "compared": compared,
+        "leftOut": stats.left_out.as_ref().map(|left_out| json!({
+            "weekCount": left_out.week_count,
+            "queryTypeCount": left_out.query_type_count,
+            "embeddingVersionCount": left_out.embedding_version_count,
+            "indexVersionCount": left_out.index_version_count,
+            "variantCount": left_out.variant_count,
+        })),
     }))
 }
 

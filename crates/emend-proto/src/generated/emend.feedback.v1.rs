@@ -103,7 +103,8 @@ pub struct QueryInteraction {
     /// The result's id in the index. Required; 1 to 256 characters.
     #[prost(string, tag = "2")]
     pub object_id: ::prost::alloc::string::String,
-    /// What was done: click, or another action's name. Required; 1 to 64 characters, kept in lower case.
+    /// What was done: click, or another action's name. Whatever has `click` in its name is a click, like UBI's `item_click` and
+    /// `click_through`. Required; 1 to 64 characters, kept in lower case.
     #[prost(string, tag = "3")]
     pub action: ::prost::alloc::string::String,
     /// The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000.
@@ -282,7 +283,8 @@ pub struct SearchRatingState {
     /// A newer rating of the same query by the same reporter counts instead. It stays in the ledger.
     #[prost(bool, tag = "5")]
     pub replaced: bool,
-    /// The query, as its backend recorded it before the rating came or within 10 s after it, without interactions. Kept with the
+    /// The query, as its backend recorded it before the rating came or within 10 s after it. Of the interactions with it, the
+    /// clicks alone, whenever they come: one for each result, for at most 100 results and for all top_results. Kept with the
     /// rating for longer than queries are, and erased with it. Absent unless COMPLETE; only reviewers see it, in lists and by
     /// GetFeedback.
     #[prost(message, optional, tag = "6")]
@@ -2185,7 +2187,8 @@ pub struct RatingShare {
     /// Ratings of 1.
     #[prost(int64, tag = "4")]
     pub positive_count: i64,
-    /// Recorded queries, by whole days in UTC.
+    /// Recorded queries, by whole days in UTC. A day is kept for two years, and so are the names of the newest 100,000
+    /// combinations of a day, a type, two versions and a variant: older ones count under the empty name.
     #[prost(int64, tag = "5")]
     pub query_count: i64,
     /// negative_count / rating_count, 0 to 1. Absent without ratings.
@@ -2214,10 +2217,11 @@ pub struct GetFeedbackStatsResponse {
     /// All of them.
     #[prost(message, optional, tag = "1")]
     pub total: ::core::option::Option<RatingShare>,
-    /// By week, the oldest first.
+    /// By week, the oldest first: the newest 1,000 in which there were ratings or queries.
     #[prost(message, repeated, tag = "2")]
     pub weeks: ::prost::alloc::vec::Vec<RatingShare>,
-    /// By type of query; here as below the 1,000 names with the most ratings, the most first.
+    /// By type of query, whether there were ratings or only queries: here as below the 1,000 names with the most ratings, then
+    /// queries, the most first.
     #[prost(message, repeated, tag = "3")]
     pub query_types: ::prost::alloc::vec::Vec<RatingShare>,
     /// By embedding version.
@@ -2229,9 +2233,12 @@ pub struct GetFeedbackStatsResponse {
     /// By variant.
     #[prost(message, repeated, tag = "6")]
     pub variants: ::prost::alloc::vec::Vec<RatingShare>,
-    /// The comparison that was asked for.
+    /// The comparison that was asked for. Its names are found whether or not a list has them.
     #[prost(message, optional, tag = "7")]
     pub compared: ::core::option::Option<StatsCompared>,
+    /// What the lists leave out. `total` counts it.
+    #[prost(message, optional, tag = "8")]
+    pub left_out: ::core::option::Option<StatsLeftOut>,
 }
 impl ::prost::Name for GetFeedbackStatsResponse {
     const NAME: &'static str = "GetFeedbackStatsResponse";
@@ -2241,6 +2248,35 @@ impl ::prost::Name for GetFeedbackStatsResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.GetFeedbackStatsResponse".into()
+    }
+}
+/// How many names each list of the statistics leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StatsLeftOut {
+    /// Weeks, the oldest.
+    #[prost(int64, tag = "1")]
+    pub week_count: i64,
+    /// Types of queries; here as below those with the fewest ratings.
+    #[prost(int64, tag = "2")]
+    pub query_type_count: i64,
+    /// Embedding versions.
+    #[prost(int64, tag = "3")]
+    pub embedding_version_count: i64,
+    /// Index versions.
+    #[prost(int64, tag = "4")]
+    pub index_version_count: i64,
+    /// Variants.
+    #[prost(int64, tag = "5")]
+    pub variant_count: i64,
+}
+impl ::prost::Name for StatsLeftOut {
+    const NAME: &'static str = "StatsLeftOut";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.StatsLeftOut".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.StatsLeftOut".into()
     }
 }
 /// Two shares, and whether they differ by more than chance.
@@ -2479,7 +2515,8 @@ pub enum ExportFormat {
     Unspecified = 0,
     /// One row for each rating, with a header.
     Csv = 1,
-    /// One JSON object a line for each rating, with its best results.
+    /// One JSON object a line for each rating, with its best results and with those that were clicked. The type, the versions and
+    /// the variant stay when the query is erased.
     Jsonl = 2,
     /// For training: JSON objects {query, positive, negative}, a line each. Positive are the titles of results that were clicked
     /// and, of a query that was rated UP and has no clicks, the best one; negative are the other results of a query that was

@@ -217,6 +217,8 @@ CREATE TABLE query_interactions (
     query_id    TEXT   NOT NULL,
     action      TEXT   NOT NULL,
     object_id   TEXT   NOT NULL,
+    -- Whether the action is a click: what ratings keep, and what says that a rewording worked.
+    is_click    BIGINT NOT NULL CHECK (is_click IN (0, 1)),
     -- 1 for the first result; 0: not known.
     position    BIGINT NOT NULL,
     acted_at    BIGINT NOT NULL,
@@ -268,13 +270,15 @@ CREATE TABLE search_ratings (
     rating        BIGINT NOT NULL CHECK (rating IN (-1, 0, 1)),
     -- emend.feedback.v1.ContextState.
     context_state BIGINT NOT NULL CHECK (context_state IN (1, 2, 3)),
+    -- Whether the query was recorded before the rating was stored; 0 while it is not known.
+    known_at_once BIGINT NOT NULL CHECK (known_at_once IN (0, 1)),
     -- What is known of the query; '' until it is.
     query_type    TEXT   NOT NULL,
     embedding_version TEXT NOT NULL,
     index_version TEXT   NOT NULL,
     variant       TEXT   NOT NULL,
-    -- The query as it was recorded, an encoded emend.feedback.v1.Query. It outlives the query, and is
-    -- erased with the rating and with the personal parts of the query; '' then.
+    -- The query as it was recorded, an encoded emend.feedback.v1.Query whose interactions are its clicks alone, one for each
+    -- result. It outlives the query, and is erased with the rating and with the personal parts of the query; '' then.
     query         BYTEA NOT NULL,
     -- The query's session, by which the copy is found to be erased; '' if there is none or it is erased.
     session_id    TEXT   NOT NULL,
@@ -293,6 +297,12 @@ CREATE INDEX search_ratings_by_query ON search_ratings (namespace, query_id) WHE
 CREATE INDEX search_ratings_by_session ON search_ratings (namespace, session_id) WHERE session_id <> '';
 CREATE INDEX search_ratings_pending ON search_ratings (rated_at) WHERE context_state = 1;
 CREATE INDEX search_ratings_by_rater ON search_ratings (rater, rated_at) WHERE rater IS NOT NULL;
+
+-- The key by which end users' addresses are hashed, drawn once; no row while none was needed.
+CREATE TABLE rating_key (
+    one BIGINT PRIMARY KEY CHECK (one = 1),
+    key BYTEA  NOT NULL CHECK (length(key) = 32)
+);
 
 -- Settings of namespaces; the newest version is in force, the others are history.
 CREATE TABLE settings (

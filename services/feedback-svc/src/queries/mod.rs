@@ -87,6 +87,13 @@ pub(crate) struct Interaction {
     pub(crate) position: u32,
 }
 
+impl Interaction {
+    /// Whether it is a click: an action that is named after one, as `click`, `item_click` and `click_through` of UBI are.
+    pub(crate) fn is_click(&self) -> bool {
+        self.action.contains("click")
+    }
+}
+
 /// A query or an interaction to store.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct New<T> {

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     metrics::{QueryMetrics, Recorded},
+    ratings::observe::RatingMetrics,
     store::Store,
 };
 
@@ -124,16 +125,17 @@ pub(crate) struct RecordWorker {
     queue: mpsc::UnboundedReceiver<Queued>,
     store: Arc<dyn Store>,
     metrics: QueryMetrics,
+    ratings: RatingMetrics,
     entropy: Entropy,
     /// Cancelled when the service stops.
     soft: CancellationToken,
 }
 
 impl Recorder {
-    /// A handle, and the worker that must be run for it.
+    /// A handle, and the worker that must be run for it. Of ratings it counts those whose queries come late.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        metrics: QueryMetrics,
+        metrics: (QueryMetrics, RatingMetrics),
         entropy: Entropy,
         soft: CancellationToken,
     ) -> (Self, RecordWorker) {
@@ -144,7 +146,7 @@ impl Recorder {
     pub(super) fn holding(
         kib: usize,
         store: Arc<dyn Store>,
-        metrics: QueryMetrics,
+        (metrics, ratings): (QueryMetrics, RatingMetrics),
         entropy: Entropy,
         soft: CancellationToken,
     ) -> (Self, RecordWorker) {
@@ -158,6 +160,7 @@ impl Recorder {
             queue,
             store,
             metrics,
+            ratings,
             entropy,
             soft,
         };
@@ -267,7 +270,7 @@ impl RecordWorker {
             }
             match self.write(&group).await {
                 Ok(written) => {
-                    self.metrics.written(written);
+                    self.written(&written);
                     break;
                 }
                 Err(error) if passes(&error) && !self.soft.is_cancelled() => {
@@ -288,6 +291,11 @@ impl RecordWorker {
         }
         self.metrics.queued.dec_by(signed(count));
         drop(places);
+    }
+
+    fn written(&self, written: &Written) {
+        self.metrics.written(written);
+        self.ratings.settled(&written.rated);
     }
 
     async fn write(&self, group: &Group) -> Result<Written, StoreError> {
@@ -317,7 +325,7 @@ impl RecordWorker {
         let mut backoff = Backoff::new(RETRY, self.entropy.clone());
         loop {
             let reason = match self.write(alone).await {
-                Ok(written) => return self.metrics.written(written),
+                Ok(written) => return self.written(&written),
                 Err(error) if passes(&error) && !self.soft.is_cancelled() => {
                     tracing::warn!(%error, "a recorded query waits for the database");
                     sleep(backoff.next()).await;

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::use_cases::UseCases;
 
-/// Names of one dimension that are told apart; the ones with the most ratings.
+/// Names of one dimension that are told apart: the newest weeks; of others those with the most ratings, then queries.
 pub(crate) const MAX_NAMES: u32 = 1_000;
 /// The newest ratings whose queries are looked at for words.
 const MAX_NEGATIVE: u32 = 10_000;
@@ -88,6 +88,26 @@ impl Share {
     }
 }
 
+/// What a store counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Shares {
+    /// Everything.
+    pub(crate) total: Share,
+    /// The names of each dimension; of one that has none there is nothing.
+    pub(crate) by: BTreeMap<Dimension, Names>,
+}
+
+/// Names of a dimension.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Names {
+    /// Those that come first, each with its place, in order.
+    pub(crate) listed: Vec<(i64, Share)>,
+    /// Further ones that were asked for.
+    pub(crate) beyond: Vec<Share>,
+    /// How many come after those that come first.
+    pub(crate) left_out: u64,
+}
+
 /// What ratings say.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stats {
@@ -95,6 +115,8 @@ pub(crate) struct Stats {
     pub(crate) total: Share,
     /// By each dimension: weeks in order, others by their ratings, the most first.
     pub(crate) by: BTreeMap<Dimension, Vec<Share>>,
+    /// How many names each dimension has beyond those.
+    pub(crate) left_out: BTreeMap<Dimension, u64>,
     /// The comparison that was asked for.
     pub(crate) comparison: Option<Comparison>,
 }
@@ -126,29 +148,26 @@ impl UseCases {
         compared: Option<&Compared>,
     ) -> Result<Stats, Error> {
         let store = self.query_store()?;
-        let mut by = BTreeMap::new();
+        let Shares { total, by: mut names } = store.shares(filter, compared).await?;
+        let comparison = compared.map(|compared| {
+            let of = names.get(&compared.by).into_iter();
+            let shares = of.flat_map(|of| of.listed.iter().map(|(_, share)| share).chain(&of.beyond));
+            compare(&shares.collect::<Vec<_>>(), &compared.one, &compared.other)
+        });
+        let (mut by, mut left_out) = (BTreeMap::new(), BTreeMap::new());
         for dimension in Dimension::ALL {
-            let mut shares = store.shares(filter, dimension).await?;
+            let of = names.remove(&dimension).unwrap_or_default();
+            let mut shares: Vec<Share> = of.listed.into_iter().map(|(_, share)| share).collect();
             if dimension == Dimension::Week {
-                shares.sort_by(|one, other| one.name.cmp(&other.name));
+                shares.reverse();
             }
             by.insert(dimension, shares);
+            left_out.insert(dimension, of.left_out);
         }
-        let weeks = by.get(&Dimension::Week).into_iter().flatten();
-        let total = weeks.fold(Share::default(), |total, week| Share {
-            name: String::new(),
-            ratings: total.ratings + week.ratings,
-            negative: total.negative + week.negative,
-            positive: total.positive + week.positive,
-            queries: total.queries + week.queries,
-        });
-        let comparison = compared.map(|compared| {
-            let shares = by.get(&compared.by).map(Vec::as_slice).unwrap_or_default();
-            compare(shares, &compared.one, &compared.other)
-        });
         Ok(Stats {
             total,
             by,
+            left_out,
             comparison,
         })
     }
@@ -184,10 +203,10 @@ impl UseCases {
     }
 }
 
-fn compare(shares: &[Share], one: &str, other: &str) -> Comparison {
+fn compare(shares: &[&Share], one: &str, other: &str) -> Comparison {
     let of = |name: &str| {
-        let found = shares.iter().find(|share| share.name == name).cloned();
-        found.unwrap_or_else(|| Share {
+        let found = shares.iter().find(|share| share.name == name);
+        found.map(|share| (*share).clone()).unwrap_or_else(|| Share {
             name: name.to_owned(),
             ..Share::default()
         })

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     metrics::QueryMetrics,
+    ratings::observe::RatingMetrics,
     testing::{TestStore, namespace},
 };
 
@@ -35,7 +36,7 @@ fn recorder(database: &TestStore, kib: usize, soft: &CancellationToken) -> (Reco
     Recorder::holding(
         kib,
         Arc::clone(&database.store),
-        QueryMetrics::default(),
+        (QueryMetrics::default(), RatingMetrics::default()),
         Entropy::system(),
         soft.clone(),
     )

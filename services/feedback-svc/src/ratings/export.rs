@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use emend_base::Error;
-use emend_core::{AcceptOrder, QueryId, search::SearchRating};
+use emend_core::{AcceptOrder, search::SearchRating};
 use emend_proto::feedback::v1::{Query, QueryResult};
 use emend_store::CorruptRow;
 use prost::Message as _;
 use serde_json::json;
 
-use super::EncodedQuery;
+use super::{EncodedQuery, RatingState};
 use crate::{
     corrections::{
         feedback::{Feedback, FeedbackQuery},
@@ -56,12 +56,12 @@ pub(crate) struct Part {
     pub(crate) more: bool,
 }
 
-/// A rating with its query and the ids of the results that were clicked.
+/// A rating with its query.
 #[derive(Debug)]
 struct Rated {
     feedback: Feedback,
+    state: RatingState,
     query: Query,
-    clicked: Vec<String>,
 }
 
 impl UseCases {
@@ -73,10 +73,9 @@ impl UseCases {
             ..export.query.clone()
         };
         let Page { items, more } = self.list(query).await?;
-        let mut ratings = Vec::with_capacity(items.len());
-        for feedback in items {
-            ratings.push(self.rated(feedback, export.format).await?);
-        }
+        let ratings = items.into_iter().map(Rated::try_from);
+        let ratings = ratings.collect::<Result<Vec<_>, CorruptRow>>();
+        let ratings = ratings.map_err(Error::internal)?;
         let mut text = String::new();
         if after.is_none() && export.format == Format::Csv {
             row(&mut text, &COLUMNS.map(str::to_owned));
@@ -98,30 +97,21 @@ impl UseCases {
     pub(crate) async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<(), Error> {
         Ok(self.ratings()?.mark_processed(orders).await?)
     }
+}
 
-    async fn rated(&self, feedback: Feedback, format: Format) -> Result<Rated, Error> {
-        let known = feedback
-            .search_rating
-            .as_ref()
-            .and_then(|state| state.query.clone());
-        let query = known.map(|EncodedQuery(bytes)| Query::decode(bytes)).transpose();
-        let order = feedback.accepted.order;
+impl TryFrom<Feedback> for Rated {
+    type Error = CorruptRow;
+
+    fn try_from(mut feedback: Feedback) -> Result<Self, CorruptRow> {
+        let mut state = feedback.search_rating.take().unwrap_or_else(RatingState::new);
+        let query = state.query.take().map(|EncodedQuery(bytes)| Query::decode(bytes));
         let query = query
-            .map_err(|error| Error::internal(CorruptRow::new("search_ratings", "query", order, error)))?;
-        let mut clicked = Vec::new();
-        let submission = &feedback.submission;
-        if matches!(format, Format::Pairs | Format::Qrels)
-            && let (Some(store), Ok(id)) = (self.store.queries(), QueryId::parse(&submission.query_id))
-            && let Some(found) = store.find_query(&submission.namespace, &id).await?
-        {
-            let interactions = found.interactions.into_iter().map(|of| of.interaction);
-            let clicks = interactions.filter(|interaction| interaction.action == "click");
-            clicked.extend(clicks.map(|click| click.object_id));
-        }
-        Ok(Rated {
+            .transpose()
+            .map_err(|error| CorruptRow::new("search_ratings", "query", feedback.accepted.order, error))?;
+        Ok(Self {
             feedback,
+            state,
             query: query.unwrap_or_default(),
-            clicked,
         })
     }
 }
@@ -149,24 +139,18 @@ impl Rated {
     }
 
     fn tags(&self) -> Vec<String> {
-        let state = self.feedback.search_rating.as_ref();
-        state.map_or_else(Vec::new, |state| {
-            state.tags.iter().map(ToString::to_string).collect()
-        })
+        self.state.tags.iter().map(ToString::to_string).collect()
     }
 
-    fn is_processed(&self) -> bool {
-        self.feedback
-            .search_rating
-            .as_ref()
-            .is_some_and(|state| state.processed)
+    fn is_clicked(&self, result: &QueryResult) -> bool {
+        let mut clicks = self.query.interactions.iter();
+        clicks.any(|click| click.object_id == result.object_id)
     }
 
     /// The results that were good and those that were not.
     fn judged(&self) -> (Vec<&QueryResult>, Vec<&QueryResult>) {
         let results = self.query.top_results.iter();
-        let (mut good, others): (Vec<_>, Vec<_>) =
-            results.partition(|result| self.clicked.contains(&result.object_id));
+        let (mut good, others): (Vec<_>, Vec<_>) = results.partition(|result| self.is_clicked(result));
         if good.is_empty() && self.value() == SearchRating::Up {
             good.extend(others.first());
         }
@@ -180,7 +164,7 @@ impl Rated {
 
     fn write(&self, format: Format, text: &mut String) {
         let submission = &self.feedback.submission;
-        let query = &self.query;
+        let (state, query) = (&self.state, &self.query);
         let id = self.feedback.id.to_string();
         let at = self.feedback.accepted.at.to_string();
         match format {
@@ -192,14 +176,14 @@ impl Rated {
                     inert(&submission.query_id),
                     self.value().number().to_string(),
                     inert(&submission.reason),
-                    inert(&query.query_type),
+                    inert(&state.query_type),
                     inert(&query.query_text),
                     inert(&title.unwrap_or_default()),
-                    inert(&query.embedding_version),
-                    inert(&query.index_version),
-                    inert(&query.variant),
+                    inert(&state.embedding_version),
+                    inert(&state.index_version),
+                    inert(&state.variant),
                     self.tags().join(" "),
-                    self.is_processed().to_string(),
+                    state.processed.to_string(),
                 ];
                 row(text, &columns);
             }
@@ -207,6 +191,10 @@ impl Rated {
                 let results = query.top_results.iter().map(|result| {
                     json!({"title": result.title, "score": result.score, "objectId": result.object_id})
                 });
+                let clicked = query
+                    .interactions
+                    .iter()
+                    .map(|click| json!({"objectId": click.object_id, "position": click.position}));
                 line(
                     text,
                     &json!({
@@ -215,14 +203,15 @@ impl Rated {
                         "queryId": submission.query_id,
                         "rating": self.value().number(),
                         "reason": submission.reason,
-                        "queryType": query.query_type,
+                        "queryType": state.query_type,
                         "queryText": query.query_text,
                         "topResults": results.collect::<Vec<_>>(),
-                        "embeddingVersion": query.embedding_version,
-                        "indexVersion": query.index_version,
-                        "variant": query.variant,
+                        "clicked": clicked.collect::<Vec<_>>(),
+                        "embeddingVersion": state.embedding_version,
+                        "indexVersion": state.index_version,
+                        "variant": state.variant,
                         "tags": self.tags(),
-                        "processed": self.is_processed(),
+                        "processed": state.processed,
                     }),
                 );
             }
@@ -301,15 +290,22 @@ fn row(text: &mut String, columns: &[String]) {
 #[cfg(test)]
 mod tests {
     use emend_core::search::SearchRating::{Down, Neutral, Up};
+    use emend_proto::feedback::v1::QueryInteraction;
     use jiff::Timestamp;
 
     use super::*;
     use crate::{
-        corrections::feedback::Accepted,
-        outbox::entry::DeliveryState,
-        ratings::{RatingState, labels::Tag},
+        corrections::feedback::Accepted, outbox::entry::DeliveryState, ratings::labels::Tag,
         testing::search_rated,
     };
+
+    fn click(object_id: &str) -> QueryInteraction {
+        QueryInteraction {
+            object_id: object_id.into(),
+            position: 2,
+            ..QueryInteraction::default()
+        }
+    }
 
     fn rated(value: SearchRating, clicked: &[&str]) -> Rated {
         let new = search_rated(["jane", "", ""], "q1", value);
@@ -333,18 +329,19 @@ mod tests {
                 outcome: None,
                 delivery: DeliveryState::Delivered,
                 redaction: None,
-                search_rating: Some(RatingState {
-                    tags: ["low_recall", "x"].map(|tag| Tag::parse(tag).unwrap()).into(),
-                    ..RatingState::new()
-                }),
+                search_rating: None,
+            },
+            state: RatingState {
+                query_type: "SEMANTIC".into(),
+                tags: ["low_recall", "x"].map(|tag| Tag::parse(tag).unwrap()).into(),
+                ..RatingState::new()
             },
             query: Query {
                 query_text: "back to the hand".into(),
-                query_type: "SEMANTIC".into(),
                 top_results: ["a", "b", "c"].map(result).into(),
+                interactions: clicked.iter().map(|id| click(id)).collect(),
                 ..Query::default()
             },
-            clicked: clicked.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -356,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_row_is_quoted_where_it_has_to_be() {
-        let rated = rated(Down, &[]);
+        let rated = rated(Down, &["b"]);
         let id = rated.feedback.id;
         assert_eq!(
             written(Format::Csv, &rated),
@@ -369,6 +366,7 @@ mod tests {
             (&object["rating"], &object["topResults"][1]["objectId"]),
             (&json!(-1), &json!("b"))
         );
+        assert_eq!(object["clicked"], json!([{"objectId": "b", "position": 2}]));
     }
 
     #[test]
@@ -389,7 +387,7 @@ mod tests {
             rated.feedback.submission.reason = text.into();
             rated.query.query_text = text.into();
             rated.query.top_results[0].title = text.into();
-            rated.query.variant = text.into();
+            rated.state.variant = text.into();
             assert_eq!(
                 written(Format::Csv, &rated),
                 format!(

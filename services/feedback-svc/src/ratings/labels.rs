@@ -65,7 +65,7 @@ impl LabelChange {
 }
 
 impl UseCases {
-    pub(super) fn ratings(&self) -> Result<&dyn RatingStore, Error> {
+    pub(crate) fn ratings(&self) -> Result<&dyn RatingStore, Error> {
         self.store
             .ratings()
             .ok_or(Error::Unimplemented("labels of ratings"))

@@ -2,10 +2,11 @@
 //! nothing is learned from one alone.
 //!
 //! [`limits`] says how often one rater may rate, [`plain_text`] what becomes of what people write, [`labels`] how operators
-//! sort ratings, [`export`] what is given away, [`observe`] counts and logs them, [`worker`] gives up on queries that
+//! sort ratings, [`clicks`] what is kept of what users clicked, [`export`] what is given away, [`observe`] counts and logs them, [`worker`] gives up on queries that
 //! were not recorded, [`store`] is the port,
 //! [`grpc`] parses and renders, and [`http`] serves raters in browsers.
 
+pub(crate) mod clicks;
 pub(crate) mod export;
 pub(crate) mod grpc;
 pub(crate) mod http;
@@ -60,8 +61,16 @@ impl ContextState {
 pub(crate) struct RatingState {
     /// Whether its query is known.
     pub(crate) context: ContextState,
-    /// The type of its query; empty while that is not known.
+    /// The type of its query; empty while that is not known, like the other names. They outlive an erasure.
     pub(crate) query_type: String,
+    /// Which model made the embeddings.
+    pub(crate) embedding_version: String,
+    /// Which index was searched.
+    pub(crate) index_version: String,
+    /// Which variant of an experiment the user saw.
+    pub(crate) variant: String,
+    /// Whether its query was recorded before it.
+    pub(crate) is_known_at_once: bool,
     /// What somebody called it, in alphabetical order.
     pub(crate) tags: Vec<Tag>,
     /// Whether somebody has dealt with it.
@@ -72,7 +81,7 @@ pub(crate) struct RatingState {
     pub(crate) query: Option<EncodedQuery>,
 }
 
-/// A query as it was recorded: an encoded [`emend_proto::feedback::v1::Query`].
+/// A query as it was recorded, with its clicks: an encoded [`emend_proto::feedback::v1::Query`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EncodedQuery(pub(crate) Bytes);
 
@@ -82,6 +91,10 @@ impl RatingState {
         Self {
             context: ContextState::Pending,
             query_type: String::new(),
+            embedding_version: String::new(),
+            index_version: String::new(),
+            variant: String::new(),
+            is_known_at_once: false,
             tags: Vec::new(),
             processed: false,
             replaced: false,

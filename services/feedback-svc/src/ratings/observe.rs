@@ -16,14 +16,14 @@ use emend_core::search::SearchRating;
 use emend_proto::feedback::v1::Query;
 use prost::Message as _;
 
-use super::{EncodedQuery, RatingState, plain_text::Removed};
+use super::{EncodedQuery, RatingState, plain_text::Removed, store::SettledRating};
 use crate::corrections::feedback::NewFeedback;
 
 /// The most query types that become labels of their own.
 const MAX_TYPES: usize = 32;
 /// The label of all further ones.
 const OTHER: &str = "other";
-/// The label while the query is not known.
+/// The label if the query is not known.
 const UNKNOWN: &str = "unknown";
 
 const STORED: Description = Description {
@@ -31,8 +31,9 @@ const STORED: Description = Description {
     kind: Kind::Counter,
     unit: "ratings",
     labels: &["rating=up|neutral|down", "query_type"],
-    help: "Ratings of search answers that this replica has stored, by their value and the type of their query: unknown if the \
-           query was not recorded before, other for all but the first 32 types",
+    help: "Stored ratings of search answers, by their value and the type of their query: unknown if the query was not \
+           recorded, other for all but the first 32 types. Counted by the replica that found the query, or gave up on it: up \
+           to 10 s after the rating",
 };
 const REFUSED: Description = Description {
     name: "emend_search_ratings_refused_total",
@@ -96,12 +97,12 @@ impl RatingMetrics {
         metrics.register(MASKED, self.masked.clone());
     }
 
-    /// Counts and logs a rating that was stored.
+    /// Counts what was removed from a rating that was stored, and the rating itself if its query is known at once; others are
+    /// counted when they are settled.
     pub(crate) fn stored(&self, new: &NewFeedback, state: &RatingState) {
         let Some(rating) = new.submission.correction.search_rating() else {
             return;
         };
-        self.of(rating, &self.label(&state.query_type)).inc();
         let Removed { html, personal_data } = new.removed;
         if html {
             self.html_removed.inc();
@@ -109,23 +110,39 @@ impl RatingMetrics {
         if personal_data {
             self.masked.inc();
         }
-        let titles = titles(state);
-        let top = titles.first().map_or("", String::as_str);
-        // Where it went wrong, all of them help to find out why.
-        let all = if rating == SearchRating::Down {
-            &titles[..]
-        } else {
-            &[]
-        };
-        tracing::info!(
-            namespace = %new.submission.namespace,
-            feedback_id = %new.id,
-            rating = rating.number(),
-            query_type = %state.query_type,
-            top_title = top,
-            top_titles = ?all,
-            "a rating was stored"
-        );
+        // Another transaction may have settled it by now, and then counts it.
+        if state.is_known_at_once {
+            self.settled([&SettledRating {
+                namespace: new.submission.namespace.clone(),
+                id: new.id,
+                rating,
+                query_type: state.query_type.clone(),
+                titles: titles(state),
+            }]);
+        }
+    }
+
+    /// Counts and logs stored ratings of which it is known what their query was, or that it was not recorded.
+    pub(crate) fn settled<'a>(&self, ratings: impl IntoIterator<Item = &'a SettledRating>) {
+        for settled in ratings {
+            self.of(settled.rating, &self.label(&settled.query_type)).inc();
+            let titles = &settled.titles[..];
+            // Where it went wrong, all of them help to find out why.
+            let all = if settled.rating == SearchRating::Down {
+                titles
+            } else {
+                &[]
+            };
+            tracing::info!(
+                namespace = %settled.namespace,
+                feedback_id = %settled.id,
+                rating = settled.rating.number(),
+                query_type = %settled.query_type,
+                top_title = titles.first().map_or("", String::as_str),
+                top_titles = ?all,
+                "a rating was stored"
+            );
+        }
     }
 
     /// Counts one more that was refused.
@@ -181,6 +198,40 @@ fn titles(state: &RatingState) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::search_rated;
+
+    #[test]
+    fn a_rating_is_counted_once_it_is_known_what_was_rated() {
+        let metrics = RatingMetrics::default();
+        let count = |query_type: &str| metrics.of(SearchRating::Down, query_type).get();
+        let new = search_rated(["jane", "", ""], "q1", SearchRating::Down);
+        metrics.stored(&new, &RatingState::new());
+        assert_eq!(count("unknown"), 0);
+        let state = RatingState {
+            query_type: "SEMANTIC".into(),
+            is_known_at_once: true,
+            ..RatingState::new()
+        };
+        metrics.stored(&new, &state);
+        assert_eq!(count("SEMANTIC"), 1);
+        // Settled by another transaction before its state was read: counted there.
+        metrics.stored(
+            &new,
+            &RatingState {
+                is_known_at_once: false,
+                ..state
+            },
+        );
+        assert_eq!(count("SEMANTIC"), 1);
+        metrics.settled([&SettledRating {
+            namespace: new.submission.namespace,
+            id: new.id,
+            rating: SearchRating::Down,
+            query_type: String::new(),
+            titles: Vec::new(),
+        }]);
+        assert_eq!(count("unknown"), 1);
+    }
 
     #[test]
     fn so_many_query_types_become_labels_and_the_rest_is_other() {

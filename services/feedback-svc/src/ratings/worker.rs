@@ -32,9 +32,12 @@ impl ContextWorker {
         let mut missing = 0;
         loop {
             let settled = store.settle_contexts(LONGEST_WAIT, BATCH).await?;
-            missing += settled.missing;
-            self.metrics.missing(settled.missing);
-            if settled.complete + settled.missing < u64::from(BATCH) {
+            let count = settled.missing.len();
+            missing += count as u64;
+            self.metrics.missing(count as u64);
+            self.metrics
+                .settled(settled.complete.iter().chain(&settled.missing));
+            if settled.complete.len() + count < BATCH as usize {
                 return Ok(missing);
             }
         }

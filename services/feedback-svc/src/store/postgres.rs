@@ -33,6 +33,18 @@ use feedback_sql::Columns;
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
+#[path = "../ratings/store/context_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod context_sql;
+#[path = "../queries/store/counts_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod counts_sql;
 #[path = "../erasure/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,

@@ -113,6 +113,10 @@ pub(crate) struct FeedbackRow {
 pub(crate) struct RatingColumns {
     context_state: Option<i64>,
     query_type: Option<String>,
+    embedding_version: Option<String>,
+    index_version: Option<String>,
+    variant: Option<String>,
+    known_at_once: Option<i64>,
     tags: Option<String>,
     processed: Option<i64>,
     replaced_by: Option<i64>,
@@ -121,8 +125,8 @@ pub(crate) struct RatingColumns {
 
 impl RatingColumns {
     /// The columns that it needs, of `search_ratings AS r`.
-    pub(super) const COLUMNS: &str =
-        "r.context_state, r.query_type, r.tags, r.processed, r.replaced_by, r.query";
+    pub(super) const COLUMNS: &str = "r.context_state, r.query_type, r.embedding_version, r.index_version, r.variant, r.known_at_once, r.tags, \
+         r.processed, r.replaced_by, r.query";
 }
 
 impl FeedbackRow {
@@ -131,7 +135,8 @@ impl FeedbackRow {
     pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at, \
          p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, p.rated, \
          s.delivery_state, s.outcome, s.retracted_at, s.redacted_at, p.voter, p.identified, \
-         r.context_state, r.query_type, r.tags, r.processed, r.replaced_by, r.query";
+         r.context_state, r.query_type, r.embedding_version, r.index_version, r.variant, r.known_at_once, r.tags, \
+         r.processed, r.replaced_by, r.query";
 }
 
 impl TryFrom<FeedbackRow> for Feedback {
@@ -210,9 +215,7 @@ impl TryFrom<FeedbackRow> for Feedback {
 
 /// What is known of a rating; none of other feedback.
 pub(super) fn rating_state(order: i64, raw: RatingColumns) -> Result<Option<RatingState>, CorruptRow> {
-    let (Some(state), Some(query_type), Some(tags), Some(processed)) =
-        (raw.context_state, raw.query_type, raw.tags, raw.processed)
-    else {
+    let (Some(state), Some(tags), Some(processed)) = (raw.context_state, raw.tags, raw.processed) else {
         return Ok(None);
     };
     let row = Row {
@@ -223,7 +226,11 @@ pub(super) fn rating_state(order: i64, raw: RatingColumns) -> Result<Option<Rati
         .ok_or_else(|| row.bad("context_state")(format!("is not a state: {state}")))?;
     Ok(Some(RatingState {
         context,
-        query_type,
+        query_type: raw.query_type.unwrap_or_default(),
+        embedding_version: raw.embedding_version.unwrap_or_default(),
+        index_version: raw.index_version.unwrap_or_default(),
+        variant: raw.variant.unwrap_or_default(),
+        is_known_at_once: raw.known_at_once == Some(1),
         tags: self::tags(order, &tags)?,
         processed: processed != 0,
         replaced: raw.replaced_by.is_some(),

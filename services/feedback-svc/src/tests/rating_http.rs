@@ -16,15 +16,21 @@ on_both! {
     a_rating_is_stored_for_the_namespace_and_caller_of_its_address
     what_is_wrong_is_named_and_what_is_too_much_is_told_when_to_come_back
     pages_of_other_origins_need_to_be_allowed
+    an_end_user_is_one_over_replicas_and_restarts
+    users_of_a_proxy_that_is_not_trusted_have_no_address
 }
 
 async fn start(database: &Database) -> (Service, SocketAddr) {
+    start_behind(database, &["127.0.0.1"]).await
+}
+
+async fn start_behind(database: &Database, proxies: &[&str]) -> (Service, SocketAddr) {
     let config = Config {
         metrics: Metrics::new(),
         rating_http: RatingHttp {
             bindings: vec!["127.0.0.1:0=fund-admin/web".parse().unwrap()],
             origins: vec!["https://search.example".into()],
-            trusted_proxies: vec!["127.0.0.1".parse().unwrap()],
+            trusted_proxies: proxies.iter().map(|proxy| proxy.parse().unwrap()).collect(),
             ..RatingHttp::default()
         },
         ..Config::new(database.url(), "127.0.0.1:1".parse().unwrap())
@@ -149,6 +155,59 @@ async fn what_is_wrong_is_named_and_what_is_too_much_is_told_when_to_come_back(d
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(rate(10, "203.0.113.10").await.status, 201, "another end user");
+    service.stop().await;
+}
+
+/// Rates `count` queries for an end user behind the proxy; returns the statuses.
+async fn rate(address: SocketAddr, client: &str, queries: std::ops::Range<usize>) -> Vec<u16> {
+    let mut answers = Vec::new();
+    for number in queries {
+        let body = format!(r#"{{"query_id": "q{number}", "rating": 1}}"#);
+        let answer = post(address, &format!("x-forwarded-for: {client}\r\n"), &body).await;
+        answers.push(answer.status);
+    }
+    answers
+}
+
+async fn an_end_user_is_one_over_replicas_and_restarts(database: Database) {
+    let (mut first, address) = start(&database).await;
+    assert_eq!(rate(address, "203.0.113.9", 0..6).await, [201; 6]);
+    if let Database::Sqlite(_) = &database {
+        // A file belongs to one process.
+        first.stop().await;
+        first = start(&database).await.0;
+        let address = first.handle.rating_addresses()[0];
+        assert_eq!(
+            rate(address, "203.0.113.9", 6..11).await,
+            [201, 201, 201, 201, 429]
+        );
+    } else {
+        let (second, other) = start(&database).await;
+        assert_eq!(rate(other, "203.0.113.9", 6..11).await, [201, 201, 201, 201, 429]);
+        assert_eq!(rate(address, "203.0.113.9", 11..12).await, [429]);
+        assert_eq!(rate(other, "203.0.113.10", 0..1).await, [201]);
+        second.stop().await;
+    }
+    first.stop().await;
+}
+
+async fn users_of_a_proxy_that_is_not_trusted_have_no_address(database: Database) {
+    let (service, address) = start_behind(&database, &[]).await;
+    let key = async |headers: &str, query: &str| {
+        let body = format!(r#"{{"query_id": "{query}", "rating": 1}}"#);
+        let answer = post(address, headers, &body).await;
+        let id = answer.json()["feedback_id"].as_str().unwrap().to_owned();
+        service.get(&id).await.reporter.unwrap_or_default().client_key
+    };
+    assert_eq!(key("", "direct").await.len(), 32);
+    assert_eq!(key("x-forwarded-for: 203.0.113.9\r\n", "q0").await, "");
+    // All such users together may rate as often as one.
+    for number in 1..10 {
+        let user = format!("198.51.100.{number}");
+        assert_eq!(rate(address, &user, number..number + 1).await, [201]);
+    }
+    assert_eq!(rate(address, "198.51.100.77", 10..11).await, [429]);
+    assert_eq!(key("", "direct again").await.len(), 32);
     service.stop().await;
 }
 

@@ -310,7 +310,8 @@ fn select_ratings(query: &mut QueryBuilder<Db>, filter: &RatingFilter) {
     }
 }
 
-fn ceiling_micros(at: jiff::Timestamp) -> i64 {
+/// The first microsecond that is not before this time.
+pub(super) fn ceiling_micros(at: jiff::Timestamp) -> i64 {
     let micros = at.as_microsecond();
     micros + i64::from(at.as_nanosecond() > i128::from(micros) * 1000)
 }

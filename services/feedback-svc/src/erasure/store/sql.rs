@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::{
     super::{StoreError, rows},
-    Backend, Connection, NEXT_ACCEPT_ORDER, feedback_sql, query_sql, ratings_sql,
+    Backend, Connection, NEXT_ACCEPT_ORDER, context_sql, feedback_sql, query_sql,
 };
 use crate::{
     corrections::feedback::Feedback,
@@ -59,7 +59,7 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     let session = feedback.submission.reporter.session.as_deref();
     // Locked in this order by all: ratings, their queries, the personal parts of feedback.
     if !feedback.submission.is_delivered() {
-        ratings_sql::redact(&mut *connection, order).await?;
+        context_sql::redact(&mut *connection, order).await?;
     }
     query_sql::erase(
         &mut *connection,

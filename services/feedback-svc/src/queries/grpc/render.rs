@@ -48,7 +48,7 @@ pub(crate) fn query(stored: StoredQuery) -> pb::Query {
     }
 }
 
-fn interaction(stored: StoredInteraction) -> pb::QueryInteraction {
+pub(crate) fn interaction(stored: StoredInteraction) -> pb::QueryInteraction {
     let interaction = stored.interaction;
     pb::QueryInteraction {
         query_id: interaction.query_id.to_string(),

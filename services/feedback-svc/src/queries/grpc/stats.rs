@@ -128,6 +128,10 @@ pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
         let shares = stats.by.get(&dimension).into_iter().flatten();
         shares.map(share).collect()
     };
+    let left_out = |dimension: Dimension| {
+        let count = stats.left_out.get(&dimension);
+        saturated(count.copied().unwrap_or_default())
+    };
     pb::GetFeedbackStatsResponse {
         total: Some(share(&stats.total)),
         weeks: by(Dimension::Week),
@@ -139,6 +143,13 @@ pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
             one: Some(share(&comparison.one)),
             other: Some(share(&comparison.other)),
             p_value: comparison.p_value,
+        }),
+        left_out: Some(pb::StatsLeftOut {
+            week_count: left_out(Dimension::Week),
+            query_type_count: left_out(Dimension::QueryType),
+            embedding_version_count: left_out(Dimension::EmbeddingVersion),
+            index_version_count: left_out(Dimension::IndexVersion),
+            variant_count: left_out(Dimension::Variant),
         }),
     }
 }

@@ -14,8 +14,9 @@ use emend_store::StoreError;
 use super::{
     Interaction, New, Query, QueryFilter, StoredQuery,
     mining::{NewMined, SessionQuery},
-    stats::{Dimension, Share, StatsFilter},
+    stats::{Compared, Shares, StatsFilter},
 };
+use crate::ratings::store::SettledRating;
 
 /// Keeps queries, interactions, and what is counted of them.
 #[async_trait]
@@ -46,8 +47,9 @@ pub(crate) trait QueryStore: Send + Sync + Debug {
     /// Stores events of rewordings that were not proposed before, due at once; returns how many there were.
     async fn propose(&self, mined: &[NewMined]) -> Result<u64, StoreError>;
 
-    /// Ratings by one dimension: the names with the most ratings, with the number of queries.
-    async fn shares(&self, filter: &StatsFilter, dimension: Dimension) -> Result<Vec<Share>, StoreError>;
+    /// Ratings and queries by every dimension, of each the [`MAX_NAMES`](super::stats::MAX_NAMES) names that come first and those
+    /// that are compared; all of one moment.
+    async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares, StoreError>;
 
     /// What was searched for where the results were rated −1, the newest, at most `limit`.
     async fn negative_texts(&self, filter: &StatsFilter, limit: u32) -> Result<Vec<String>, StoreError>;
@@ -73,11 +75,13 @@ pub(crate) struct Group {
     pub(crate) interactions: Vec<New<Interaction>>,
 }
 
-/// How many of a group were new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How many of a group were new, and what follows from them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Written {
     /// Queries.
     pub(crate) queries: u64,
     /// Interactions.
     pub(crate) interactions: u64,
+    /// Ratings that waited for the queries.
+    pub(crate) rated: Vec<SettledRating>,
 }

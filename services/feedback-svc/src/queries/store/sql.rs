@@ -1,6 +1,6 @@
 //! The portable SQL of queries. Written once, compiled for each database: `super::Db` says which.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use emend_core::{FeedbackId, Namespace, QueryId};
@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Backend, Connection, Db, FOR_UPDATE, NEXT_ACCEPT_ORDER, erasure_sql, ratings_sql, stats_sql,
+    Backend, Connection, Db, FOR_UPDATE, NEXT_ACCEPT_ORDER, context_sql, counts_sql, erasure_sql, stats_sql,
 };
 use crate::{
     outbox::entry::DeliveryState,
@@ -17,7 +17,7 @@ use crate::{
         DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
         StoredQuery,
         mining::{NewMined, SessionQuery},
-        stats::{Dimension, Share, StatsFilter},
+        stats::{Compared, Shares, StatsFilter},
         store::{
             Group, QueryStore, Written,
             rows::{self, InteractionRow, QueryRow, SessionRow},
@@ -37,18 +37,19 @@ impl Backend {
             .fetch_one(&mut *transaction)
             .await?;
         let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
-        count_terms(&mut transaction, &arrived).await?;
-        count_days(&mut transaction, &arrived, now).await?;
+        counts_sql::count_terms(&mut transaction, &arrived).await?;
+        counts_sql::count_days(&mut transaction, &arrived, now).await?;
         let of_ratings: Vec<_> = arrived
             .iter()
             .map(|(new, _)| (new.namespace.as_str(), new.what.id.as_str()))
             .collect();
-        ratings_sql::complete(&mut transaction, &of_ratings).await?;
+        let rated = context_sql::complete(&mut transaction, &of_ratings, false).await?;
         let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
         transaction.commit().await?;
         Ok(Written {
             queries: arrived.len() as u64,
             interactions,
+            rated,
         })
     }
 
@@ -100,22 +101,31 @@ impl Backend {
         let (retention, max) = kept.unwrap_or_default();
         let retention = retention.unwrap_or_else(|| micros(DEFAULT_RETENTION));
         let max = max.unwrap_or_else(|| i64::from(DEFAULT_MAX_QUERIES));
-        let mut forgotten = 0;
-        for delete in [FORGET_QUERIES, FORGET_INTERACTIONS] {
-            let numbers: Vec<i64> = sqlx::query_scalar(delete)
-                .bind(namespace)
-                .bind(retention)
-                .bind(max)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *transaction)
-                .await?;
-            forgotten += numbers.len() as u64;
-            if delete == FORGET_QUERIES {
-                delete_personal(&mut transaction, &numbers).await?;
-            }
-        }
+        let limit = i64::from(limit);
+        let queries: Vec<i64> = sqlx::query_scalar(FORGET_QUERIES)
+            .bind(namespace)
+            .bind(retention)
+            .bind(max)
+            .bind(limit)
+            .fetch_all(&mut *transaction)
+            .await?;
+        delete_all(&mut transaction, "query_personal", &queries).await?;
+        let interactions: Vec<(i64, String, i64)> = sqlx::query_as(FORGOTTEN_INTERACTIONS)
+            .bind(namespace)
+            .bind(retention)
+            .bind(max)
+            .bind(limit)
+            .fetch_all(&mut *transaction)
+            .await?;
+        let clicks = interactions.iter().filter(|(_, _, is_click)| *is_click != 0);
+        let clicked = clicks
+            .map(|(_, query_id, _)| (namespace, query_id.as_str()))
+            .collect();
+        context_sql::keep_clicks(&mut transaction, &clicked).await?;
+        let interactions: Vec<i64> = interactions.into_iter().map(|(number, ..)| number).collect();
+        delete_all(&mut transaction, "query_interactions", &interactions).await?;
         transaction.commit().await?;
-        Ok(forgotten)
+        Ok((queries.len() + interactions.len()) as u64)
     }
 }
 
@@ -128,21 +138,20 @@ const FORGET_QUERIES: &str = "
         WHERE recorded_at < (SELECT now FROM database_clock) - $2
            OR number <= COALESCE((SELECT number FROM queries WHERE namespace = $1 ORDER BY number DESC LIMIT 1 OFFSET $3), -1))
     RETURNING number";
-const FORGET_INTERACTIONS: &str = "
-    DELETE FROM query_interactions WHERE number IN (
-        SELECT number FROM (
-            SELECT number, recorded_at FROM query_interactions WHERE namespace = $1 ORDER BY number LIMIT $4) AS oldest
-        WHERE recorded_at < (SELECT now FROM database_clock) - $2
-           OR number <= COALESCE((SELECT number FROM query_interactions WHERE namespace = $1
-                                  ORDER BY number DESC LIMIT 1 OFFSET $3), -1))
-    RETURNING number";
+const FORGOTTEN_INTERACTIONS: &str = "
+    SELECT number, query_id, is_click FROM (
+        SELECT number, query_id, is_click, recorded_at FROM query_interactions
+        WHERE namespace = $1 ORDER BY number LIMIT $4) AS oldest
+    WHERE recorded_at < (SELECT now FROM database_clock) - $2
+       OR number <= COALESCE((SELECT number FROM query_interactions WHERE namespace = $1
+                              ORDER BY number DESC LIMIT 1 OFFSET $3), -1)";
 
 /// The newest queries of sessions in which a query found nothing, with the time of their first click: namespace, limit.
 const FAILED_SESSIONS: &str = "
     SELECT number, session_id, query_text, hit_count, searched_at, clicked_at FROM (
         SELECT q.number, p.session_id, p.query_text, q.hit_count, q.searched_at,
                (SELECT min(i.acted_at) FROM query_interactions AS i
-                WHERE i.namespace = q.namespace AND i.query_id = q.query_id AND i.action LIKE '%click%') AS clicked_at
+                WHERE i.namespace = q.namespace AND i.query_id = q.query_id AND i.is_click = 1) AS clicked_at
         FROM query_personal AS p JOIN queries AS q ON q.number = p.number
         WHERE p.namespace = $1 AND p.session_id <> '' AND p.session_id IN (
             SELECT o.session_id FROM query_personal AS o JOIN queries AS f ON f.number = o.number
@@ -164,9 +173,11 @@ const NAMESPACES: &str = "
     SELECT namespace FROM of_queries WHERE namespace IS NOT NULL
     UNION SELECT namespace FROM of_interactions WHERE namespace IS NOT NULL";
 
-async fn delete_personal(connection: &mut Connection, numbers: &[i64]) -> Result<()> {
+/// Deletes the rows of a table that have these numbers.
+async fn delete_all(connection: &mut Connection, table: &'static str, numbers: &[i64]) -> Result<()> {
     for chunk in chunks(numbers) {
-        let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_personal WHERE number IN (");
+        let mut delete = QueryBuilder::<Db>::new("DELETE FROM ");
+        delete.push(table).push(" WHERE number IN (");
         let mut list = delete.separated(", ");
         for number in chunk {
             list.push_bind(*number);
@@ -178,18 +189,18 @@ async fn delete_personal(connection: &mut Connection, numbers: &[i64]) -> Result
 }
 
 /// When something happened, in microseconds: as it says, or when it was received.
-fn happened<T>(new: &New<T>, now: i64) -> i64 {
+pub(super) fn happened<T>(new: &New<T>, now: i64) -> i64 {
     new.at
         .map_or_else(|| now - micros(new.waited), jiff::Timestamp::as_microsecond)
 }
 
 /// A query that was not there before, and its words.
-type Arrived<'a> = &'a (New<Query>, std::collections::BTreeSet<String>);
+pub(super) type Arrived<'a> = &'a (New<Query>, BTreeSet<String>);
 
 /// Inserts queries; returns those that were not there before.
 async fn insert_queries<'a>(
     connection: &mut Connection,
-    queries: &'a [(New<Query>, std::collections::BTreeSet<String>)],
+    queries: &'a [(New<Query>, BTreeSet<String>)],
     now: i64,
 ) -> Result<Vec<Arrived<'a>>> {
     let mut arrived = Vec::with_capacity(queries.len());
@@ -254,68 +265,6 @@ async fn insert_personal(connection: &mut Connection, chunk: &[(i64, Arrived<'_>
     Ok(())
 }
 
-/// Adds the words of new queries to the counts of all queries. In order, so that replicas never deadlock.
-async fn count_terms(connection: &mut Connection, arrived: &[Arrived<'_>]) -> Result<()> {
-    let mut counts: BTreeMap<(&str, &str), i64> = BTreeMap::new();
-    for (new, terms) in arrived {
-        for term in terms {
-            *counts.entry((new.namespace.as_str(), term.as_str())).or_default() += 1;
-        }
-    }
-    let counts: Vec<_> = counts.into_iter().collect();
-    for chunk in chunks(&counts) {
-        let mut insert = QueryBuilder::<Db>::new("INSERT INTO query_terms (namespace, term, queries) ");
-        insert.push_values(chunk, |mut row, ((namespace, term), count)| {
-            row.push_bind(*namespace).push_bind(*term).push_bind(*count);
-        });
-        insert.push(
-            " ON CONFLICT (namespace, term) DO UPDATE SET queries = query_terms.queries + excluded.queries",
-        );
-        insert.build().execute(&mut *connection).await?;
-    }
-    Ok(())
-}
-
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
-
-/// Adds new queries to the counts of their days.
-async fn count_days(connection: &mut Connection, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
-    let mut counts: BTreeMap<(&str, i64, [&str; 4]), i64> = BTreeMap::new();
-    for (new, _) in arrived {
-        let query = &new.what;
-        let of = [
-            &query.query_type,
-            &query.embedding_version,
-            &query.index_version,
-            &query.variant,
-        ];
-        let day = happened(new, now).div_euclid(DAY);
-        *counts
-            .entry((new.namespace.as_str(), day, of.map(String::as_str)))
-            .or_default() += 1;
-    }
-    let counts: Vec<_> = counts.into_iter().collect();
-    for chunk in chunks(&counts) {
-        let mut insert = QueryBuilder::<Db>::new(
-            "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries) ",
-        );
-        insert.push_values(chunk, |mut row, ((namespace, day, of), count)| {
-            row.push_bind(*namespace).push_bind(*day);
-            for column in of {
-                row.push_bind(*column);
-            }
-            row.push_bind(*count);
-        });
-        insert.push(
-            " ON CONFLICT (namespace, day, query_type, embedding_version, index_version, variant)
-              DO UPDATE SET queries = query_days.queries + excluded.queries",
-        );
-        insert.build().execute(&mut *connection).await?;
-    }
-    Ok(())
-}
-
 /// Inserts interactions; returns how many were not there before.
 async fn insert_interactions(
     connection: &mut Connection,
@@ -325,12 +274,14 @@ async fn insert_interactions(
     let mut inserted = 0;
     for chunk in chunks(interactions) {
         let mut insert = QueryBuilder::<Db>::new(
-            "INSERT INTO query_interactions (namespace, query_id, action, object_id, position, acted_at, recorded_at) ",
+            "INSERT INTO query_interactions (namespace, query_id, action, is_click, object_id, position, acted_at,
+                                             recorded_at) ",
         );
         insert.push_values(chunk, |mut row, new| {
             row.push_bind(new.namespace.as_str())
                 .push_bind(new.what.query_id.as_str())
                 .push_bind(new.what.action.as_str())
+                .push_bind(i64::from(new.what.is_click()))
                 .push_bind(new.what.object_id.as_str())
                 .push_bind(i64::from(new.what.position))
                 .push_bind(happened(new, now))
@@ -339,6 +290,9 @@ async fn insert_interactions(
         insert.push(" ON CONFLICT (namespace, query_id, action, object_id, position) DO NOTHING");
         inserted += insert.build().execute(&mut *connection).await?.rows_affected();
     }
+    let clicks = interactions.iter().filter(|new| new.what.is_click());
+    let clicked = clicks.map(|new| (new.namespace.as_str(), new.what.query_id.as_str()));
+    context_sql::keep_clicks(connection, &clicked.collect()).await?;
     Ok(inserted)
 }
 
@@ -354,7 +308,21 @@ pub(super) async fn erase(
         return Ok(());
     }
     // Ratings are locked before their queries, as by whoever stores ratings.
-    ratings_sql::erase_copies(&mut *connection, namespace, query_id, session_id).await?;
+    context_sql::erase_copies(&mut *connection, namespace, query_id, session_id).await?;
+    let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_interactions WHERE namespace = ");
+    delete
+        .push_bind(namespace.as_str())
+        .push(" AND (query_id = ")
+        .push_bind(query_id)
+        .push(
+            " OR query_id IN (SELECT q.query_id FROM query_personal AS p JOIN queries AS q ON q.number = p.number
+                              WHERE p.session_id <> '' AND p.namespace = ",
+        )
+        .push_bind(namespace.as_str())
+        .push(" AND p.session_id = ")
+        .push_bind(session_id)
+        .push("))");
+    delete.build().execute(&mut *connection).await?;
     let mut erase = QueryBuilder::<Db>::new(
         "UPDATE query_personal SET session_id = '', query_text = '', answer_text = '', classification = ''
          WHERE number IN (
@@ -374,7 +342,7 @@ pub(super) async fn erase(
         .push(")");
     erase.build().execute(&mut *connection).await?;
     // Whoever read a text before has now written it; whoever reads it from here on finds none.
-    ratings_sql::erase_copies(connection, namespace, query_id, session_id).await
+    context_sql::erase_copies(connection, namespace, query_id, session_id).await
 }
 
 fn select(namespace: &Namespace) -> QueryBuilder<Db> {
@@ -513,8 +481,8 @@ impl QueryStore for Backend {
         retry_conflicts(&self.entropy, || self.propose_once(mined)).await
     }
 
-    async fn shares(&self, filter: &StatsFilter, dimension: Dimension) -> Result<Vec<Share>> {
-        stats_sql::shares(&mut *self.lister(true).await?, filter, dimension).await
+    async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares> {
+        stats_sql::shares(&mut *self.lister(true).await?, filter, compared).await
     }
 
     async fn negative_texts(&self, filter: &StatsFilter, limit: u32) -> Result<Vec<String>> {

@@ -11,8 +11,9 @@ use sqlx::QueryBuilder;
 use super::{
     super::{StoreError, chunks::chunks},
     Connection, Db,
+    feedback_sql::ceiling_micros,
 };
-use crate::queries::stats::{Dimension, MAX_NAMES, Share, StatsFilter};
+use crate::queries::stats::{Compared, Dimension, MAX_NAMES, Share, Shares, StatsFilter};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -40,7 +41,8 @@ fn name_of_rating(dimension: Dimension) -> &'static str {
 /// The same for counted queries.
 fn name_of_queries(dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Week => "CAST((d.day - 4) / 7 AS TEXT)",
+        // Rounded down also before 1970.
+        Dimension::Week => "CAST((d.day - 4 + 7000000) / 7 - 1000000 AS TEXT)",
         Dimension::QueryType => "d.query_type",
         Dimension::EmbeddingVersion => "d.embedding_version",
         Dimension::IndexVersion => "d.index_version",
@@ -53,50 +55,150 @@ fn push_filter(query: &mut QueryBuilder<Db>, filter: &StatsFilter) {
         .push(COUNTED)
         .push_bind(filter.namespace.as_str().to_owned());
     if let Some(from) = filter.from {
-        query.push(" AND r.rated_at >= ").push_bind(from.as_microsecond());
+        query.push(" AND r.rated_at >= ").push_bind(ceiling_micros(from));
     }
     if let Some(before) = filter.before {
-        query
-            .push(" AND r.rated_at < ")
-            .push_bind(before.as_microsecond());
+        query.push(" AND r.rated_at < ").push_bind(ceiling_micros(before));
     }
     if let Some(query_type) = &filter.query_type {
         query.push(" AND r.query_type = ").push_bind(query_type.clone());
     }
 }
 
-/// Ratings by one dimension, the names with the most first, with the number of queries of the same days.
+fn push_days(query: &mut QueryBuilder<Db>, filter: &StatsFilter) {
+    query
+        .push(" FROM query_days AS d WHERE d.namespace = ")
+        .push_bind(filter.namespace.as_str().to_owned());
+    if let Some(from) = filter.from {
+        query
+            .push(" AND d.day >= ")
+            .push_bind(from.as_microsecond().div_euclid(DAY));
+    }
+    if let Some(before) = filter.before {
+        // The day of the last microsecond before.
+        query
+            .push(" AND d.day <= ")
+            .push_bind((ceiling_micros(before) - 1).div_euclid(DAY));
+    }
+    if let Some(query_type) = &filter.query_type {
+        query.push(" AND d.query_type = ").push_bind(query_type.clone());
+    }
+}
+
+/// A name of a dimension, with its place in its list and with what the whole dimension comes to.
+#[derive(Debug, sqlx::FromRow)]
+struct ShareRow {
+    dimension: i64,
+    name: String,
+    ratings: i64,
+    negative: i64,
+    positive: i64,
+    queries: i64,
+    place: i64,
+    names: i64,
+    all_ratings: i64,
+    all_negative: i64,
+    all_positive: i64,
+    all_queries: i64,
+}
+
+/// What ratings say, by all dimensions at one moment, with the number of queries of the same days; of each dimension the names
+/// that come first, and those that are compared.
 pub(super) async fn shares(
     connection: &mut Connection,
     filter: &StatsFilter,
-    dimension: Dimension,
-) -> Result<Vec<Share>> {
-    let mut select = QueryBuilder::<Db>::new("SELECT ");
-    select.push(name_of_rating(dimension)).push(
-        " AS name, count(*), count(*) FILTER (WHERE r.rating = -1), count(*) FILTER (WHERE r.rating = 1)",
-    );
-    push_filter(&mut select, filter);
-    select
-        .push(" GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ")
-        .push_bind(i64::from(MAX_NAMES));
-    let rated: Vec<(String, i64, i64, i64)> = select.build_query_as().fetch_all(&mut *connection).await?;
-    let queries = queries_by(connection, filter, dimension).await?;
+    compared: Option<&Compared>,
+) -> Result<Shares> {
+    let mut select = QueryBuilder::<Db>::new("");
+    for (number, dimension) in (0_i64..).zip(Dimension::ALL) {
+        if number > 0 {
+            select.push(" UNION ALL ");
+        }
+        push_dimension(&mut select, filter, number, dimension);
+        select.push(" WHERE place <= ").push_bind(i64::from(MAX_NAMES));
+        if let Some(compared) = compared.filter(|compared| compared.by == dimension) {
+            select.push(" OR name IN (").push_bind(compared.one.clone());
+            select.push(", ").push_bind(compared.other.clone()).push(")");
+        }
+    }
+    let rows: Vec<ShareRow> = select.build_query_as().fetch_all(connection).await?;
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
-    let mut shares = Vec::with_capacity(rated.len());
-    for (name, ratings, negative, positive) in rated {
-        shares.push(Share {
-            ratings: count(ratings),
-            negative: count(negative),
-            positive: count(positive),
-            queries: queries.get(&name).copied().map(count).unwrap_or_default(),
+    let mut shares = Shares::default();
+    for row in rows {
+        let Some(dimension) = usize::try_from(row.dimension)
+            .ok()
+            .and_then(|number| Dimension::ALL.get(number).copied())
+        else {
+            continue;
+        };
+        shares.total = Share {
+            name: String::new(),
+            ratings: count(row.all_ratings),
+            negative: count(row.all_negative),
+            positive: count(row.all_positive),
+            queries: count(row.all_queries),
+        };
+        let share = Share {
+            ratings: count(row.ratings),
+            negative: count(row.negative),
+            positive: count(row.positive),
+            queries: count(row.queries),
             name: if dimension == Dimension::Week {
-                monday(&name)?
+                monday(&row.name)?
             } else {
-                name
+                row.name
             },
-        });
+        };
+        let left_out = count(row.names.saturating_sub(i64::from(MAX_NAMES)));
+        let of = shares.by.entry(dimension).or_default();
+        of.left_out = left_out;
+        if row.place <= i64::from(MAX_NAMES) {
+            of.listed.push((row.place, share));
+        } else {
+            of.beyond.push(share);
+        }
+    }
+    for of in shares.by.values_mut() {
+        of.listed.sort_by_key(|(place, _)| *place);
     }
     Ok(shares)
+}
+
+/// Selects the names of one dimension, of ratings and of queries, as [`ShareRow`].
+fn push_dimension(select: &mut QueryBuilder<Db>, filter: &StatsFilter, number: i64, dimension: Dimension) {
+    // What is cut are the oldest weeks, and the names that matter least.
+    let order = if dimension == Dimension::Week {
+        "CAST(name AS BIGINT) DESC"
+    } else {
+        "ratings DESC, queries DESC, name"
+    };
+    select.push("SELECT * FROM (SELECT CAST(").push(number);
+    select
+        .push(
+            " AS BIGINT) AS dimension, name, ratings, negative, positive, queries, count(*) OVER () AS names,
+              CAST(sum(ratings) OVER () AS BIGINT) AS all_ratings, CAST(sum(negative) OVER () AS BIGINT) AS all_negative,
+              CAST(sum(positive) OVER () AS BIGINT) AS all_positive, CAST(sum(queries) OVER () AS BIGINT) AS all_queries,
+              row_number() OVER (ORDER BY ",
+        )
+        .push(order)
+        .push(
+            ") AS place FROM (
+                SELECT name, CAST(sum(ratings) AS BIGINT) AS ratings, CAST(sum(negative) AS BIGINT) AS negative,
+                       CAST(sum(positive) AS BIGINT) AS positive, CAST(sum(queries) AS BIGINT) AS queries
+                FROM (SELECT ",
+        )
+        .push(name_of_rating(dimension))
+        .push(
+            " AS name, count(*) AS ratings, count(*) FILTER (WHERE r.rating = -1) AS negative,
+              count(*) FILTER (WHERE r.rating = 1) AS positive, 0 AS queries",
+        );
+    push_filter(select, filter);
+    select
+        .push(" GROUP BY 1 UNION ALL SELECT ")
+        .push(name_of_queries(dimension))
+        .push(" AS name, 0, 0, 0, sum(d.queries)");
+    push_days(select, filter);
+    select.push(" GROUP BY 1) AS of_both GROUP BY name) AS named) AS placed");
 }
 
 /// The date of the Monday of a week with this number.
@@ -109,37 +211,6 @@ fn monday(number: &str) -> Result<String> {
         .map_err(|error| corrupt(&error))?;
     let monday = FIRST_MONDAY.checked_add(span).map_err(|error| corrupt(&error))?;
     Ok(monday.to_string())
-}
-
-async fn queries_by(
-    connection: &mut Connection,
-    filter: &StatsFilter,
-    dimension: Dimension,
-) -> Result<HashMap<String, i64>> {
-    let mut select = QueryBuilder::<Db>::new("SELECT ");
-    select
-        .push(name_of_queries(dimension))
-        .push(" AS name, CAST(sum(d.queries) AS BIGINT) FROM query_days AS d WHERE d.namespace = ")
-        .push_bind(filter.namespace.as_str());
-    if let Some(from) = filter.from {
-        select
-            .push(" AND d.day >= ")
-            .push_bind(from.as_microsecond().div_euclid(DAY));
-    }
-    if let Some(before) = filter.before {
-        // The day of the last microsecond before.
-        select
-            .push(" AND d.day <= ")
-            .push_bind((before.as_microsecond() - 1).div_euclid(DAY));
-    }
-    if let Some(query_type) = &filter.query_type {
-        select.push(" AND d.query_type = ").push_bind(query_type);
-    }
-    select
-        .push(" GROUP BY 1 ORDER BY 2 DESC LIMIT ")
-        .push_bind(i64::from(MAX_NAMES));
-    let counts: Vec<(String, i64)> = select.build_query_as().fetch_all(connection).await?;
-    Ok(counts.into_iter().collect())
 }
 
 /// What was searched for where the results were rated −1, once for each rating: the newest, at most `limit`.

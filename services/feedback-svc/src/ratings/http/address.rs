@@ -72,6 +72,9 @@ fn address(hop: &[u8]) -> Option<IpAddr> {
     alone.or_else(|| hop.parse::<SocketAddr>().ok().map(|of| of.ip()))
 }
 
+/// Headers that no browser sends, but proxies do.
+const OF_PROXIES: [&str; 4] = ["x-forwarded-for", "forwarded", "x-real-ip", "via"];
+
 /// Tells where requests come from, and by which pseudonym their senders are known.
 #[derive(Debug)]
 pub(super) struct ClientAddresses {
@@ -88,19 +91,26 @@ impl ClientAddresses {
     }
 
     /// The end user's address: the peer's, or, of what trusted proxies hand on, the last one that they name and that is no
-    /// trusted proxy itself.
-    pub(super) fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
-        let mut client = peer.ip().to_canonical();
+    /// trusted proxy itself. None if nobody who is believed says it: the peer is a proxy that is not trusted, as a header of
+    /// proxies gives away, or a trusted one that names nobody. An untrusted proxy's own address would make all its users one.
+    pub(super) fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> Option<IpAddr> {
+        let is_trusted = |address: IpAddr| self.trusted.iter().any(|network| network.contains(address));
+        let peer = peer.to_canonical();
+        if !is_trusted(peer) {
+            let is_proxy = OF_PROXIES.iter().any(|name| headers.contains_key(*name));
+            return (!is_proxy).then_some(peer);
+        }
         let named = headers.get_all("x-forwarded-for");
         let hops = named
             .iter()
             .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        let mut client = None;
         for hop in hops.rev() {
-            if !self.trusted.iter().any(|network| network.contains(client)) {
+            let named = address(hop)?.to_canonical();
+            client = Some(named);
+            if !is_trusted(named) {
                 break;
             }
-            let Some(before) = address(hop) else { break };
-            client = before.to_canonical();
         }
         client
     }
@@ -124,37 +134,50 @@ impl ClientAddresses {
 mod tests {
     use super::*;
 
-    fn of(peer: &str, forwarded: &[&str]) -> String {
+    fn of(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().unwrap());
         let addresses = ClientAddresses::new(trusted.into(), b"a key of sixteen");
-        let mut headers = HeaderMap::new();
-        for value in forwarded {
-            headers.append("x-forwarded-for", value.parse().unwrap());
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
         }
-        let peer = SocketAddr::new(peer.parse().unwrap(), 1);
-        addresses.client_of(peer, &headers).to_string()
+        let client = addresses.client_of(peer.parse().unwrap(), &map);
+        client.map(|client| client.to_string())
     }
 
     #[test]
-    fn only_trusted_proxies_are_believed() {
+    fn only_trusted_proxies_are_believed_and_no_proxy_is_an_end_user() {
         for (peer, forwarded, client) in [
-            ("192.0.2.1", &[][..], "192.0.2.1"),
-            ("192.0.2.1", &["198.51.100.7"], "192.0.2.1"),
-            ("10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
-            ("::ffff:10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
+            ("192.0.2.1", &[][..], Some("192.0.2.1")),
+            ("10.0.0.1", &["198.51.100.7"], Some("198.51.100.7")),
+            ("::ffff:10.0.0.1", &["198.51.100.7"], Some("198.51.100.7")),
             (
                 "10.0.0.1",
                 &["203.0.113.9, 198.51.100.7, 10.0.0.2"],
-                "198.51.100.7",
+                Some("198.51.100.7"),
             ),
-            ("10.0.0.1", &["203.0.113.9", "198.51.100.7"], "198.51.100.7"),
-            ("10.0.0.1", &["unknown"], "10.0.0.1"),
-            ("10.0.0.1", &["198.51.100.7:4711"], "198.51.100.7"),
-            ("10.0.0.1", &["[2001:db8::7]:4711"], "2001:db8::7"),
-            ("10.0.0.1", &["[2001:db8::7]"], "2001:db8::7"),
-            ("fd00::1", &["2001:db8::7"], "2001:db8::7"),
+            ("10.0.0.1", &["203.0.113.9", "198.51.100.7"], Some("198.51.100.7")),
+            ("10.0.0.1", &["unknown, 198.51.100.7"], Some("198.51.100.7")),
+            ("10.0.0.1", &["10.0.0.9"], Some("10.0.0.9")),
+            ("10.0.0.1", &["198.51.100.7:4711"], Some("198.51.100.7")),
+            ("10.0.0.1", &["[2001:db8::7]:4711"], Some("2001:db8::7")),
+            ("10.0.0.1", &["[2001:db8::7]"], Some("2001:db8::7")),
+            ("fd00::1", &["2001:db8::7"], Some("2001:db8::7")),
+            // A proxy that is not trusted, and one that names nobody.
+            ("192.0.2.1", &["198.51.100.7"], None),
+            ("192.0.2.1", &[""], None),
+            ("10.0.0.1", &[], None),
+            ("10.0.0.1", &["unknown"], None),
+            ("10.0.0.1", &["unknown, 10.0.0.2"], None),
         ] {
-            assert_eq!(of(peer, forwarded), client, "{peer} {forwarded:?}");
+            let headers: Vec<_> = forwarded
+                .iter()
+                .map(|value| ("x-forwarded-for", *value))
+                .collect();
+            assert_eq!(of(peer, &headers).as_deref(), client, "{peer} {forwarded:?}");
+        }
+        for name in ["forwarded", "x-real-ip", "via"] {
+            assert_eq!(of("192.0.2.1", &[(name, "for=198.51.100.7")]), None, "{name}");
         }
     }
 

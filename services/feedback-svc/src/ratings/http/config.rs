@@ -3,7 +3,6 @@
 use std::{path::PathBuf, str::FromStr};
 
 use anyhow::Context as _;
-use emend_base::Entropy;
 use emend_core::{Caller, Namespace};
 
 use super::Network;
@@ -25,17 +24,16 @@ pub struct RatingHttp {
     pub key: KeyFile,
 }
 
-/// The file with the key of the hash of end users' addresses.
+/// The file with the key of the hash of end users' addresses. Without one all replicas share a key that is kept in their
+/// database.
 #[derive(Debug, Clone, Default)]
 pub struct KeyFile(pub Option<PathBuf>);
 
 impl KeyFile {
-    /// The key. Without a file it is drawn: then each process knows end users by other hashes.
-    pub(super) fn read(&self, entropy: &Entropy) -> anyhow::Result<Vec<u8>> {
+    /// The key; none without a file.
+    pub(super) fn read(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let Some(path) = &self.0 else {
-            let mut key = vec![0; 32];
-            entropy.fill(&mut key);
-            return Ok(key);
+            return Ok(None);
         };
         let key = std::fs::read(path).with_context(|| format!("--rating-key-file {}", path.display()))?;
         anyhow::ensure!(
@@ -43,7 +41,7 @@ impl KeyFile {
             "--rating-key-file {}: must hold at least {MIN_KEY} bytes",
             path.display()
         );
-        Ok(key.trim_ascii().to_vec())
+        Ok(Some(key.trim_ascii().to_vec()))
     }
 }
 

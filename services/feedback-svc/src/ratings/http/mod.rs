@@ -63,7 +63,14 @@ pub(crate) async fn serve(
 ) -> anyhow::Result<Vec<SocketAddr>> {
     let mut served = Vec::with_capacity(config.bindings.len());
     let origins: Arc<[String]> = config.origins.into();
-    let key = config.key.read(entropy)?;
+    let key = config.key.read()?;
+    if config.bindings.is_empty() {
+        return Ok(served);
+    }
+    let key = match key {
+        Some(key) => key,
+        None => shared_key(use_cases, entropy).await?,
+    };
     let addresses = Arc::new(ClientAddresses::new(config.trusted_proxies, &key));
     for binding in config.bindings {
         let listener = TcpListener::bind(&*binding.address)
@@ -87,6 +94,13 @@ pub(crate) async fn serve(
         served.push(address);
     }
     Ok(served)
+}
+
+/// The key that all replicas share in their database.
+async fn shared_key(use_cases: &UseCases, entropy: &Entropy) -> Result<Vec<u8>, Error> {
+    let mut drawn = [0; 32];
+    entropy.fill(&mut drawn);
+    Ok(use_cases.ratings()?.address_key(drawn).await?)
 }
 
 fn routes(listener: Listener) -> Router {
@@ -157,8 +171,11 @@ impl Listener {
         let Binding {
             namespace, caller, ..
         } = &self.binding;
-        let client = self.addresses.client_of(peer, headers);
-        let key = self.addresses.key_of(client);
+        let client = self.addresses.client_of(peer.ip(), headers);
+        // Whose address nobody knows counts together with all such of this address's caller.
+        let key = client
+            .map(|client| self.addresses.key_of(client))
+            .unwrap_or_default();
         let submission = match request::submission(body, namespace, &key) {
             Ok(submission) => submission,
             Err(violations) => return failed(&violations.into()),
@@ -167,7 +184,7 @@ impl Listener {
             caller: caller.clone(),
             // A rating has one right, that of this address; no event says another.
             access: Access::open(),
-            client: ClientKey::of(None, Some(client)),
+            client: ClientKey::of(None, Some(client.unwrap_or(peer.ip()))),
             traceparent: String::new(),
         };
         let item = Item::New(Box::new(submission));

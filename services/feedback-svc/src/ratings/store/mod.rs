@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
-use emend_core::AcceptOrder;
+use emend_core::{AcceptOrder, FeedbackId, Namespace, search::SearchRating};
 use emend_store::StoreError;
 
 use super::{RatingState, labels::LabelChange};
@@ -11,6 +11,9 @@ use super::{RatingState, labels::LabelChange};
 /// Keeps what is known about ratings.
 #[async_trait]
 pub(crate) trait RatingStore: Send + Sync + Debug {
+    /// The key by which end users' addresses are hashed: the one that is kept, else this one, which is kept from here on.
+    async fn address_key(&self, drawn: [u8; 32]) -> Result<Vec<u8>, StoreError>;
+
     /// Changes the labels of a rating.
     async fn label(&self, change: &LabelChange) -> Result<Labelled, StoreError>;
 
@@ -26,12 +29,27 @@ pub(crate) trait RatingStore: Send + Sync + Debug {
 }
 
 /// What became of ratings whose queries were not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Settled {
     /// Their queries are known now.
-    pub(crate) complete: u64,
+    pub(crate) complete: Vec<SettledRating>,
     /// Their queries were not recorded.
-    pub(crate) missing: u64,
+    pub(crate) missing: Vec<SettledRating>,
+}
+
+/// A rating that has waited for its query and waits no longer: what is counted and logged of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SettledRating {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// The rating.
+    pub(crate) id: FeedbackId,
+    /// Its value.
+    pub(crate) rating: SearchRating,
+    /// The type of its query; empty if that is missing.
+    pub(crate) query_type: String,
+    /// The titles of what the query returned, best first.
+    pub(crate) titles: Vec<String>,
 }
 
 /// The result of a change of labels.

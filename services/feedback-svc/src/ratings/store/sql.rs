@@ -8,7 +8,6 @@ use std::{
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, Namespace, search::Rater};
 use emend_store::{CorruptRow, retry_conflicts};
-use prost::Message as _;
 use sqlx::QueryBuilder;
 
 use super::{
@@ -17,17 +16,14 @@ use super::{
         chunks::chunks,
         rows::{self, RatingColumns},
     },
-    Backend, Connection, Db, FOR_SHARE_OF_P, FOR_UPDATE,
+    Backend, Connection, Db, FOR_UPDATE, context_sql,
     feedback_sql::Columns,
 };
-use crate::{
-    queries::{StoredQuery, grpc::render, store::rows::QueryRow},
-    ratings::{
-        ContextState, RatingState,
-        labels::LabelChange,
-        limits::{HOUR, RatingLimits, Windows},
-        store::{Labelled, RatingStore, Settled},
-    },
+use crate::ratings::{
+    ContextState, RatingState,
+    labels::LabelChange,
+    limits::{HOUR, RatingLimits, Windows},
+    store::{Labelled, RatingStore, Settled},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -177,7 +173,7 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
         let mut query = QueryBuilder::<Db>::new(
             "INSERT INTO search_ratings (accept_order, namespace, rater, query_id, rating, context_state, rated_at,
                                          query_type, embedding_version, index_version, variant, query, session_id,
-                                         tags, processed) ",
+                                         tags, processed, known_at_once) ",
         );
         query.push_values(chunk, |mut row, (item, rater, value, order, at)| {
             row.push_bind(*order)
@@ -188,7 +184,7 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
                 .push_bind(ContextState::Pending.number())
                 .push_bind(*at);
             row.push("'', '', '', ''").push_bind(&[] as &[u8]);
-            row.push("'', '', 0");
+            row.push("'', '', 0, 0");
         });
         query.build().execute(&mut *connection).await?;
         let mut query = QueryBuilder::<Db>::new(
@@ -216,7 +212,8 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
             (submission.namespace.as_str(), submission.query_id.as_str())
         })
         .collect();
-    complete(connection, &queries).await
+    context_sql::complete(connection, &queries, true).await?;
+    Ok(())
 }
 
 /// What is known of a rating.
@@ -227,155 +224,7 @@ struct RatingRow {
     rating: RatingColumns,
 }
 
-/// A rating that waits for its query, with the query.
-#[derive(Debug, sqlx::FromRow)]
-struct FoundRow {
-    accept_order: i64,
-    #[sqlx(flatten)]
-    query: QueryRow,
-}
-
-/// Gives the ratings that wait for these queries, by namespace and id, what is known of them. What the rater sent of the query
-/// is dropped. To be called by whoever stores ratings or queries, in the same transaction.
-pub(super) async fn complete(connection: &mut Connection, queries: &[(&str, &str)]) -> Result<()> {
-    for chunk in chunks(queries) {
-        let mut select = select_found();
-        select.push(" AND (r.namespace, r.query_id) IN (");
-        select.push_values(chunk, |mut row, (namespace, query_id)| {
-            row.push_bind(*namespace).push_bind(*query_id);
-        });
-        select.push(")").push(LOCK_FOUND).push(FOR_SHARE_OF_P);
-        let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *connection).await?;
-        write_found(connection, found).await?;
-    }
-    Ok(())
-}
-
-/// The order in which what is found is locked, so that a text that was read is not erased before it is written.
-const LOCK_FOUND: &str = " ORDER BY p.number, r.accept_order";
-
-fn select_found() -> QueryBuilder<Db> {
-    let mut select = QueryBuilder::new("SELECT r.accept_order, ");
-    select.push(QueryRow::COLUMNS).push(
-        " FROM search_ratings AS r JOIN queries AS q ON q.namespace = r.namespace AND q.query_id = r.query_id
-            JOIN query_personal AS p ON p.number = q.number
-          WHERE r.context_state = 1 AND r.query_id <> ''",
-    );
-    select
-}
-
-async fn write_found(connection: &mut Connection, mut found: Vec<FoundRow>) -> Result<()> {
-    found.sort_unstable_by_key(|row| row.accept_order);
-    for FoundRow { accept_order, query } in found {
-        let query = render::query(StoredQuery::try_from(query)?);
-        sqlx::query(
-            "UPDATE search_ratings SET context_state = $2, query_type = $3, embedding_version = $4, index_version = $5,
-                    variant = $6, query = $7, session_id = $8
-             WHERE accept_order = $1 AND query_id <> ''",
-        )
-        .bind(accept_order)
-        .bind(ContextState::Complete.number())
-        .bind(&query.query_type)
-        .bind(&query.embedding_version)
-        .bind(&query.index_version)
-        .bind(&query.variant)
-        .bind(query.encode_to_vec())
-        .bind(&query.session_id)
-        .execute(&mut *connection)
-        .await?;
-        sqlx::query("UPDATE feedback_personal SET context = '{}' WHERE accept_order = $1")
-            .bind(accept_order)
-            .execute(&mut *connection)
-            .await?;
-    }
-    Ok(())
-}
-
-/// Erases what is personal of a rating.
-pub(super) async fn redact(connection: &mut Connection, accept_order: i64) -> Result<()> {
-    sqlx::query(
-        "UPDATE search_ratings SET rater = NULL, query_id = '', query = $2, session_id = '' WHERE accept_order = $1",
-    )
-    .bind(accept_order)
-    .bind(&[] as &[u8])
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-/// Erases the copies that ratings have of the query with this id and of the queries of this session. Empty: of none.
-pub(super) async fn erase_copies(
-    connection: &mut Connection,
-    namespace: &Namespace,
-    query_id: &str,
-    session_id: &str,
-) -> Result<()> {
-    let mut erase = QueryBuilder::<Db>::new("UPDATE search_ratings SET session_id = '', query = ");
-    erase.push_bind(&[] as &[u8]);
-    // Each half is found by an index of its own.
-    erase
-        .push(
-            " WHERE accept_order IN (
-                 SELECT accept_order FROM search_ratings
-                 WHERE length(query) > 0 AND accept_order IN (
-                     SELECT accept_order FROM search_ratings WHERE query_id <> '' AND namespace = ",
-        )
-        .push_bind(namespace.as_str())
-        .push(" AND query_id = ")
-        .push_bind(query_id)
-        .push(" UNION ALL SELECT accept_order FROM search_ratings WHERE session_id <> '' AND namespace = ")
-        .push_bind(namespace.as_str())
-        .push(" AND session_id = ")
-        .push_bind(session_id)
-        .push(") ORDER BY accept_order")
-        .push(FOR_UPDATE)
-        .push(")");
-    erase.build().execute(connection).await?;
-    Ok(())
-}
-
 impl Backend {
-    async fn settle_contexts_once(&self, waited: Duration, limit: u32) -> Result<Settled> {
-        let mut transaction = self.begin_write().await?;
-        // Locks the rows, in order, and passes over those that became complete meanwhile.
-        let mut lock = QueryBuilder::<Db>::new(
-            "UPDATE search_ratings SET context_state = 1 WHERE context_state = 1 AND accept_order IN (
-                 SELECT accept_order FROM search_ratings
-                 WHERE context_state = 1 AND rated_at <= (SELECT now FROM database_clock) - ",
-        );
-        lock.push_bind(rows::micros(waited))
-            .push(" ORDER BY rated_at, accept_order LIMIT ")
-            .push_bind(i64::from(limit))
-            .push(FOR_UPDATE)
-            .push(") RETURNING accept_order");
-        let waiting: Vec<i64> = lock.build_query_scalar().fetch_all(&mut *transaction).await?;
-        let mut settled = Settled::default();
-        for chunk in chunks(&waiting) {
-            let orders = |query: &mut QueryBuilder<Db>| {
-                let mut list = query.separated(", ");
-                for order in chunk {
-                    list.push_bind(*order);
-                }
-                query.push(")");
-            };
-            let mut select = select_found();
-            select.push(" AND r.accept_order IN (");
-            orders(&mut select);
-            select.push(LOCK_FOUND).push(FOR_SHARE_OF_P);
-            let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *transaction).await?;
-            settled.complete += found.len() as u64;
-            write_found(&mut transaction, found).await?;
-            let mut update = QueryBuilder::<Db>::new("UPDATE search_ratings SET context_state = ");
-            update
-                .push_bind(ContextState::Missing.number())
-                .push(" WHERE context_state = 1 AND accept_order IN (");
-            orders(&mut update);
-            settled.missing += update.build().execute(&mut *transaction).await?.rows_affected();
-        }
-        transaction.commit().await?;
-        Ok(settled)
-    }
-
     async fn label_once(&self, change: &LabelChange) -> Result<Labelled> {
         let mut transaction = self.begin_write().await?;
         let found: Option<i64> =
@@ -413,6 +262,17 @@ impl Backend {
 
 #[async_trait]
 impl RatingStore for Backend {
+    async fn address_key(&self, drawn: [u8; 32]) -> Result<Vec<u8>> {
+        sqlx::query("INSERT INTO rating_key (one, key) VALUES (1, $1) ON CONFLICT (one) DO NOTHING")
+            .bind(drawn.as_slice())
+            .execute(&mut *self.writer().await?)
+            .await?;
+        let key = sqlx::query_scalar("SELECT key FROM rating_key WHERE one = 1")
+            .fetch_one(&mut *self.reader().await?)
+            .await?;
+        Ok(key)
+    }
+
     async fn label(&self, change: &LabelChange) -> Result<Labelled> {
         retry_conflicts(&self.entropy, || self.label_once(change)).await
     }

@@ -37,6 +37,7 @@ mod queries;
 mod ratings;
 mod search_ratings;
 mod stats;
+mod stats_recomputed;
 
 async fn claim_all(database: &TestStore) -> Vec<Claimed> {
     database.store.claim(1_000, lease()).await.unwrap()

@@ -71,12 +71,16 @@ fn new<T>(what: T) -> New<T> {
     }
 }
 
-fn clicked(query_id: &str, object_id: &str) -> New<Interaction> {
+pub(super) fn clicked(query_id: &str, object_id: &str) -> New<Interaction> {
+    acted(query_id, object_id, "click", 1)
+}
+
+pub(super) fn acted(query_id: &str, object_id: &str, action: &str, position: u32) -> New<Interaction> {
     new(Interaction {
         query_id: QueryId::parse(query_id).unwrap(),
         object_id: object_id.into(),
-        action: "click".into(),
-        position: 1,
+        action: action.into(),
+        position,
     })
 }
 
@@ -96,6 +100,7 @@ pub(super) async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
     let Written {
         queries,
         interactions,
+        rated: _,
     } = store.record(group).await.unwrap();
     (queries, interactions)
 }

@@ -11,6 +11,7 @@ use crate::{
 on_both! {
     ratings_are_counted_by_week_type_version_and_variant
     only_ratings_that_count_and_were_asked_for_are_counted
+    queries_count_where_nobody_rated_and_what_lists_leave_out_is_said
     words_that_stand_out_in_negative_queries_come_first
 }
 
@@ -129,6 +130,55 @@ async fn only_ratings_that_count_and_were_asked_for_are_counted(database: &TestS
         ..all()
     };
     assert_eq!(total(greetings).await, Share::default());
+}
+
+async fn queries_count_where_nobody_rated_and_what_lists_leave_out_is_said(database: &TestStore) {
+    database.set_clock("2026-03-29T23:00:00Z".parse().unwrap()).await;
+    rated(database, [("A", "cards", 8), ("B", "cards", 1)]).await;
+    database.advance(7 * 86_400).await;
+    let mut unrated = query("unrated", "cards");
+    (unrated.query_type, unrated.variant) = ("GREETING".into(), "C".into());
+    unrated.embedding_version = String::new();
+    let mut long_ago = group(vec![unrated, query("long ago", "cards")], vec![]);
+    long_ago.queries[1].0.at = Some("1969-12-28T23:59:59Z".parse().unwrap());
+    record(database, &long_ago).await;
+    let use_cases = use_cases(&database.store);
+    let stats = use_cases.stats(&all(), None).await.unwrap();
+    assert_eq!(stats.total, share("", 20, 9, 11, 22));
+    assert_eq!(
+        stats.by[&Dimension::Week],
+        [
+            share("1969-12-22", 0, 0, 0, 1),
+            share("2026-03-23", 20, 9, 11, 20),
+            share("2026-03-30", 0, 0, 0, 1)
+        ]
+    );
+    assert_eq!(stats.by[&Dimension::Variant][2], share("C", 0, 0, 0, 1));
+    assert_eq!(
+        stats.by[&Dimension::QueryType],
+        [share("SEMANTIC", 20, 9, 11, 21), share("GREETING", 0, 0, 0, 1)]
+    );
+    assert_eq!(stats.by[&Dimension::EmbeddingVersion][1], share("", 0, 0, 0, 1));
+    assert!(stats.left_out.values().all(|count| *count == 0));
+
+    let many = "
+        WITH RECURSIVE variant (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM variant WHERE n < 1100)
+        INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries)
+        SELECT 'fund-admin', 20000, 'SEMANTIC', 'e5', '7', 'V' || n, 2 + n FROM variant";
+    database.execute(many).await.unwrap();
+    let compared = Compared {
+        by: Dimension::Variant,
+        one: "A".into(),
+        other: "V1".into(),
+    };
+    let stats = use_cases.stats(&all(), Some(&compared)).await.unwrap();
+    let variants = &stats.by[&Dimension::Variant];
+    assert_eq!(variants.len(), 1_000);
+    // A and B, which have the ratings, then the variants with the most queries.
+    assert_eq!(stats.left_out[&Dimension::Variant], 1_103 - 1_000);
+    assert_eq!(variants[999], share("V103", 0, 0, 0, 105));
+    assert_eq!(stats.total.queries, 22 + (1..=1_100).map(|n| 2 + n).sum::<u64>());
+    assert_eq!(stats.comparison.unwrap().other, share("V1", 0, 0, 0, 3));
 }
 
 async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStore) {

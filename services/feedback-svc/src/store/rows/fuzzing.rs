@@ -76,6 +76,10 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         rating: RatingColumns {
             context_state: or(of, Some(1))?,
             query_type: or(of, Some("SEMANTIC".to_owned()))?,
+            embedding_version: or(of, Some("e5".to_owned()))?,
+            index_version: or(of, Some("7".to_owned()))?,
+            variant: or(of, Some(String::new()))?,
+            known_at_once: or(of, Some(0))?,
             tags: or(of, Some(" low_recall ".to_owned()))?,
             processed: or(of, Some(0))?,
             replaced_by: or(of, None)?,
