@@ -143,6 +143,19 @@ fn is_cjk(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
+/// How many bytes at the end of a text can be a Japanese name: kanji, without kana, with which sentences lead over to what
+/// follows, and no more of them than a name has.
+fn name_before(text: &str) -> usize {
+    let is_kanji = |c: char| matches!(c, '\u{3400}'..='\u{9fff}' | '々');
+    let kanji = text.trim_end_matches(is_kanji).len();
+    let name = &text[kanji..];
+    if name.chars().count() <= LONGEST_NAME {
+        name.len()
+    } else {
+        0
+    }
+}
+
 fn find_folded(text: &str) -> Vec<Find> {
     let mut scan = Scan {
         text,
@@ -200,6 +213,9 @@ fn next_boundary(rest: &str) -> usize {
     }
 }
 
+/// Characters of a Japanese name, of the family and the person together.
+const LONGEST_NAME: usize = 6;
+
 /// Upper bound on the length of an IP address with a port.
 const LONGEST_IP: usize = 64;
 
@@ -235,9 +251,13 @@ impl Scan<'_> {
         let domain = domain.trim_end_matches(['.', '-']);
         let is_dotted =
             |domain: &str| domain.contains('.') && domain.split('.').all(|label| !label.is_empty());
-        // Words right before and after an address are not part of it, unless it is itself written that way.
+        // Words right before and after an address are not part of it, unless it is itself written that way, or a name in kanji
+        // begins it.
         let start = match local[start..].char_indices().rfind(|(_, c)| is_cjk(*c)) {
-            Some((i, c)) if start + i + c.len_utf8() < local.len() => start + i + c.len_utf8(),
+            Some((i, c)) if start + i + c.len_utf8() < local.len() => {
+                let behind = start + i + c.len_utf8();
+                behind - name_before(&local[start..behind])
+            }
             _ => start,
         };
         let before_words = domain[..domain.find(is_cjk).unwrap_or(domain.len())].trim_end_matches(['.', '-']);
@@ -302,6 +322,8 @@ impl Scan<'_> {
         }
         let (mut digits, mut end, mut groups, mut separators) = (String::new(), 0, 0, 0);
         let mut in_group = false;
+        // After a colon begins a part of a time.
+        let after_colon = text[..position].ends_with(':');
         for (index, c) in rest.char_indices() {
             if c.is_ascii_digit() {
                 if !in_group {
@@ -331,11 +353,67 @@ impl Scan<'_> {
         }
         let written_as_phone =
             rest.starts_with('+') || (digits.starts_with('0') && digits.len() >= 9) || groups >= 3;
-        let is_date = digits.len() == 8 && groups == 3;
+        let is_date = digits.len() == 8 && groups == 3 || are_dates(&rest[..end], after_colon);
+        if is_date {
+            // The rest of it is no number either.
+            self.barren = position + end;
+        }
         ((8..=15).contains(&digits.len()) && written_as_phone && !is_date
-            || digits.len() >= 10 && groups >= 2)
+            || digits.len() >= 10 && groups >= 2 && !is_date)
             .then_some((range, "[phone]"))
     }
+}
+
+/// Whether a run of groups of digits is nothing but dates and times of the day: each date a year, a month and a day, or the
+/// other way round, with the same separator between them; times of up to three parts before or after it.
+fn are_dates(run: &str, after_colon: bool) -> bool {
+    let mut groups: Vec<(&str, &str)> = Vec::new();
+    let mut rest = run;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (group, behind) = rest.split_at(digits);
+        let separators = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
+        let (separator, behind) = behind.split_at(separators);
+        groups.push((group, separator));
+        rest = behind;
+    }
+    let (mut place, mut dates, mut parts_of_time) = (0, 0, usize::from(after_colon));
+    while place < groups.len() {
+        if is_date(&groups[place..]) {
+            place += 3;
+            dates += 1;
+            parts_of_time = 0;
+        } else if parts_of_time < 3 && within(groups[place].0, 0..=59) {
+            place += 1;
+            parts_of_time += 1;
+        } else {
+            return false;
+        }
+    }
+    dates > 0
+}
+
+/// Whether the groups, each with the separator behind it, begin with a date. A year has four digits, or two between slashes.
+fn is_date(groups: &[(&str, &str)]) -> bool {
+    let [(one, between), (two, same), (three, _), ..] = groups else {
+        return false;
+    };
+    if between != same || !matches!(*between, "/" | "-" | ".") {
+        return false;
+    }
+    let is_year = |group: &str| match group.len() {
+        4 => group.starts_with("19") || group.starts_with("20"),
+        2 => *between == "/",
+        _ => false,
+    };
+    let month_and_day = |month, day| within(month, 1..=12) && within(day, 1..=31);
+    is_year(one) && month_and_day(two, three)
+        || is_year(three) && (month_and_day(one, two) || month_and_day(two, one))
+}
+
+/// Whether one or two digits are such a number.
+fn within(group: &str, range: std::ops::RangeInclusive<u32>) -> bool {
+    matches!(group.len(), 1 | 2) && group.parse().is_ok_and(|number| range.contains(&number))
 }
 
 /// Whether the Luhn checksum holds.
@@ -375,6 +453,13 @@ mod tests {
             ("from 192.168.0.17:8080", "from [ip]:8080"),
             ("[2001:db8::1]", "[[ip]]"),
             ("(030)901820,a@b.cd", "[phone],[email]"),
+            // No dates, whatever they look like.
+            ("01.02.03.04.05", "[phone]"),
+            ("2026/13/21 10", "[phone]"),
+            ("2026/11-21 10", "[phone]"),
+            ("2026/11/21 090-1234-5678", "[phone]"),
+            ("090-1234-5678 2026/11/21", "[phone]"),
+            ("1999-12-31 555 1234", "[phone]"),
             // Too many groups for one number are several numbers.
             ("0151 234567 0151 234567 1", "[phone]"),
             ("1234 5678 9012 3456", "[phone]"),
@@ -409,6 +494,13 @@ mod tests {
             ),
             ("ana@example.org．次", "[email]．次"),
             ("宛先は花子@例え.jp", "[email]"),
+            ("田中ana@example.com", "[email]"),
+            ("宛先は田中ana@example.com", "宛先は[email]"),
+            (
+                "株式会社営業部連絡先ana@example.com",
+                "株式会社営業部連絡先[email]",
+            ),
+            ("宛先 田中.ana@example.comです", "宛先 [email]です"),
             ("jörg@müller.de", "[email]"),
             ("ana@mail.例え", "[email]"),
             ("サーバー10.0.0.1から", "サーバー[ip]から"),
@@ -441,6 +533,18 @@ mod tests {
             "transfer 1000000 euros",
             "version 4.2.1",
             "on 2026-11-21",
+            "2026/11/21 10",
+            "2026/11/21 10:30",
+            "at 10:30 2026/11/21",
+            "at 10:30:15 2026-11-21",
+            "2026-11-21 10.30.15",
+            "21.11.2026 9",
+            "11/21/2026 10:30",
+            "26/11/21 10:30",
+            "2026/11/21-2026/11/25",
+            "2026/11/21 10-12",
+            "２０２６／１１／２１　１０：３０に",
+            "2026/11/21 10時",
             "order 123456",
             "what @ time",
             "a@b",

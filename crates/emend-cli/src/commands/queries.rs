@@ -219,13 +219,20 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             };
             let mut client = context.queries().await?;
             let answer = client.list_negative_terms(context.request(request)).await?;
-            let terms = answer.into_inner().terms;
+            let answer = answer.into_inner();
             output.results(
-                &terms,
+                &answer.terms,
                 view::negative_term,
                 terms_table,
                 &context.none_of("negative terms"),
-            )
+            )?;
+            if answer.undercount == 0 || output.is_json() {
+                return Ok(());
+            }
+            output.line(&format!(
+                "Rare words are forgotten at times: of all queries up to {} more may have a word.",
+                answer.undercount
+            ))
         }
         Action::Import {
             files,

@@ -2344,6 +2344,13 @@ pub struct ListNegativeTermsResponse {
     /// All queries that were ever recorded.
     #[prost(int64, tag = "3")]
     pub query_count: i64,
+    /// How often a word was pruned from the counts of all queries: of a namespace the 100,000 most frequent words are kept.
+    #[prost(int64, tag = "4")]
+    pub pruned_word_count: i64,
+    /// By how much the query_count of a word may be too low because it was pruned, and began again: at most this. 0 where none was
+    /// pruned.
+    #[prost(int64, tag = "5")]
+    pub undercount: i64,
 }
 impl ::prost::Name for ListNegativeTermsResponse {
     const NAME: &'static str = "ListNegativeTermsResponse";

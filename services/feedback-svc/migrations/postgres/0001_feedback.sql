@@ -227,6 +227,12 @@ CREATE TABLE query_interactions (
 );
 CREATE INDEX interactions_by_namespace ON query_interactions (namespace, number);
 
+-- Queries and sessions whose texts were erased, by pseudonyms: what is recorded of them later is erased, too.
+CREATE TABLE erased_queries (
+    pseudonym BYTEA PRIMARY KEY CHECK (length(pseudonym) = 16),
+    erased_at BIGINT  NOT NULL
+);
+
 -- Rewordings that worked and were proposed as synonyms, each once: what found nothing and what was searched for instead, in
 -- normal form. It outlives the queries.
 CREATE TABLE mined_rewrites (
@@ -239,7 +245,7 @@ CREATE TABLE mined_rewrites (
 );
 CREATE INDEX mined_by_order ON mined_rewrites (accept_order);
 
--- In how many of all queries a word was. It outlives the queries.
+-- In how many of all queries a word was. It outlives the queries; the rarest words are pruned.
 CREATE TABLE query_terms (
     namespace TEXT   NOT NULL,
     term      TEXT   NOT NULL,
@@ -247,7 +253,7 @@ CREATE TABLE query_terms (
     PRIMARY KEY (namespace, term)
 );
 
--- How many queries there were a day, in days since 1970-01-01 in UTC. It outlives the queries.
+-- How many queries there were a day, in days since 1970-01-01 in UTC. It outlives the queries for two years.
 CREATE TABLE query_days (
     namespace         TEXT   NOT NULL,
     day               BIGINT NOT NULL,
@@ -257,6 +263,15 @@ CREATE TABLE query_days (
     variant           TEXT   NOT NULL,
     queries           BIGINT NOT NULL,
     PRIMARY KEY (namespace, day, query_type, embedding_version, index_version, variant)
+);
+
+-- What the two tables above no longer hold: the queries of days that are too long ago, how many words were pruned because
+-- they were rare, and by how much the count of a word may be too low for that.
+CREATE TABLE query_counts_pruned (
+    namespace  TEXT   PRIMARY KEY,
+    queries    BIGINT  NOT NULL,
+    words      BIGINT  NOT NULL,
+    undercount BIGINT  NOT NULL
 );
 
 -- What is known of ratings of search answers beside what was said.

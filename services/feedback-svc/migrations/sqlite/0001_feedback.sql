@@ -207,6 +207,12 @@ CREATE TABLE query_interactions (
 ) STRICT;
 CREATE INDEX interactions_by_namespace ON query_interactions (namespace, number);
 
+-- Queries and sessions whose texts were erased, by pseudonyms: what is recorded of them later is erased, too.
+CREATE TABLE erased_queries (
+    pseudonym BLOB   PRIMARY KEY CHECK (length(pseudonym) = 16),
+    erased_at INTEGER NOT NULL
+) STRICT;
+
 -- Rewordings that worked and were proposed as synonyms, each once: what found nothing and what was searched for instead, in
 -- normal form. It outlives the queries.
 CREATE TABLE mined_rewrites (
@@ -219,7 +225,7 @@ CREATE TABLE mined_rewrites (
 ) STRICT;
 CREATE INDEX mined_by_order ON mined_rewrites (accept_order);
 
--- In how many of all queries a word was. It outlives the queries.
+-- In how many of all queries a word was. It outlives the queries; the rarest words are pruned.
 CREATE TABLE query_terms (
     namespace TEXT    NOT NULL,
     term      TEXT    NOT NULL,
@@ -227,7 +233,7 @@ CREATE TABLE query_terms (
     PRIMARY KEY (namespace, term)
 ) STRICT, WITHOUT ROWID;
 
--- How many queries there were a day, in days since 1970-01-01 in UTC. It outlives the queries.
+-- How many queries there were a day, in days since 1970-01-01 in UTC. It outlives the queries for two years.
 CREATE TABLE query_days (
     namespace         TEXT    NOT NULL,
     day               INTEGER NOT NULL,
@@ -238,6 +244,15 @@ CREATE TABLE query_days (
     queries           INTEGER NOT NULL,
     PRIMARY KEY (namespace, day, query_type, embedding_version, index_version, variant)
 ) STRICT, WITHOUT ROWID;
+
+-- What the two tables above no longer hold: the queries of days that are too long ago, how many words were pruned because
+-- they were rare, and by how much the count of a word may be too low for that.
+CREATE TABLE query_counts_pruned (
+    namespace  TEXT    PRIMARY KEY,
+    queries    INTEGER NOT NULL,
+    words      INTEGER NOT NULL,
+    undercount INTEGER NOT NULL
+) STRICT;
 
 -- What is known of ratings of search answers beside what was said.
 CREATE TABLE search_ratings (

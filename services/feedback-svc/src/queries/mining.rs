@@ -27,6 +27,8 @@ use crate::{
 const MIN_SESSIONS: usize = 3;
 /// Queries looked at in one namespace.
 const MAX_QUERIES: u32 = 50_000;
+/// Queries of one session looked at together.
+const MAX_SESSION: usize = 200;
 /// How often it looks, give or take a fifth.
 const INTERVAL: Duration = Duration::from_mins(5);
 
@@ -58,28 +60,54 @@ pub(crate) struct NewMined {
     pub(crate) event: NewEvent,
 }
 
-/// Rewordings in queries that are given session by session, each with in how many sessions it worked; the most frequent
-/// first.
-fn counted(queries: &[SessionQuery]) -> Vec<(Rewrite, usize)> {
-    let mut counts: BTreeMap<(String, String), (Rewrite, usize)> = BTreeMap::new();
-    for session in queries.chunk_by(|one, next| one.session_id == next.session_id) {
-        let searched = session.iter().map(|query| Searched {
+/// Counts in how many sessions rewordings worked, in queries that are given session by session. It holds the rewordings, which
+/// are short, and a part of one session.
+#[derive(Debug, Default)]
+struct Counting {
+    /// Of one session, in order of time.
+    session: Vec<SessionQuery>,
+    /// What was counted of it, in normal form.
+    seen: BTreeSet<(String, String)>,
+    counts: BTreeMap<(String, String), (Rewrite, usize)>,
+}
+
+impl Counting {
+    fn add(&mut self, query: SessionQuery) {
+        let is_other = |last: &SessionQuery| last.session_id != query.session_id;
+        if self.session.last().is_some_and(is_other) {
+            self.count();
+            self.session.clear();
+            self.seen.clear();
+        } else if self.session.len() >= 2 * MAX_SESSION {
+            self.count();
+            // The newest may have been reworded since.
+            self.session.drain(..MAX_SESSION);
+        }
+        self.session.push(query);
+    }
+
+    fn count(&mut self) {
+        let searched = self.session.iter().map(|query| Searched {
             text: &query.text,
             at: query.at,
             has_hits: query.has_hits,
             clicked_at: query.clicked_at,
         });
-        let mut seen = BTreeSet::new();
         for rewrite in rewrites(&searched.collect::<Vec<_>>()) {
             let key = (normalize(&rewrite.failed), normalize(&rewrite.worked));
-            if seen.insert(key.clone()) {
-                counts.entry(key).or_insert((rewrite, 0)).1 += 1;
+            if self.seen.insert(key.clone()) {
+                self.counts.entry(key).or_insert((rewrite, 0)).1 += 1;
             }
         }
     }
-    let mut counted: Vec<_> = counts.into_values().collect();
-    counted.sort_by(|(one, of_one), (other, of_other)| of_other.cmp(of_one).then_with(|| one.cmp(other)));
-    counted
+
+    /// The rewordings, each with in how many sessions it worked; the most frequent first.
+    fn finish(mut self) -> Vec<(Rewrite, usize)> {
+        self.count();
+        let mut counted: Vec<_> = self.counts.into_values().collect();
+        counted.sort_by(|(one, of_one), (other, of_other)| of_other.cmp(of_one).then_with(|| one.cmp(other)));
+        counted
+    }
 }
 
 /// The worker.
@@ -97,8 +125,12 @@ impl Miner {
         };
         let mut proposed = 0;
         for namespace in store.namespaces().await? {
-            let queries = store.failed_sessions(&namespace, MAX_QUERIES).await?;
-            let mined: Vec<NewMined> = counted(&queries)
+            let mut counting = Counting::default();
+            store
+                .failed_sessions(&namespace, MAX_QUERIES, &mut |query| counting.add(query))
+                .await?;
+            let mined: Vec<NewMined> = counting
+                .finish()
                 .into_iter()
                 .take_while(|(_, sessions)| *sessions >= MIN_SESSIONS)
                 .filter_map(|(rewrite, sessions)| self.new_mined(&namespace, &rewrite, sessions))
@@ -149,5 +181,37 @@ impl Miner {
             () = soft.cancelled() => {}
             () = rounds => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_of_any_length_counts_once_and_is_held_in_parts() {
+        let mut counting = Counting::default();
+        let second = |seconds: usize| Timestamp::from_second(i64::try_from(seconds).unwrap()).unwrap();
+        for session in ["a", "b"] {
+            for number in 0..5 * MAX_SESSION {
+                // Each second query finds what the one before it did not.
+                let worked = number % 2 == 1;
+                counting.add(SessionQuery {
+                    session_id: session.into(),
+                    text: if worked { "return a card" } else { "bounce a card" }.into(),
+                    at: second(number),
+                    has_hits: worked,
+                    clicked_at: worked.then(|| second(number)),
+                });
+                assert!(counting.session.len() <= 2 * MAX_SESSION);
+            }
+        }
+        let [(rewrite, sessions)] = &counting.finish()[..] else {
+            panic!("one rewording")
+        };
+        assert_eq!(
+            (&*rewrite.failed, &*rewrite.worked, *sessions),
+            ("bounce", "return", 2)
+        );
     }
 }

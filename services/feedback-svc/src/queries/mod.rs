@@ -2,9 +2,10 @@
 //!
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
-//! rest. [`mining`] proposes rewordings that worked as synonyms, and [`stats`] says
+//! rest, and prunes the counts. [`erased`] knows what must not be stored again. [`mining`] proposes rewordings that worked as synonyms, and [`stats`] says
 //! what ratings say of search.
 
+pub(crate) mod erased;
 pub(crate) mod grpc;
 mod list;
 pub(crate) mod mining;
@@ -26,6 +27,35 @@ pub(crate) const KEPT_RESULTS: usize = 5;
 pub(crate) const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 /// How many queries of a namespace are kept unless the settings say otherwise.
 pub(crate) const DEFAULT_MAX_QUERIES: u32 = 100_000;
+
+/// How much is kept of what outlives the queries of a namespace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeptCounts {
+    /// Words. Beyond it the rarest are pruned, down to nine tenths.
+    pub(crate) words: u32,
+    /// Days.
+    pub(crate) days: u32,
+    /// Rows of days, types, versions and variants. Beyond it the oldest and rarest lose their names; their queries count on.
+    pub(crate) rows: u32,
+}
+
+impl KeptCounts {
+    /// What is kept by every service.
+    pub(crate) const SET: Self = Self {
+        words: 100_000,
+        days: 2 * 366,
+        rows: 100_000,
+    };
+}
+
+/// What became of counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pruned {
+    /// Words that were pruned.
+    pub(crate) words: u64,
+    /// Rows of days that were forgotten, or lost their names.
+    pub(crate) rows: u64,
+}
 
 /// A search as its backend recorded it. A text that is not there is empty; personal data in texts is masked.
 #[derive(Debug, Clone, PartialEq)]

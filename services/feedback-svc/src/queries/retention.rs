@@ -1,4 +1,4 @@
-//! Forgets queries that are older or more than the settings of their namespaces allow.
+//! Forgets queries that are older or more than the settings of their namespaces allow, and prunes what is counted of them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,12 +6,16 @@ use emend_base::{Entropy, Error};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::{KeptCounts, Pruned};
 use crate::use_cases::UseCases;
 
 /// Queries forgotten in one transaction.
 const BATCH: u32 = 500;
 /// How often it looks, give or take a fifth.
 const INTERVAL: Duration = Duration::from_secs(30);
+
+/// How often it looks whether counts are to be pruned, in rounds.
+const PRUNED_EVERY: u32 = 20;
 
 /// The worker.
 #[derive(Debug)]
@@ -41,9 +45,28 @@ impl Forgetter {
         Ok(forgotten)
     }
 
+    /// Prunes counts.
+    async fn prune(&self) -> Result<(), Error> {
+        let Some(store) = self.use_cases.store.queries() else {
+            return Ok(());
+        };
+        let Pruned { words, rows } = store.prune_counts(KeptCounts::SET).await?;
+        if words + rows > 0 {
+            tracing::info!(words, rows, "pruned the counts of queries");
+        }
+        Ok(())
+    }
+
     pub(crate) async fn run(self, soft: CancellationToken) {
         let rounds = async {
+            let mut round: u32 = 0;
             loop {
+                if round.is_multiple_of(PRUNED_EVERY)
+                    && let Err(error) = self.prune().await
+                {
+                    tracing::warn!(%error, "can't prune the counts of queries");
+                }
+                round = round.wrapping_add(1);
                 match self.run_once().await {
                     Ok(0) => {}
                     Ok(forgotten) => tracing::info!(forgotten, "forgot old queries"),

@@ -1,7 +1,7 @@
 //! What ratings say of search: how many are negative, by week, type of query, version and variant; and which words stand out in
 //! the queries that were rated so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use emend_base::Error;
 use emend_core::{
@@ -15,7 +15,11 @@ use crate::use_cases::UseCases;
 /// Names of one dimension that are told apart: the newest weeks; of others those with the most ratings, then queries.
 pub(crate) const MAX_NAMES: u32 = 1_000;
 /// The newest ratings whose queries are looked at for words.
-const MAX_NEGATIVE: u32 = 10_000;
+const MAX_NEGATIVE: usize = 10_000;
+/// Queries read at once.
+const PAGE: u32 = 200;
+/// Words counted at once.
+const MAX_WORDS: usize = 100_000;
 
 /// By what ratings are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,6 +142,10 @@ pub(crate) struct NegativeTerms {
     pub(crate) negative_queries: u64,
     /// All queries.
     pub(crate) queries: u64,
+    /// Words that were pruned from the counts of all queries.
+    pub(crate) pruned: u64,
+    /// By how much a count of all queries may be too low for that.
+    pub(crate) undercount: u64,
 }
 
 impl UseCases {
@@ -179,34 +187,52 @@ impl UseCases {
         limit: usize,
     ) -> Result<NegativeTerms, Error> {
         let store = self.query_store()?;
-        let texts = store.negative_texts(filter, MAX_NEGATIVE).await?;
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for text in &texts {
-            for term in terms(text) {
-                *counts.entry(term).or_default() += 1;
+        let (mut words, mut negative_queries) = (BTreeMap::new(), 0);
+        let (mut looked_at, mut before) = (0, None);
+        while looked_at < MAX_NEGATIVE {
+            let texts = store.negative_texts(filter, before, PAGE).await?;
+            let Some((last, _)) = texts.last() else { break };
+            before = Some(*last);
+            looked_at += texts.len();
+            for (_, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+                negative_queries += 1;
+                for term in terms(text) {
+                    *words.entry(term).or_default() += 1;
+                }
             }
+            keep_frequent(&mut words, MAX_WORDS);
         }
-        let words: BTreeSet<&str> = counts.keys().map(String::as_str).collect();
-        let words: Vec<&str> = words.into_iter().collect();
-        let (all, queries) = store.term_counts(&filter.namespace, &words).await?;
-        let counts = counts.into_iter().map(|(term, negative)| TermCounts {
-            all: all.get(&term).copied().unwrap_or_default(),
+        let asked: Vec<&str> = words.keys().map(String::as_str).collect();
+        let counted = store.term_counts(&filter.namespace, &asked).await?;
+        let counts = words.into_iter().map(|(term, negative)| TermCounts {
+            all: counted.by_term.get(&term).copied().unwrap_or_default(),
             negative,
             term,
         });
-        let negative_queries = texts.len() as u64;
+        let queries = counted.queries;
         Ok(NegativeTerms {
             terms: negative_terms(counts.collect(), negative_queries, queries, limit),
             negative_queries,
             queries,
+            pruned: counted.pruned,
+            undercount: counted.undercount,
         })
+    }
+}
+
+/// Forgets the rarest words where there are more than so many.
+fn keep_frequent(words: &mut BTreeMap<String, u64>, most: usize) {
+    let mut least = 1;
+    while words.len() > most {
+        words.retain(|_, count| *count > least);
+        least += 1;
     }
 }
 
 fn compare(shares: &[&Share], one: &str, other: &str) -> Comparison {
     let of = |name: &str| {
-        let found = shares.iter().find(|share| share.name == name);
-        found.map(|share| (*share).clone()).unwrap_or_else(|| Share {
+        let found = shares.iter().copied().find(|share| share.name == name);
+        found.cloned().unwrap_or_else(|| Share {
             name: name.to_owned(),
             ..Share::default()
         })
@@ -216,5 +242,21 @@ fn compare(shares: &[&Share], one: &str, other: &str) -> Comparison {
         p_value: two_proportions((one.negative, one.ratings), (other.negative, other.ratings)),
         one,
         other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_words_the_rarest_are_forgotten() {
+        let mut words = BTreeMap::from(
+            [("a", 1), ("b", 2), ("c", 2), ("d", 3)].map(|(word, count)| (word.to_owned(), count)),
+        );
+        keep_frequent(&mut words, 3);
+        assert_eq!(words.keys().collect::<Vec<_>>(), ["b", "c", "d"]);
+        keep_frequent(&mut words, 2);
+        assert_eq!(words.keys().collect::<Vec<_>>(), ["d"]);
     }
 }

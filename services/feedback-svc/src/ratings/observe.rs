@@ -233,6 +233,72 @@ mod tests {
         assert_eq!(count("unknown"), 1);
     }
 
+    /// The events that are logged, each as its fields.
+    #[derive(Debug, Clone, Default)]
+    struct Logged(Arc<Mutex<Vec<String>>>);
+
+    struct Fields(String);
+
+    impl tracing::field::Visit for Fields {
+        fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+            self.0 += &format!("{field}={value:?};");
+        }
+    }
+
+    impl tracing::Subscriber for Logged {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, event: &tracing::Event<'_>) {
+            let mut fields = Fields(String::new());
+            event.record(&mut fields);
+            self.0.lock().unwrap().push(fields.0);
+        }
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[test]
+    fn each_rating_is_logged_with_its_top_title_and_a_negative_one_with_all() {
+        let logged = Logged::default();
+        let rated = |rating| SettledRating {
+            namespace: crate::testing::namespace(),
+            id: search_rated(["jane", "", ""], "q1", rating).id,
+            rating,
+            query_type: "SEMANTIC".into(),
+            titles: ["first", "second"].map(str::to_owned).into(),
+        };
+        let (down, up) = (rated(SearchRating::Down), rated(SearchRating::Up));
+        tracing::subscriber::with_default(logged.clone(), || {
+            RatingMetrics::default().settled([&down, &up]);
+        });
+        let logged = logged.0.lock().unwrap();
+        let event = |rating: i32, id, titles: &str| {
+            format!(
+                "message=a rating was stored;namespace=fund-admin;feedback_id={id};rating={rating};query_type=SEMANTIC;\
+                 top_title=\"first\";top_titles={titles};"
+            )
+        };
+        assert_eq!(
+            logged[..],
+            [
+                event(-1, down.id, "[\"first\", \"second\"]"),
+                event(1, up.id, "[]")
+            ]
+        );
+    }
+
     #[test]
     fn so_many_query_types_become_labels_and_the_rest_is_other() {
         let metrics = RatingMetrics::default();

@@ -81,14 +81,72 @@ fn without_html(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain.replace(['<', '&'], " "))
 }
 
+/// Elements before and after which a browser breaks the line, or leaves a gap.
+const BLOCKS: [&str; 37] = [
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "br",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "td",
+    "th",
+    "ul",
+];
+
+/// The text with a line break for each run of tags of [`BLOCKS`], which are all the tags that it has.
+fn with_line_breaks(cleaned: &str) -> String {
+    let mut text = String::with_capacity(cleaned.len());
+    let mut parts = cleaned.split('<');
+    text.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        text.truncate(text.trim_end_matches(' ').len());
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let after = part.split_once('>').map_or("", |(_, after)| after);
+        text.push_str(after.trim_start_matches(' '));
+    }
+    text
+}
+
 /// The text of a piece of HTML as a browser would show it.
 fn text_of(html: &str) -> String {
-    let mut of_nothing = ammonia::Builder::empty();
+    let mut of_blocks = ammonia::Builder::empty();
+    of_blocks.tags(BLOCKS.into());
     // Their contents are no text.
-    of_nothing.clean_content_tags(["script", "style"].into());
-    let escaped = of_nothing.clean(html).to_string();
+    of_blocks.clean_content_tags(["script", "style"].into());
+    let cleaned = of_blocks.clean(html).to_string();
     // What is escaped in text. The ampersand comes last: it begins the others.
-    escaped
+    with_line_breaks(&cleaned)
         .replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&quot;", "\"")
@@ -118,6 +176,15 @@ mod tests {
             ("<script>alert(1)</script>no hits", "no hits"),
             ("<b onclick=\"steal()\">bold</b> claim", "bold claim"),
             ("<div><p>one<i>two</p></i>", "onetwo"),
+            ("<p>one</p><p>two</p>", "one\ntwo"),
+            ("one<br>two<br/><br>three", "one\ntwo\nthree"),
+            ("one<div>two</div>three <b>four</b>", "one\ntwo\nthree four"),
+            (
+                "<ul><li>one<li onclick=\"alert(1)\">two</ul>three",
+                "one\ntwo\nthree",
+            ),
+            ("<table><tr><td>one</td><td>two</td></tr></table>", "one\ntwo"),
+            ("<h1>one</h1>two", "one\ntwo"),
             ("<img src=x onerror=alert(1)>", ""),
             ("<scr<script>ipt>nested</scr</script>ipt>x", "ipt>nestedipt>x"),
             ("&lt;script&gt;alert(1)&lt;/script&gt;kept", "kept"),
@@ -144,6 +211,7 @@ mod tests {
             "盤面が手札に戻らない",
             "a\nb",
             "\"quoted\"",
+            "a  b \n c",
         ] {
             assert_eq!(cleaned(text), (text.to_owned(), Removed::default()));
         }

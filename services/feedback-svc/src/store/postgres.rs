@@ -45,6 +45,12 @@ mod context_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod counts_sql;
+#[path = "../queries/store/erased_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod erased_sql;
 #[path = "../erasure/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -117,6 +123,13 @@ const FOR_UPDATE: &str = " FOR UPDATE";
 
 /// Keeps the personal parts of queries, `p`, from being changed until the transaction ends.
 const FOR_SHARE_OF_P: &str = " FOR SHARE OF p";
+
+/// Waits until nobody erases queries of a namespace, and keeps everybody from it until the transaction ends.
+const UNLESS_ERASING: &str =
+    "SELECT pg_advisory_xact_lock_shared(hashtextextended('erasing queries of ' || $1, 0))";
+
+/// Waits until nobody records queries of a namespace, and keeps everybody from it until the transaction ends.
+const ERASE_ALONE: &str = "SELECT pg_advisory_xact_lock(hashtextextended('erasing queries of ' || $1, 0))";
 
 /// Before a column: no index of it is to be used. The planner needs no word for that.
 const PASSED_OVER: &str = "";

@@ -41,6 +41,12 @@ mod context_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod counts_sql;
+#[path = "../queries/store/erased_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod erased_sql;
 #[path = "../erasure/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -109,6 +115,12 @@ const FOR_UPDATE: &str = "";
 
 /// See [`FOR_UPDATE`].
 const FOR_SHARE_OF_P: &str = "";
+
+/// What is recorded and what is erased never meet: see [`FOR_UPDATE`].
+const UNLESS_ERASING: &str = "SELECT $1";
+
+/// See [`UNLESS_ERASING`].
+const ERASE_ALONE: &str = UNLESS_ERASING;
 
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last FROM accept_order WHERE one = 1";

@@ -145,7 +145,7 @@ async fn what_people_write_is_stored_as_plain_text_without_personal_data(databas
         ("<script>alert(1)</script>no <b>hits</b>", "no hits"),
         (
             "<div><p onclick='alert(1)'>nested <i>and</p> broken</i",
-            "nested and broken",
+            "nested and\nbroken",
         ),
         ("&lt;script&gt;alert(1)&lt;/script&gt;hidden", "hidden"),
         ("ask planted.one<b>@</b>example.org", "ask [email]"),

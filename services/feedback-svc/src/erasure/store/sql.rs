@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::{
     super::{StoreError, rows},
-    Backend, Connection, NEXT_ACCEPT_ORDER, context_sql, feedback_sql, query_sql,
+    Backend, Connection, NEXT_ACCEPT_ORDER, context_sql, erased_sql, feedback_sql,
 };
 use crate::{
     corrections::feedback::Feedback,
@@ -61,7 +61,7 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     if !feedback.submission.is_delivered() {
         context_sql::redact(&mut *connection, order).await?;
     }
-    query_sql::erase(
+    erased_sql::erase(
         &mut *connection,
         namespace,
         &feedback.submission.query_id,
@@ -139,6 +139,8 @@ async fn strip_events(
 impl Backend {
     async fn redact_once(&self, redactions: &[NewRedaction]) -> Result<Vec<Redacted>> {
         let mut transaction = self.begin_write().await?;
+        let namespaces = redactions.iter().map(|redaction| &redaction.namespace);
+        erased_sql::erase_alone(&mut transaction, namespaces).await?;
         let mut redacted = Vec::with_capacity(redactions.len());
         for redaction in redactions {
             redacted.push(redact(&mut transaction, redaction).await?);

@@ -166,5 +166,7 @@ pub(super) fn told_terms(found: NegativeTerms) -> pb::ListNegativeTermsResponse 
         terms: found.terms.into_iter().map(term).collect(),
         negative_query_count: saturated(found.negative_queries),
         query_count: saturated(found.queries),
+        pruned_word_count: saturated(found.pruned),
+        undercount: saturated(found.undercount),
     }
 }

@@ -7,9 +7,10 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks},
-    Connection, Db,
+    Backend, Connection, Db,
     query_sql::{Arrived, happened},
 };
+use crate::queries::{KeptCounts, Pruned};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -37,6 +38,10 @@ pub(super) async fn count_terms(connection: &mut Connection, arrived: &[Arrived<
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
+
+const ADD_TO_DAY: &str =
+    " ON CONFLICT (namespace, day, query_type, embedding_version, index_version, variant)
+      DO UPDATE SET queries = query_days.queries + excluded.queries";
 
 /// Adds new queries to the counts of their days.
 pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
@@ -66,11 +71,135 @@ pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'
             }
             row.push_bind(*count);
         });
-        insert.push(
-            " ON CONFLICT (namespace, day, query_type, embedding_version, index_version, variant)
-              DO UPDATE SET queries = query_days.queries + excluded.queries",
-        );
+        insert.push(ADD_TO_DAY);
         insert.build().execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+/// The namespaces of which queries are counted, found by one step in an index for each.
+pub(super) const NAMESPACES: &str = "
+    WITH RECURSIVE counted (namespace) AS (
+        SELECT min(namespace) FROM query_days
+        UNION ALL SELECT (SELECT min(d.namespace) FROM query_days AS d WHERE d.namespace > n.namespace)
+        FROM counted AS n WHERE n.namespace IS NOT NULL
+    )
+    SELECT namespace FROM counted WHERE namespace IS NOT NULL";
+
+/// Rows whose names are forgotten at once.
+const UNNAMED_AT_ONCE: i64 = 10_000;
+
+/// A row of a day: the day, the type, both versions and the variant.
+type DayRow = (i64, String, String, String, String);
+
+impl Backend {
+    /// Keeps no more of a namespace's counts than that.
+    pub(super) async fn prune_counts_of(&self, namespace: &str, kept: KeptCounts) -> Result<Pruned> {
+        let mut transaction = self.begin_write().await?;
+        let words = prune_words(&mut transaction, namespace, i64::from(kept.words)).await?;
+        let forgotten: Vec<i64> = sqlx::query_scalar(
+            "DELETE FROM query_days
+             WHERE namespace = $1 AND day < (SELECT now FROM database_clock) / 86400000000 - $2 RETURNING queries",
+        )
+        .bind(namespace)
+        .bind(i64::from(kept.days))
+        .fetch_all(&mut *transaction)
+        .await?;
+        let unnamed = forget_names(&mut transaction, namespace, i64::from(kept.rows)).await?;
+        if !words.is_empty() || !forgotten.is_empty() {
+            sqlx::query(
+                "INSERT INTO query_counts_pruned (namespace, queries, words, undercount) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (namespace) DO UPDATE SET queries = query_counts_pruned.queries + excluded.queries,
+                     words = query_counts_pruned.words + excluded.words,
+                     undercount = query_counts_pruned.undercount + excluded.undercount",
+            )
+            .bind(namespace)
+            .bind(forgotten.iter().sum::<i64>())
+            .bind(i64::try_from(words.len()).unwrap_or(i64::MAX))
+            // A word that comes again begins at nothing.
+            .bind(words.iter().max().copied().unwrap_or_default())
+            .execute(&mut *transaction)
+            .await?;
+        }
+        transaction.commit().await?;
+        Ok(Pruned {
+            words: words.len() as u64,
+            rows: forgotten.len() as u64 + unnamed,
+        })
+    }
+}
+
+/// Forgets the rarest words if there are more than so many; returns in how many queries each was.
+async fn prune_words(connection: &mut Connection, namespace: &str, kept: i64) -> Result<Vec<i64>> {
+    let words: i64 = sqlx::query_scalar("SELECT count(*) FROM query_terms WHERE namespace = $1")
+        .bind(namespace)
+        .fetch_one(&mut *connection)
+        .await?;
+    if words <= kept {
+        return Ok(Vec::new());
+    }
+    // More than is necessary, so that there is rest for a while.
+    let pruned = sqlx::query_scalar(
+        "DELETE FROM query_terms WHERE namespace = $1 AND term IN (
+             SELECT term FROM query_terms WHERE namespace = $1 ORDER BY queries, term LIMIT $2)
+         RETURNING queries",
+    )
+    .bind(namespace)
+    .bind(words - kept / 10 * 9)
+    .fetch_all(connection)
+    .await?;
+    Ok(pruned)
+}
+
+/// Counts all but the newest and most frequent rows without their names; returns of how many.
+async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -> Result<u64> {
+    let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM query_days WHERE namespace = $1")
+        .bind(namespace)
+        .fetch_one(&mut *connection)
+        .await?;
+    if rows <= kept {
+        return Ok(0);
+    }
+    let named: Vec<DayRow> = sqlx::query_as(
+        "SELECT day, query_type, embedding_version, index_version, variant FROM query_days
+         WHERE namespace = $1 AND (query_type <> '' OR embedding_version <> '' OR index_version <> '' OR variant <> '')
+         ORDER BY day DESC, queries DESC LIMIT $2 OFFSET $3",
+    )
+    .bind(namespace)
+    .bind(UNNAMED_AT_ONCE)
+    .bind(kept)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut days: BTreeMap<i64, i64> = BTreeMap::new();
+    for chunk in chunks(&named) {
+        let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_days WHERE namespace = ");
+        delete
+            .push_bind(namespace)
+            .push(" AND (day, query_type, embedding_version, index_version, variant) IN (");
+        delete.push_values(chunk, |mut row, (day, query_type, embedding, index, variant)| {
+            row.push_bind(*day)
+                .push_bind(query_type)
+                .push_bind(embedding)
+                .push_bind(index)
+                .push_bind(variant);
+        });
+        delete.push(") RETURNING day, queries");
+        let deleted: Vec<(i64, i64)> = delete.build_query_as().fetch_all(&mut *connection).await?;
+        for (day, queries) in deleted {
+            *days.entry(day).or_default() += queries;
+        }
+    }
+    let days: Vec<_> = days.into_iter().collect();
+    for chunk in chunks(&days) {
+        let mut insert = QueryBuilder::<Db>::new(
+            "INSERT INTO query_days (namespace, day, queries, query_type, embedding_version, index_version, variant) ",
+        );
+        insert.push_values(chunk, |mut row, (day, queries)| {
+            row.push_bind(namespace).push_bind(*day).push_bind(*queries);
+            row.push("'', '', '', ''");
+        });
+        insert.push(ADD_TO_DAY);
+        insert.build().execute(&mut *connection).await?;
+    }
+    Ok(named.len() as u64)
 }

@@ -12,7 +12,7 @@ use emend_core::{Namespace, QueryId};
 use emend_store::StoreError;
 
 use super::{
-    Interaction, New, Query, QueryFilter, StoredQuery,
+    Interaction, KeptCounts, New, Pruned, Query, QueryFilter, StoredQuery,
     mining::{NewMined, SessionQuery},
     stats::{Compared, Shares, StatsFilter},
 };
@@ -37,12 +37,14 @@ pub(crate) trait QueryStore: Send + Sync + Debug {
     /// The namespaces of which queries are kept.
     async fn namespaces(&self) -> Result<Vec<Namespace>, StoreError>;
 
-    /// The newest queries of sessions in which a query found nothing, at most `limit`; session by session, in order of time.
+    /// Calls `each` with the newest queries of sessions in which a query found nothing, at most `limit`; session by session, in
+    /// order of time. They are read one by one.
     async fn failed_sessions(
         &self,
         namespace: &Namespace,
         limit: u32,
-    ) -> Result<Vec<SessionQuery>, StoreError>;
+        each: &mut (dyn FnMut(SessionQuery) + Send),
+    ) -> Result<(), StoreError>;
 
     /// Stores events of rewordings that were not proposed before, due at once; returns how many there were.
     async fn propose(&self, mined: &[NewMined]) -> Result<u64, StoreError>;
@@ -51,23 +53,41 @@ pub(crate) trait QueryStore: Send + Sync + Debug {
     /// that are compared; all of one moment.
     async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares, StoreError>;
 
-    /// What was searched for where the results were rated −1, the newest, at most `limit`.
-    async fn negative_texts(&self, filter: &StatsFilter, limit: u32) -> Result<Vec<String>, StoreError>;
-
-    /// In how many queries of a namespace each of these words was, and how many queries there were.
-    async fn term_counts(
+    /// What was searched for where the results were rated −1, newest first, each with its rating's order: at most `limit`, of
+    /// those before that order. Empty where it is erased.
+    async fn negative_texts(
         &self,
-        namespace: &Namespace,
-        terms: &[&str],
-    ) -> Result<(HashMap<String, u64>, u64), StoreError>;
+        filter: &StatsFilter,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(i64, String)>, StoreError>;
+
+    /// In how many queries of a namespace each of these words was.
+    async fn term_counts(&self, namespace: &Namespace, terms: &[&str]) -> Result<CountedTerms, StoreError>;
+
+    /// Keeps no more than that of what is counted of each namespace.
+    async fn prune_counts(&self, kept: KeptCounts) -> Result<Pruned, StoreError>;
 
     /// Forgets queries and interactions that are older or more than the settings of their namespaces allow, at most `limit`
     /// of each in each namespace; returns how many.
     async fn forget(&self, limit: u32) -> Result<u64, StoreError>;
 }
 
+/// What is counted of words.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CountedTerms {
+    /// In how many queries each word was; those that were in none are not there.
+    pub(crate) by_term: HashMap<String, u64>,
+    /// All queries.
+    pub(crate) queries: u64,
+    /// How many words were pruned.
+    pub(crate) pruned: u64,
+    /// By how much the count of a word may be too low for that.
+    pub(crate) undercount: u64,
+}
+
 /// What is stored in one transaction.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Group {
     /// Queries, each with the words that it is counted under.
     pub(crate) queries: Vec<(New<Query>, BTreeSet<String>)>,

@@ -5,21 +5,22 @@ use std::collections::{BTreeSet, HashMap};
 use async_trait::async_trait;
 use emend_core::{FeedbackId, Namespace, QueryId};
 use emend_store::{CorruptRow, retry_conflicts};
+use futures::TryStreamExt as _;
 use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Backend, Connection, Db, FOR_UPDATE, NEXT_ACCEPT_ORDER, context_sql, counts_sql, erasure_sql, stats_sql,
+    Backend, Connection, Db, NEXT_ACCEPT_ORDER, context_sql, counts_sql, erased_sql, erasure_sql, stats_sql,
 };
 use crate::{
     outbox::entry::DeliveryState,
     queries::{
-        DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, New, Query, QueryFilter, StoredInteraction,
-        StoredQuery,
+        DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, KeptCounts, New, Pruned, Query, QueryFilter,
+        StoredInteraction, StoredQuery,
         mining::{NewMined, SessionQuery},
         stats::{Compared, Shares, StatsFilter},
         store::{
-            Group, QueryStore, Written,
+            CountedTerms, Group, QueryStore, Written,
             rows::{self, InteractionRow, QueryRow, SessionRow},
         },
     },
@@ -36,6 +37,7 @@ impl Backend {
         let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
             .fetch_one(&mut *transaction)
             .await?;
+        let group = &*erased_sql::without_erased(&mut transaction, group, now).await?;
         let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
         counts_sql::count_terms(&mut transaction, &arrived).await?;
         counts_sql::count_days(&mut transaction, &arrived, now).await?;
@@ -296,55 +298,6 @@ async fn insert_interactions(
     Ok(inserted)
 }
 
-/// Erases what queries tell of a person: of the one with this id, and of those of this session. Empty: of none. Must run in a
-/// transaction.
-pub(super) async fn erase(
-    connection: &mut Connection,
-    namespace: &Namespace,
-    query_id: &str,
-    session_id: &str,
-) -> Result<()> {
-    if query_id.is_empty() && session_id.is_empty() {
-        return Ok(());
-    }
-    // Ratings are locked before their queries, as by whoever stores ratings.
-    context_sql::erase_copies(&mut *connection, namespace, query_id, session_id).await?;
-    let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_interactions WHERE namespace = ");
-    delete
-        .push_bind(namespace.as_str())
-        .push(" AND (query_id = ")
-        .push_bind(query_id)
-        .push(
-            " OR query_id IN (SELECT q.query_id FROM query_personal AS p JOIN queries AS q ON q.number = p.number
-                              WHERE p.session_id <> '' AND p.namespace = ",
-        )
-        .push_bind(namespace.as_str())
-        .push(" AND p.session_id = ")
-        .push_bind(session_id)
-        .push("))");
-    delete.build().execute(&mut *connection).await?;
-    let mut erase = QueryBuilder::<Db>::new(
-        "UPDATE query_personal SET session_id = '', query_text = '', answer_text = '', classification = ''
-         WHERE number IN (
-             SELECT number FROM query_personal WHERE number IN (
-                 SELECT number FROM queries WHERE query_id <> '' AND namespace = ",
-    );
-    erase
-        .push_bind(namespace.as_str())
-        .push(" AND query_id = ")
-        .push_bind(query_id)
-        .push(" UNION ALL SELECT number FROM query_personal WHERE session_id <> '' AND namespace = ")
-        .push_bind(namespace.as_str())
-        .push(" AND session_id = ")
-        .push_bind(session_id)
-        .push(") ORDER BY number")
-        .push(FOR_UPDATE)
-        .push(")");
-    erase.build().execute(&mut *connection).await?;
-    // Whoever read a text before has now written it; whoever reads it from here on finds none.
-    context_sql::erase_copies(connection, namespace, query_id, session_id).await
-}
-
 fn select(namespace: &Namespace) -> QueryBuilder<Db> {
     let mut select = QueryBuilder::new("SELECT ");
     select
@@ -467,14 +420,21 @@ impl QueryStore for Backend {
         parsed.collect()
     }
 
-    async fn failed_sessions(&self, namespace: &Namespace, limit: u32) -> Result<Vec<SessionQuery>> {
-        let rows: Vec<SessionRow> = sqlx::query_as(FAILED_SESSIONS)
+    async fn failed_sessions(
+        &self,
+        namespace: &Namespace,
+        limit: u32,
+        each: &mut (dyn FnMut(SessionQuery) + Send),
+    ) -> Result<()> {
+        let mut lister = self.lister(true).await?;
+        let mut rows = sqlx::query_as::<_, SessionRow>(FAILED_SESSIONS)
             .bind(namespace.as_str())
             .bind(i64::from(limit))
-            .fetch_all(&mut *self.lister(true).await?)
-            .await?;
-        let parsed = rows.into_iter().map(|row| Ok(SessionQuery::try_from(row)?));
-        parsed.collect()
+            .fetch(&mut *lister);
+        while let Some(row) = rows.try_next().await? {
+            each(SessionQuery::try_from(row)?);
+        }
+        Ok(())
     }
 
     async fn propose(&self, mined: &[NewMined]) -> Result<u64> {
@@ -485,16 +445,30 @@ impl QueryStore for Backend {
         stats_sql::shares(&mut *self.lister(true).await?, filter, compared).await
     }
 
-    async fn negative_texts(&self, filter: &StatsFilter, limit: u32) -> Result<Vec<String>> {
-        stats_sql::negative_texts(&mut *self.lister(true).await?, filter, limit).await
+    async fn negative_texts(
+        &self,
+        filter: &StatsFilter,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(i64, String)>> {
+        stats_sql::negative_texts(&mut *self.lister(true).await?, filter, before, limit).await
     }
 
-    async fn term_counts(
-        &self,
-        namespace: &Namespace,
-        terms: &[&str],
-    ) -> Result<(HashMap<String, u64>, u64)> {
+    async fn term_counts(&self, namespace: &Namespace, terms: &[&str]) -> Result<CountedTerms> {
         stats_sql::term_counts(&mut *self.lister(true).await?, namespace, terms).await
+    }
+
+    async fn prune_counts(&self, kept: KeptCounts) -> Result<Pruned> {
+        let namespaces: Vec<String> = sqlx::query_scalar(counts_sql::NAMESPACES)
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
+        let mut all = Pruned::default();
+        for namespace in namespaces {
+            let pruned = retry_conflicts(&self.entropy, || self.prune_counts_of(&namespace, kept)).await?;
+            all.words += pruned.words;
+            all.rows += pruned.rows;
+        }
+        Ok(all)
     }
 
     async fn forget(&self, limit: u32) -> Result<u64> {

@@ -1,9 +1,8 @@
 //! The portable SQL of what ratings say of search. Written once, compiled for each database: `super::Db` says which.
 
-use std::collections::HashMap;
-
 use emend_core::Namespace;
 use emend_store::CorruptRow;
+use futures::TryStreamExt as _;
 use jiff::civil::Date;
 use prost::Message as _;
 use sqlx::QueryBuilder;
@@ -13,7 +12,10 @@ use super::{
     Connection, Db,
     feedback_sql::ceiling_micros,
 };
-use crate::queries::stats::{Compared, Dimension, MAX_NAMES, Share, Shares, StatsFilter};
+use crate::queries::{
+    stats::{Compared, Dimension, MAX_NAMES, Share, Shares, StatsFilter},
+    store::CountedTerms,
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -213,37 +215,39 @@ fn monday(number: &str) -> Result<String> {
     Ok(monday.to_string())
 }
 
-/// What was searched for where the results were rated −1, once for each rating: the newest, at most `limit`.
+/// What was searched for where the results were rated −1, once for each rating, with the rating's order.
 pub(super) async fn negative_texts(
     connection: &mut Connection,
     filter: &StatsFilter,
+    before: Option<i64>,
     limit: u32,
-) -> Result<Vec<String>> {
+) -> Result<Vec<(i64, String)>> {
     let mut select = QueryBuilder::<Db>::new("SELECT r.accept_order, r.query");
     push_filter(&mut select, filter);
+    if let Some(before) = before {
+        select.push(" AND r.accept_order < ").push_bind(before);
+    }
     select
         .push(" AND r.rating = -1 AND r.context_state = 2 ORDER BY r.accept_order DESC LIMIT ")
         .push_bind(i64::from(limit));
-    let rows: Vec<(i64, Vec<u8>)> = select.build_query_as().fetch_all(connection).await?;
-    let mut texts = Vec::with_capacity(rows.len());
-    for (order, query) in rows {
+    let mut rows = select.build_query_as::<(i64, Vec<u8>)>().fetch(connection);
+    let mut texts = Vec::new();
+    while let Some((order, query)) = rows.try_next().await? {
         let query = emend_proto::feedback::v1::Query::decode(query.as_slice())
             .map_err(|error| CorruptRow::new("search_ratings", "query", order, error))?;
-        // Without its texts it is erased.
-        if !query.query_text.is_empty() {
-            texts.push(query.query_text);
-        }
+        texts.push((order, query.query_text));
     }
     Ok(texts)
 }
 
-/// In how many queries each of these words was, and how many queries there were.
+/// In how many queries each of these words was.
 pub(super) async fn term_counts(
     connection: &mut Connection,
     namespace: &Namespace,
     terms: &[&str],
-) -> Result<(HashMap<String, u64>, u64)> {
-    let mut counts = HashMap::with_capacity(terms.len());
+) -> Result<CountedTerms> {
+    let count = |count: i64| u64::try_from(count).unwrap_or_default();
+    let mut counted = CountedTerms::default();
     for chunk in chunks(terms) {
         let mut select = QueryBuilder::<Db>::new("SELECT term, queries FROM query_terms WHERE namespace = ");
         select.push_bind(namespace.as_str()).push(" AND term IN (");
@@ -253,16 +257,24 @@ pub(super) async fn term_counts(
         }
         select.push(")");
         let found: Vec<(String, i64)> = select.build_query_as().fetch_all(&mut *connection).await?;
-        counts.extend(
-            found
-                .into_iter()
-                .map(|(term, queries)| (term, u64::try_from(queries).unwrap_or_default())),
-        );
+        let found = found.into_iter().map(|(term, queries)| (term, count(queries)));
+        counted.by_term.extend(found);
     }
-    let all: Option<i64> =
+    let kept: Option<i64> =
         sqlx::query_scalar("SELECT CAST(sum(queries) AS BIGINT) FROM query_days WHERE namespace = $1")
             .bind(namespace.as_str())
-            .fetch_one(connection)
+            .fetch_one(&mut *connection)
             .await?;
-    Ok((counts, u64::try_from(all.unwrap_or_default()).unwrap_or_default()))
+    let pruned: Option<(i64, i64, i64)> =
+        sqlx::query_as("SELECT queries, words, undercount FROM query_counts_pruned WHERE namespace = $1")
+            .bind(namespace.as_str())
+            .fetch_optional(connection)
+            .await?;
+    let (forgotten, words, undercount) = pruned.unwrap_or_default();
+    Ok(CountedTerms {
+        queries: count(kept.unwrap_or_default() + forgotten),
+        pruned: count(words),
+        undercount: count(undercount),
+        ..counted
+    })
 }

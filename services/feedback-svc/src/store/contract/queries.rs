@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
-use emend_core::{Caller, FeedbackId, Namespace, QueryId, search::terms};
+use emend_core::{
+    Caller, FeedbackId, Namespace, QueryId,
+    search::{SearchRating, terms},
+};
 use emend_proto::common::v1 as common;
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
 
 use super::get;
 use crate::{
+    erasure::tests::redaction,
     queries::{
-        Interaction, New, Query, QueryFilter, QueryResult, StoredQuery,
+        Interaction, KeptCounts, New, Pruned, Query, QueryFilter, QueryResult, StoredQuery,
         store::{Group, Written},
     },
     settings::{Change, Settings, SettingsUpdate},
-    testing::{TestStore, feedback, namespace, stored},
+    testing::{TestStore, feedback, namespace, search_rated, stored},
 };
 
 macro_rules! on_both {
@@ -33,7 +37,10 @@ on_both! {
     lists_have_conditions_and_pages
     what_is_old_or_too_much_is_forgotten_and_its_counts_stay
     redacting_feedback_erases_the_texts_of_its_query_and_session
+    what_is_recorded_of_an_erased_query_or_session_later_is_erased
+    a_query_that_is_recorded_while_it_is_erased_keeps_no_texts
     a_large_group_is_stored_whole
+    counts_are_bounded_and_what_is_pruned_is_said
     a_rewording_that_worked_is_proposed_once
 }
 
@@ -346,6 +353,145 @@ async fn redacting_feedback_erases_the_texts_of_its_query_and_session(database: 
         assert_eq!(found.session_id.is_empty(), text.is_empty(), "{id}");
         assert_eq!(found.hit_count, 12, "{id}");
     }
+}
+
+async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database: &TestStore) {
+    // The feedback is on query-1, in session-1.
+    let given = feedback("a");
+    stored(&*database.store, &given, None).await;
+    redact(database, given.id).await;
+    let of = |id: &str, session: &str| Query {
+        session_id: session.into(),
+        ..query(id, &format!("words of {id}"))
+    };
+    let texts = async |id: &str| {
+        let Query {
+            query_text,
+            answer_text,
+            classification,
+            session_id,
+            hit_count,
+            ..
+        } = found(database, id).await.unwrap().query;
+        assert_eq!(hit_count, 12, "{id}");
+        [query_text, answer_text, classification, session_id]
+    };
+    let queries = vec![of("query-1", "s-2"), of("q-1", "session-1"), of("q-2", "s-2")];
+    let clicks = ["query-1", "q-1", "q-2"].map(|id| clicked(id, "card-1")).to_vec();
+    record(database, &group(vec![], vec![clicked("q-1", "card-2")])).await;
+    assert_eq!(record(database, &group(queries, clicks)).await, (3, 1));
+    for id in ["query-1", "q-1"] {
+        assert_eq!(texts(id).await, [""; 4], "{id}");
+        assert_eq!(found(database, id).await.unwrap().interactions, [], "{id}");
+    }
+    assert_eq!(
+        texts("q-2").await,
+        ["words of q-2", "an answer", "a question", "s-2"]
+    );
+    let counted = "SELECT queries FROM query_terms WHERE term = 'words'";
+    assert_eq!(database.number(counted).await, 1);
+    let days = "SELECT CAST(sum(queries) AS BIGINT) FROM query_days";
+    assert_eq!(database.number(days).await, 3);
+    let mut elsewhere = group(vec![of("query-1", "session-1")], vec![]);
+    elsewhere.queries[0].0.namespace = Namespace::parse("other").unwrap();
+    assert_eq!(record(database, &elsewhere).await, (1, 0));
+    let kept = "SELECT count(*) FROM query_personal WHERE query_text = 'words of query-1'";
+    assert_eq!(database.number(kept).await, 1);
+
+    // Once it is forgotten, too; but what is searched later in that session is not what was erased.
+    database.advance(25 * 3_600).await;
+    while database.store.queries().unwrap().forget(10).await.unwrap() > 0 {}
+    let again = vec![
+        of("query-1", "s-3"),
+        of("q-1", "session-1"),
+        of("q-3", "session-1"),
+    ];
+    assert_eq!(record(database, &group(again, vec![])).await, (3, 0));
+    for id in ["query-1", "q-1"] {
+        assert_eq!(texts(id).await, [""; 4], "{id}");
+    }
+    assert_eq!(texts("q-3").await[3], "session-1");
+}
+
+async fn a_query_that_is_recorded_while_it_is_erased_keeps_no_texts(database: &TestStore) {
+    let replica = database.replica().await;
+    for number in 0..20 {
+        let id = format!("q-{number}");
+        let rated = search_rated([&format!("r-{number}"), "", ""], &id, SearchRating::Down);
+        stored(&*database.store, &rated, None).await;
+        let redactions = [redaction(rated.id)];
+        let recorded = group(vec![query(&id, "her cards")], vec![clicked(&id, "card-1")]);
+        let erasures = replica.erasures().unwrap();
+        let (erased, _) = futures::join!(erasures.redact(&redactions), record(database, &recorded));
+        erased.unwrap();
+        let found = found(database, &id).await.unwrap();
+        assert_eq!((&*found.query.query_text, &found.interactions[..]), ("", &[][..]));
+    }
+    replica.close().await;
+}
+
+async fn counts_are_bounded_and_what_is_pruned_is_said(database: &TestStore) {
+    let store = database.store.queries().unwrap();
+    let kept = KeptCounts {
+        words: 10,
+        days: 30,
+        rows: 4,
+    };
+    let mut queries: Vec<_> = (0..9)
+        .map(|number| query(&format!("q-{number}"), &format!("cards often{number}")))
+        .collect();
+    queries.extend((0..9).map(|number| query(&format!("r-{number}"), &format!("often{number}"))));
+    record(database, &group(queries, vec![])).await;
+    assert_eq!(store.prune_counts(kept).await.unwrap(), Pruned::default());
+    record(
+        database,
+        &group(vec![query("rare", "rare words of cards")], vec![]),
+    )
+    .await;
+    // Down to nine tenths: also one of those that were twice.
+    let words = database
+        .number("SELECT count(*) FROM query_terms")
+        .await
+        .unsigned_abs();
+    let pruned = store.prune_counts(kept).await.unwrap();
+    assert_eq!((pruned.words, pruned.rows), (words - 9, 0));
+    let asked = ["cards", "rare", "often8"];
+    let counted = store.term_counts(&namespace(), &asked).await.unwrap();
+    assert_eq!(counted.by_term.get("cards"), Some(&10));
+    assert_eq!(counted.by_term.get("rare"), None);
+    assert_eq!(
+        (counted.queries, counted.pruned, counted.undercount),
+        (19, words - 9, 2)
+    );
+
+    // Days that are too long ago are forgotten, though not how many queries there were; older rows lose their names first.
+    database.advance(40 * 86_400).await;
+    let of_variants = |day: &str| {
+        let queries = (0..4).map(|number| Query {
+            variant: format!("v{number}"),
+            ..query(&format!("{day}-{number}"), "cards")
+        });
+        let mut recorded = group(queries.collect(), vec![]);
+        recorded.queries.push(recorded.queries[3].clone());
+        recorded.queries[4].0.what.id = QueryId::parse(&format!("{day}-again")).unwrap();
+        recorded
+    };
+    record(database, &of_variants("one")).await;
+    database.advance(86_400).await;
+    record(database, &of_variants("two")).await;
+    let pruned = store.prune_counts(kept).await.unwrap();
+    assert_eq!((pruned.words, pruned.rows), (0, 1 + 4));
+    let number = async |condition: &str| {
+        let sql =
+            format!("SELECT CAST(COALESCE(sum(queries), 0) AS BIGINT) FROM query_days WHERE {condition}");
+        database.number(&sql).await
+    };
+    assert_eq!(number("variant = ''").await, 5);
+    assert_eq!(number("variant = 'v3'").await, 2);
+    assert_eq!(number("1 = 1").await, 10);
+    assert_eq!(store.prune_counts(kept).await.unwrap(), Pruned::default());
+    let counted = store.term_counts(&namespace(), &asked).await.unwrap();
+    assert_eq!(counted.queries, 29);
 }
 
 async fn redact(database: &TestStore, id: FeedbackId) {
