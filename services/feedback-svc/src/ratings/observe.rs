@@ -197,6 +197,8 @@ fn titles(state: &RatingState) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
     use crate::testing::search_rated;
 
@@ -241,7 +243,7 @@ mod tests {
 
     impl tracing::field::Visit for Fields {
         fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-            self.0 += &format!("{field}={value:?};");
+            let _ = write!(self.0, "{field}={value:?};");
         }
     }
 
