@@ -44,8 +44,10 @@ const TABLE: &[(&str, &[&[&str]])] = &[
             &["autoscaling"],
         ],
     ),
-    // What it adds is independent of the others.
+    // What they add is independent of the others.
     ("prod", &[&["first-start"]]),
+    ("dev", &[&["rating-http"]]),
+    ("prod", &[&["open-network", "tls"], &["rating-http"]]),
 ];
 
 /// `cargo xtask manifests`.

@@ -47,10 +47,7 @@ pub struct ListenArgs {
 impl ListenArgs {
     /// What is wrong with these arguments, as far as can be told without listening or resolving names.
     pub fn check(&self) -> Option<String> {
-        let address: SocketAddr = self.listen.parse().ok()?;
-        exposed(&[address], &self.exposure)
-            .err()
-            .map(|error| error.to_string())
+        check(&self.listen, &self.exposure).map(|error| error.to_string())
     }
 
     /// Listens at the configured address.
@@ -102,6 +99,12 @@ pub enum ListenError {
         /// Why not.
         source: io::Error,
     },
+}
+
+/// What is wrong with listening on `address` (`HOST:PORT`), as far as can be told without listening or resolving names.
+pub fn check(address: &str, exposure: &Exposure) -> Option<ListenError> {
+    let address: SocketAddr = address.parse().ok()?;
+    exposed(&[address], exposure).err()
 }
 
 /// Listens on `address` (`HOST:PORT`) unless that would expose an unauthenticated service. A host name is refused if

@@ -14,6 +14,7 @@ use emend_base::{
 };
 use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_serve::{
+    listen::Exposure,
     service::{Service, ServiceArgs, Start},
     service_settings,
 };
@@ -106,9 +107,10 @@ pub struct RatingHttpArgs {
 
 impl RatingHttpArgs {
     /// The configuration that they say.
-    pub fn configuration(&self) -> RatingHttp {
+    pub fn configuration(&self, exposure: &Exposure) -> RatingHttp {
         RatingHttp {
             bindings: self.rating_http.clone(),
+            exposure: exposure.clone(),
             origins: self.rating_origins.clone(),
             trusted_proxies: self.rating_trusted_proxies.clone(),
             key: KeyFile(self.rating_key_file.clone()),
@@ -226,7 +228,7 @@ impl Arguments {
             bounds: self.service.serve.bounds(),
             tls: self.service.tls.load()?,
             reflection: !self.service.listen.exposure.no_reflection,
-            rating_http: self.rating_http.configuration(),
+            rating_http: self.rating_http.configuration(&self.service.listen.exposure),
             ..defaults
         })
     }
@@ -251,7 +253,8 @@ impl Program for Arguments {
             .learning()
             .err()
             .map(|error| format!("--learning-addr, --learning-ca, --learning-client-cert: {error}"));
-        let own = token.into_iter().chain(learning);
+        let rating_http = self.rating_http.configuration(&self.service.listen.exposure);
+        let own = token.into_iter().chain(learning).chain(rating_http.check());
         own.chain(self.storage.check())
             .chain(self.service.check())
             .collect()
@@ -336,6 +339,20 @@ mod tests {
                 "{half}"
             );
         }
+    }
+
+    #[test]
+    fn raters_are_served_beyond_loopback_only_if_that_is_allowed() {
+        let told = |more: &[&str]| {
+            let arguments = ["feedback-svc", "--rating-http=0.0.0.0:7403=cards/web"];
+            Arguments::parse_from(arguments.iter().chain(more)).check()
+        };
+        let refused = told(&[]);
+        assert!(
+            refused.len() == 1 && refused[0].contains("--rating-http: refusing to listen on 0.0.0.0:7403"),
+            "{refused:?}"
+        );
+        assert_eq!(told(&["--allow-unauthenticated"]), [""; 0]);
     }
 
     #[test]

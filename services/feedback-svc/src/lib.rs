@@ -225,7 +225,8 @@ pub async fn start(
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
-    let rating_addresses = ratings::http::serve(config.rating_http, &use_cases, &entropy, &lifecycle).await?;
+    let rating_addresses =
+        ratings::http::serve(&config.rating_http, &use_cases, &entropy, &lifecycle).await?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     let commits = commits.counting(metrics.stored.clone(), metrics.ratings.clone());

@@ -82,12 +82,13 @@ async fn the_programs_are_configured_for_each_other() {
     let learning_port = port(&of_learning["listen"]);
     assert_eq!(of_feedback["learning-addr"], format!("learning:{learning_port}"));
     for (service, settings) in [(feedback, &of_feedback), (learning, &of_learning)] {
-        let own = port(&settings["listen"]);
-        assert_eq!(
-            text(service, "/ports/0"),
-            format!("127.0.0.1:{own}:{own}"),
-            "on this machine alone"
-        );
+        let raters = settings
+            .get("rating-http")
+            .and_then(|binding| binding.split_once('='));
+        let listens = [Some(&*settings["listen"]), raters.map(|(address, _)| address)];
+        let own = listens.into_iter().flatten().map(port);
+        let published: Vec<String> = own.map(|own| format!("127.0.0.1:{own}:{own}")).collect();
+        assert_eq!(list(service, "/ports"), published, "on this machine alone");
         assert_eq!(settings["metrics-addr"], "0.0.0.0:9464", "where Prometheus looks");
         let url = &settings["database-url-file"];
         let mounted = list(service, "/configs")
@@ -185,6 +186,13 @@ fn the_dockerfile_builds_the_programs_and_exposes_their_ports() {
         assert!(stage.contains(&format!(
             "COPY --from=build /out/{program} /usr/local/bin/{program}"
         )));
+        // As in the page on deploying: of feedback-svc, of ratings over HTTP, of learning-svc.
+        let ports = match program {
+            "feedback-svc" => "7401 7403",
+            "learning-svc" => "7402",
+            _ => "7401 7402 7403",
+        };
+        assert!(stage.contains(&format!("\nEXPOSE {ports}\n")), "{program}");
         assert!(stage.contains(&format!("ENTRYPOINT [\"/usr/local/bin/{program}\"]")));
         let stripped = dockerfile.lines().find(|line| line.contains("for program in"));
         assert!(

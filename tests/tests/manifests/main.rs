@@ -4,6 +4,7 @@
 mod compose;
 mod objects;
 mod pod;
+mod raters;
 mod references;
 mod running;
 mod secured;

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Secrets that operators create before anything is applied.
-const BROUGHT: [&str; 1] = ["emend-database"];
+const BROUGHT: [&str; 3] = ["emend-database", "emend-rating-key", "emend-ratings-tls"];
 
 /// Everything that is wrong.
 fn findings(objects: &Objects) -> Vec<String> {
@@ -29,6 +29,9 @@ fn findings(objects: &Objects) -> Vec<String> {
             .map(|port| text(port, "/targetPort"))
             .collect();
         expect_ports("Service", service, &selected, &ports, &mut findings);
+    }
+    for ingress in objects.of("Ingress") {
+        of_ingress(objects, ingress, &mut findings);
     }
     for policy in objects.of("NetworkPolicy") {
         let selected = objects.selected(&texts(policy, "/spec/podSelector/matchLabels"));
@@ -101,10 +104,7 @@ fn of_workload(objects: &Objects, workload: &Workload, findings: &mut Vec<String
             say(format!("there is no ConfigMap {config}"));
         }
         for secret in secrets_of(volume).map(secret_name) {
-            let issued = objects
-                .of("Certificate")
-                .any(|certificate| text(certificate, "/spec/secretName") == secret);
-            if !issued && !BROUGHT.contains(&&*secret) {
+            if !is_made(objects, &secret) {
                 say(format!("nothing makes the Secret {secret}"));
             }
         }
@@ -119,6 +119,42 @@ fn of_workload(objects: &Objects, workload: &Workload, findings: &mut Vec<String
     let account = text(&workload.pod, "/serviceAccountName");
     if objects.named("ServiceAccount", &account).is_none() {
         say(format!("there is no ServiceAccount {account}"));
+    }
+}
+
+/// Whether a Secret is issued by a Certificate or brought by operators.
+fn is_made(objects: &Objects, secret: &str) -> bool {
+    let mut certificates = objects.of("Certificate");
+    BROUGHT.contains(&secret)
+        || certificates.any(|certificate| text(certificate, "/spec/secretName") == secret)
+}
+
+fn of_ingress(objects: &Objects, ingress: &Value, findings: &mut Vec<String>) {
+    let name = text(ingress, "/metadata/name");
+    let mut say = |finding: String| findings.push(format!("Ingress {name}: {finding}"));
+    let mut hosts = Vec::new();
+    for tls in list(ingress, "/spec/tls") {
+        hosts.extend(list(tls, "/hosts"));
+        let secret = text(tls, "/secretName");
+        if !is_made(objects, &secret) {
+            say(format!("nothing makes the Secret {secret}"));
+        }
+    }
+    for rule in list(ingress, "/spec/rules") {
+        if rule.get("host").is_none_or(|host| !hosts.contains(&host)) {
+            say(format!("{} is not served over TLS", text(rule, "/host")));
+        }
+        for path in list(rule, "/http/paths") {
+            let [service, port] =
+                ["name", "port/name"].map(|what| text(path, &format!("/backend/service/{what}")));
+            let ports = objects
+                .named("Service", &service)
+                .map(|service| list(service, "/spec/ports"));
+            let known = ports.is_some_and(|ports| ports.iter().any(|of| text(of, "/name") == port));
+            if !known {
+                say(format!("there is no Service {service} with a port {port}"));
+            }
+        }
     }
 }
 
@@ -148,6 +184,9 @@ fn references_between_manifests_are_valid() {
         ("dev", &["pod-monitor", "traces"]),
         ("prod", &[]),
         ("prod", &["open-network"]),
+        ("dev", &["rating-http"]),
+        ("prod", &["open-network", "rating-http"]),
+        ("prod", &["rating-http", "tls"]),
         ("prod", &["tls", "pod-monitor", "traces", "autoscaling"]),
         ("prod", &["open-network", "pod-monitor", "traces", "autoscaling"]),
     ] {
@@ -202,8 +241,8 @@ fn addresses_in_the_files_are_those_of_services() {
 
 #[test]
 fn ports_of_services_name_their_protocol() {
-    for (components, protocol) in [(["open-network"], "kubernetes.io/h2c"), (["tls"], "https")] {
-        let Some(objects) = render("prod", &components) else {
+    for (components, protocol) in [("open-network", "kubernetes.io/h2c"), ("tls", "https")] {
+        let Some(objects) = render("prod", &["rating-http", components]) else {
             return;
         };
         for service in objects.of("Service") {
@@ -211,14 +250,19 @@ fn ports_of_services_name_their_protocol() {
                 .iter()
                 .map(|port| text(port, "/appProtocol"))
                 .collect();
-            assert_eq!(said, [protocol], "{components:?}");
+            // Ratings are taken over plain HTTP behind an Ingress, whatever gRPC is served over.
+            let raters = text(service, "/metadata/name") == "emend-ratings";
+            assert_eq!(said, [if raters { "http" } else { protocol }], "{components}");
         }
     }
 }
 
 #[test]
 fn only_named_peers_may_connect() {
-    let Some(objects) = render("prod", &["open-network", "pod-monitor", "autoscaling"]) else {
+    let Some(objects) = render(
+        "prod",
+        &["open-network", "rating-http", "pod-monitor", "autoscaling"],
+    ) else {
         return;
     };
     let denied = objects.named("NetworkPolicy", "emend-default-deny").unwrap();
@@ -305,6 +349,9 @@ fn the_memory_limit_covers_what_the_settings_allow() {
     const CALL: u64 = 20_000;
     const STREAM_BUFFER: u64 = 64 << 20;
     const COMMIT_QUEUE: u64 = 32 << 20;
+    const QUERY_QUEUE: u64 = 32 << 20;
+    // The connections of raters, each with a body.
+    const RATERS: u64 = 256 * (18_000 + (16 << 10));
     const ALIAS: u64 = 400;
     const ALIASES: u64 = 250_000;
     let bytes = |text: &str| -> u64 {
@@ -321,7 +368,7 @@ fn the_memory_limit_covers_what_the_settings_allow() {
     };
     // The bytes that a stream takes with its connection, and that any other connection takes.
     for (component, stream, connection) in [("open-network", 25_000, 18_000), ("tls", 39_000, 30_000)] {
-        let Some(objects) = render("prod", &[component]) else {
+        let Some(objects) = render("prod", &[component, "rating-http"]) else {
             return;
         };
         // Each call, and what calls hold besides, once as received and once decoded.
@@ -342,7 +389,8 @@ fn the_memory_limit_covers_what_the_settings_allow() {
 
         let feedback = objects.named("Deployment", "emend-feedback").unwrap();
         let connections: u64 = setting(&objects, feedback, "max-connections").parse().unwrap();
-        let taken = ITSELF + connection * connections + COMMIT_QUEUE + calls(feedback);
+        let queues = COMMIT_QUEUE + QUERY_QUEUE + RATERS;
+        let taken = ITSELF + connection * connections + queues + calls(feedback);
         let limit_of = limit(feedback);
         assert!(taken <= limit_of, "{component}: {taken} bytes of {limit_of}");
     }

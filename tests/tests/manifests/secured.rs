@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::{
     objects::{Objects, Workload, list, render_own, text, texts},
     pod::Pod,
-    running::{Addresses, ends_well, is_true, probe, secrets},
+    raters::{BINDING, bound_to},
+    running::{Addresses, ends_well, get, is_true, probe, secrets},
 };
 
 /// The years in which the certificates begin and end to be valid.
@@ -26,11 +27,15 @@ const TO: i32 = 2095;
 
 /// How a custom overlay says who may do what, from the page on deploying.
 pub(super) fn own_auth() -> &'static str {
-    let mut blocks = include_str!("../../../docs/deploy.md").split("```yaml\n");
-    let block = blocks.find(|block| block.starts_with("patches:"));
-    block
-        .and_then(|block| block.split("```").next())
-        .expect("the page has it")
+    patches_with("auth.toml")
+}
+
+/// The patches of a custom overlay, from the page on deploying, that have this word.
+pub(super) fn patches_with(word: &str) -> &'static str {
+    let blocks = include_str!("../../../docs/deploy.md").split("```yaml\n").skip(1);
+    let mut blocks = blocks.filter_map(|block| block.split("```").next());
+    let block = blocks.find(|block| block.starts_with("patches:") && block.contains(word));
+    block.expect("the page has it")
 }
 
 /// The pods' addresses.
@@ -159,7 +164,7 @@ impl Caller {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certificates() {
-    let Some(objects) = render_own("prod", &["tls", "first-start"], own_auth()) else {
+    let Some(objects) = render_own("prod", &["tls", "rating-http", "first-start"], own_auth()) else {
         return;
     };
     let Some(database) = Database::postgres().await else {
@@ -186,7 +191,10 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
         let listen = at[&workload.ports()[&format!("grpc-{service}")]].to_string();
         let operators = at[&workload.ports()["metrics"]].to_string();
         let listen_by = format!("EMEND_{}_LISTEN", service.to_uppercase());
-        let variables = [(&*listen_by, &*listen), ("EMEND_METRICS_ADDR", &*operators)];
+        let raters = workload.ports().get("http-ratings").map(|port| at[port]);
+        let bound = raters.map(|raters| bound_to(workload, raters));
+        let mut variables = vec![(&*listen_by, &*listen), ("EMEND_METRICS_ADDR", &*operators)];
+        variables.extend(bound.iter().map(|bound| (BINDING, &**bound)));
         let process = pod.start(&variables);
         for (name, what) in workload.probes() {
             probe(workload, name, &what, &at).await;
@@ -197,6 +205,12 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
             (Some(0), format!("/readyz at {operators}: ready\n")),
             "{service}"
         );
+        assert_eq!(raters.is_some(), service == "feedback");
+        if let Some(raters) = raters {
+            // Behind an Ingress, whatever gRPC is served over.
+            let served = get(raters, "/widget.js").await.unwrap();
+            assert!(served.starts_with("HTTP/1.1 200"), "{served}");
+        }
         running.push((process, pod));
     }
 

@@ -118,10 +118,12 @@ impl Args {
             }
             .check()
         });
+        let rating_http = self.rating_http.configuration(&self.exposure);
         let auth = auth::args::check(self.exposure.auth_config.as_ref());
         let token = self.token().err().map(|failure| failure.to_string());
         url.into_iter()
             .chain(exposed)
+            .chain(rating_http.check())
             .chain(self.tls.check())
             .chain(auth)
             .chain(token)
@@ -172,6 +174,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         return Ok(probe::probe(&services, &way).await);
     }
     let token = args.token()?;
+    let rating_http = args.rating_http.configuration(&args.exposure);
+    if let Some(refused) = rating_http.check().next() {
+        return Err(Failure::usage(refused));
+    }
     let tls = args.tls.load();
     let tls =
         tls.map_err(|error| Failure::usage(format!("--tls-cert, --tls-key, --tls-client-ca: {error}")))?;
@@ -195,7 +201,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         databases,
         (context.feedback_addr(), context.learning_addr()),
         (&args.exposure, access),
-        args.rating_http.configuration(),
+        rating_http,
         args.trust_file,
         &lifecycle,
         context,

@@ -185,6 +185,10 @@ async fn listening_beyond_loopback_without_authentication_is_refused() {
         assert!(exposed.stderr.contains("--allow-unauthenticated"));
         assert!(exposed.stdout.is_empty());
     }
+    let raters = ["up", "--ephemeral", "--rating-http", "0.0.0.0:0=cards/web"];
+    let exposed = run(&raters).await;
+    assert_eq!(exposed.code, 2, "{exposed:?}");
+    refused(&exposed, "--rating-http: refusing to listen on 0.0.0.0:0");
 }
 
 #[tokio::test]

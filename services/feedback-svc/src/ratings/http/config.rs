@@ -4,6 +4,8 @@ use std::{path::PathBuf, str::FromStr};
 
 use anyhow::Context as _;
 use emend_core::{Caller, Namespace};
+use emend_serve::listen::{self, ALLOW_FLAG, Exposure, ListenError};
+use tokio::net::TcpListener;
 
 use super::Network;
 
@@ -22,6 +24,34 @@ pub struct RatingHttp {
     pub trusted_proxies: Vec<Network>,
     /// What end users' addresses are hashed with.
     pub key: KeyFile,
+    /// Whether they may be beyond loopback.
+    pub exposure: Exposure,
+}
+
+impl RatingHttp {
+    /// What is wrong with the addresses, as far as can be told without listening or resolving names.
+    pub fn check(&self) -> impl Iterator<Item = String> {
+        let bindings = self.bindings.iter();
+        let refused = bindings.filter_map(|binding| listen::check(&binding.address, &self.exposure));
+        refused.map(why_not)
+    }
+
+    /// Listens at that address.
+    pub(super) async fn bind(&self, address: &str) -> anyhow::Result<TcpListener> {
+        let bound = listen::bind(address, &self.exposure).await;
+        bound.map_err(|error| anyhow::Error::msg(why_not(error)))
+    }
+}
+
+/// Why there is no listening, in terms of ratings.
+fn why_not(error: ListenError) -> String {
+    match error {
+        ListenError::Exposed { address } => format!(
+            "--rating-http: refusing to listen on {address}: it is not a loopback address, so anyone who can connect could \
+             rate; listen on 127.0.0.1, or allow this, as for all callers, with --auth-config or {ALLOW_FLAG}"
+        ),
+        error @ (ListenError::Address { .. } | ListenError::Bind { .. }) => format!("--rating-http: {error}"),
+    }
 }
 
 /// The file with the key of the hash of end users' addresses. Without one all replicas share a key that is kept in their
@@ -93,6 +123,31 @@ impl FromStr for Binding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_address_beyond_loopback_needs_permission() {
+        let closed = RatingHttp {
+            bindings: vec![
+                "127.0.0.1:0=cards/web".parse().unwrap(),
+                "0.0.0.0:0=cards/web".parse().unwrap(),
+            ],
+            ..RatingHttp::default()
+        };
+        let told: Vec<String> = closed.check().collect();
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].starts_with("--rating-http: refusing to listen on 0.0.0.0:0"),
+            "{told:?}"
+        );
+        assert!(told[0].contains("--allow-unauthenticated"), "{told:?}");
+        assert!(closed.bind("127.0.0.1:0").await.is_ok());
+        let refused = closed.bind("0.0.0.0:0").await.unwrap_err().to_string();
+        assert_eq!(refused, told[0]);
+        let mut open = closed;
+        open.exposure.allow_unauthenticated = true;
+        assert_eq!(open.check().count(), 0);
+        assert!(open.bind("0.0.0.0:0").await.is_ok());
+    }
 
     #[test]
     fn a_binding_names_address_namespace_and_caller() {

@@ -13,7 +13,6 @@ mod request;
 
 use std::{net::SocketAddr, sync::Arc};
 
-use anyhow::Context as _;
 use axum::{
     Extension, Router,
     body::{Body, to_bytes},
@@ -28,7 +27,7 @@ use emend_serve::{
     plain_http::{self, PATIENCE},
 };
 use serde_json::json;
-use tokio::{net::TcpListener, time::timeout};
+use tokio::time::timeout;
 use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use self::address::ClientAddresses;
@@ -56,13 +55,12 @@ struct Listener {
 
 /// Binds the addresses and serves raters there; returns the addresses.
 pub(crate) async fn serve(
-    config: RatingHttp,
+    config: &RatingHttp,
     use_cases: &Arc<UseCases>,
     entropy: &Entropy,
     lifecycle: &Lifecycle,
 ) -> anyhow::Result<Vec<SocketAddr>> {
     let mut served = Vec::with_capacity(config.bindings.len());
-    let origins: Arc<[String]> = config.origins.into();
     let key = config.key.read()?;
     if config.bindings.is_empty() {
         return Ok(served);
@@ -71,11 +69,10 @@ pub(crate) async fn serve(
         Some(key) => key,
         None => shared_key(use_cases, entropy).await?,
     };
-    let addresses = Arc::new(ClientAddresses::new(config.trusted_proxies, &key));
-    for binding in config.bindings {
-        let listener = TcpListener::bind(&*binding.address)
-            .await
-            .with_context(|| format!("--rating-http: can't listen on {}", binding.address))?;
+    let origins: Arc<[String]> = config.origins.clone().into();
+    let addresses = Arc::new(ClientAddresses::new(config.trusted_proxies.clone(), &key));
+    for binding in config.bindings.clone() {
+        let listener = config.bind(&binding.address).await?;
         let address = listener.local_addr()?;
         let Binding {
             namespace, caller, ..
