@@ -247,6 +247,7 @@ pub async fn start(
     lifecycle.spawn("complete ratings", contexts.run(soft.clone()));
     let miner = Miner {
         use_cases: Arc::clone(&use_cases),
+        metrics: metrics.queries.clone(),
         entropy: entropy.clone(),
     };
     lifecycle.spawn("mine queries", miner.run(soft.clone()));

@@ -105,6 +105,13 @@ const QUERIES_QUEUED: Description = Description {
     labels: &[],
     help: "Queries and interactions that wait in this replica's memory to be stored",
 };
+const SYNONYMS_MINED: Description = Description {
+    name: "emend_synonyms_mined_total",
+    kind: Kind::Counter,
+    unit: "synonyms",
+    labels: &[],
+    help: "Synonyms that this replica has proposed because the same rewording worked in three sessions; each is proposed once",
+};
 
 /// What is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +137,7 @@ pub(crate) struct QueryMetrics {
     dropped: Family<Labels<1>, Counter>,
     /// How many wait.
     pub(crate) queued: Gauge,
+    mined: Counter,
 }
 
 impl QueryMetrics {
@@ -146,6 +154,7 @@ impl QueryMetrics {
         metrics.register(QUERIES_WRITTEN, own.written.clone());
         metrics.register(QUERIES_DROPPED, own.dropped.clone());
         metrics.register(QUERIES_QUEUED, own.queued.clone());
+        metrics.register(SYNONYMS_MINED, own.mined.clone());
         own
     }
 
@@ -162,6 +171,16 @@ impl QueryMetrics {
     pub(crate) fn written(&self, written: &Written) {
         Self::of(&self.written, Recorded::Query).inc_by(written.queries);
         Self::of(&self.written, Recorded::Interaction).inc_by(written.interactions);
+    }
+
+    /// Counts synonyms that were proposed.
+    pub(crate) fn mined(&self, count: u64) {
+        self.mined.inc_by(count);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn mined_so_far(&self) -> u64 {
+        self.mined.get()
     }
 
     #[cfg(test)]

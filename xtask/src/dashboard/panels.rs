@@ -217,6 +217,7 @@ pub(super) const ROWS: &[Row] = &[
             },
         ],
     },
+    super::ratings::ROW,
     Row {
         title: "What is learned",
         panels: &[

@@ -19,12 +19,13 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    metrics::QueryMetrics,
     outbox::{entry::NewEvent, event},
     use_cases::UseCases,
 };
 
 /// In how many sessions a rewording must have worked.
-const MIN_SESSIONS: usize = 3;
+pub(crate) const MIN_SESSIONS: usize = 3;
 /// Queries looked at in one namespace.
 const MAX_QUERIES: u32 = 50_000;
 /// Queries of one session looked at together.
@@ -114,6 +115,7 @@ impl Counting {
 #[derive(Debug)]
 pub(crate) struct Miner {
     pub(crate) use_cases: Arc<UseCases>,
+    pub(crate) metrics: QueryMetrics,
     pub(crate) entropy: Entropy,
 }
 
@@ -140,6 +142,7 @@ impl Miner {
             }
         }
         if proposed > 0 {
+            self.metrics.mined(proposed);
             self.use_cases.dispatch.due();
         }
         Ok(proposed)

@@ -253,6 +253,7 @@ async fn each_documented_metric_is_exported_and_changes() {
         ("emend_queries_written_total{what=\"query\"}", 0),
         ("emend_queries_dropped_total{reason=\"queue_full\"}", 0),
         ("emend_queries_queued", 0),
+        ("emend_synonyms_mined_total", 0),
     ] {
         until_counted(address, series, expected).await;
     }

@@ -547,6 +547,7 @@ fn reworded(session: &str, failed: &str, worked: &str) -> Group {
 async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
     let worker = crate::queries::mining::Miner {
         use_cases: crate::testing::use_cases(&database.store),
+        metrics: crate::metrics::QueryMetrics::default(),
         entropy: emend_base::Entropy::system(),
     };
     for name in ["s-1", "s-2"] {
@@ -557,6 +558,7 @@ async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
     record(database, &reworded("s-3", "bounce a card", "return a card")).await;
     assert_eq!(worker.run_once().await.unwrap(), 1);
     assert_eq!(worker.run_once().await.unwrap(), 0);
+    assert_eq!(worker.metrics.mined_so_far(), 1);
 
     let [event] = &super::claim_all(database).await[..] else {
         panic!("one event is proposed");
