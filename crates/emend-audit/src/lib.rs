@@ -28,7 +28,7 @@ use emend_store::{
 use feedback_svc::audit::Audit as FeedbackAudit;
 pub use feedback_svc::audit::Entry as Stored;
 use futures::{StreamExt as _, stream::BoxStream};
-use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures};
+use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures, Mined};
 
 emend_store::checks! {
     INBOX_FEEDBACK: "Every event that learning-svc applied belongs to feedback that feedback-svc stored.";
@@ -37,6 +37,7 @@ emend_store::checks! {
     BALLOT_MISSING: "A feedback that was delivered cast a ballot, unless it was refused.";
     BALLOT_DIFFERS: "A ballot has the contest, candidate, voter, accept order and time that follow from its feedback.";
     RETRACTION_DIFFERS: "Feedback is marked as retracted if its retraction was delivered, and only then.";
+    MINED_EVIDENCE: "A candidate that was mined comes from a rewording that feedback-svc proposed.";
     OUTCOME_DIFFERS: "The outcome of a feedback is one that learning-svc returned for it.";
 }
 
@@ -150,6 +151,7 @@ pub async fn audit(
         .check(findings, watch)
         .await
         .map_err(read_failed(LEARNING))?;
+    mined(databases, &mut feedback, &mut learning, findings).await?;
     watch.begins("feedback", report.feedback);
     let doubtful = DoubtfulEntries {
         databases,
@@ -164,6 +166,48 @@ pub async fn audit(
     .run(&mut report, watch, witness)
     .await?;
     Ok(report)
+}
+
+/// Finds mined candidates that feedback-svc proposed neither at its moment nor since.
+async fn mined(
+    databases: &Databases,
+    feedback: &mut FeedbackAudit,
+    learning: &mut LearningAudit,
+    findings: &mut Findings,
+) -> Result<(), AuditError> {
+    let mut candidates = learning.mined();
+    let mut since = None;
+    while let Some(found) = candidates.next().await {
+        let Some(mined) = findings.readable(found).map_err(read_failed(LEARNING))? else {
+            continue;
+        };
+        if was_mined(feedback, &mined).await? {
+            continue;
+        }
+        let since = match &mut since {
+            Some(since) => since,
+            none => none.insert(
+                FeedbackAudit::open(&databases.feedback)
+                    .await
+                    .map_err(open_failed(FEEDBACK))?,
+            ),
+        };
+        if !was_mined(since, &mined).await? {
+            findings.add(
+                MINED_EVIDENCE,
+                format_args!("candidate {}", mined.candidate),
+                "it was mined, but feedback-svc proposed no such rewording",
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn was_mined(feedback: &mut FeedbackAudit, mined: &Mined) -> Result<bool, AuditError> {
+    feedback
+        .was_mined(&mined.namespace, &mined.term, &mined.representative)
+        .await
+        .map_err(read_failed(FEEDBACK))
 }
 
 /// One side's entries in id order, with the next one buffered.

@@ -5,6 +5,8 @@
 //! nothing. Memory is bounded: feedback comes one at a time. It must know nothing of learning-svc's schema or rules.
 
 mod entry;
+mod queries;
+mod ratings;
 
 use emend_core::FeedbackId;
 use emend_store::{
@@ -28,12 +30,22 @@ emend_store::checks! {
     OUTBOX_STATE: "The newest event of a feedback is in the outbox, pending or dead as the feedback says, unless it was delivered.";
     OUTBOX_ENTRY: "An outbox entry holds an event of its feedback, with the same content, under a unique number.";
     SEARCH_RATING: "A rating of a search answer is listed with its value and its query, under its reporter's pseudonym, and nothing else is; of one reporter's ratings of one query the newest counts.";
+    RATING_CONTEXT: "What is known of a rating's query is that of the copy that it has of the query, unless the copy is erased, as it is of a redacted rating; of a query that is not known there is nothing, and of one that is known nothing that the reporter sent.";
+    RATING_LABELS: "The tags of a rating are in alphabetical order, each once and between spaces, by which they are found.";
+    RATING_TIME: "A rating counts for its reporter's limit from when it was stored.";
+    QUERY_PARTS: "A recorded query and its personal part exist together, in one namespace.";
+    QUERY_COUNT: "On no day fewer queries are counted than are still kept of it, and no term was in more queries than there were.";
+    DATED_AHEAD: "No rating, query or interaction is dated more than an hour after now, or it would count for a limit, or be kept, for longer than it should.";
+    MINED_REWORDING: "A rewording that was proposed has two wordings in normal form, and its event, until it is delivered, proposes them as a synonym.";
     REQUEST_ID_TAKEN_TWICE: "A request id of a caller was used once within the seven days for which it is kept.";
     ACCEPT_ORDER: "No feedback has an accept order above the last one assigned, which would be assigned again.";
 }
 
 /// The shortest time for which a request id is kept, in microseconds.
 const REQUEST_ID_KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
+
+/// How far ahead of the database's clock something may be dated, in microseconds: the clock may have been set back.
+const AHEAD: i64 = 3600 * 1_000_000;
 
 /// One read of everything stored.
 pub struct Audit {
@@ -75,6 +87,16 @@ impl Audit {
         gathered(self.reading.rows_of(ids))
     }
 
+    /// Whether this rewording, in normal form, was proposed as a synonym in that namespace.
+    pub async fn was_mined(
+        &mut self,
+        namespace: &str,
+        failed: &str,
+        worked: &str,
+    ) -> Result<bool, StoreError> {
+        self.reading.was_mined(namespace, failed, worked).await
+    }
+
     /// Checks the invariants that span feedbacks; [`Entry::check`] checks those of one.
     pub async fn check(&mut self, findings: &mut Findings) -> Result<(), StoreError> {
         for adrift in self.reading.adrift().await? {
@@ -93,6 +115,8 @@ impl Audit {
                 "whether a newer rating replaces it is not what the ratings of its query say",
             );
         }
+        ratings::check(&mut *self.reading, findings).await?;
+        queries::check(&mut *self.reading, findings).await?;
         for repeated in self.reading.repeated_request_ids(REQUEST_ID_KEPT).await? {
             findings.add(
                 REQUEST_ID_TAKEN_TWICE,

@@ -12,10 +12,14 @@ use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 use super::{
     super::{
         StoreError,
-        audit::{AuditRead, InconsistentRow, RepeatedRequestId},
+        audit::{AuditRead, InconsistentRow, MinedRow, RatedRow, RepeatedRequestId, Wrong},
         rows::AuditedRow,
     },
     BEGIN_AUDIT, Db, LAST_ACCEPT_ORDER,
+};
+use crate::queries::{
+    StoredInteraction, StoredQuery,
+    store::rows::{InteractionRow, QueryRow},
 };
 
 /// One read of everything.
@@ -98,6 +102,46 @@ const REPLACED: &str = "
         WHERE newer.namespace = r.namespace AND newer.query_id = r.query_id AND newer.query_id <> ''
           AND newer.rater = r.rater AND newer.accept_order > r.accept_order)";
 
+const RATINGS: &str = "
+    SELECT r.accept_order, f.received_at, s.redacted_at, p.context AS sent, r.rated_at, r.query_id, r.context_state,
+           r.query_type, r.embedding_version, r.index_version, r.variant, r.query, r.session_id, r.tags
+    FROM search_ratings AS r JOIN feedback AS f ON f.accept_order = r.accept_order
+      JOIN feedback_personal AS p ON p.accept_order = r.accept_order
+      JOIN feedback_status AS s ON s.accept_order = r.accept_order
+    ORDER BY r.accept_order";
+
+const MINED: &str = "
+    SELECT m.namespace, m.failed, m.worked, m.accept_order, o.payload
+    FROM mined_rewrites AS m LEFT JOIN outbox AS o ON o.accept_order = m.accept_order
+    ORDER BY m.accept_order";
+
+const INTERACTIONS: &str =
+    "SELECT number, query_id, action, object_id, position, acted_at FROM query_interactions ORDER BY number";
+
+/// Rows of queries, and of what is counted of them, with what is wrong by the numbers of `Wrong`: parts that are not together;
+/// a day on which fewer queries are counted than are still kept of it; terms that were in more queries than there were; what
+/// is dated ahead.
+const WRONG_QUERIES: &str = "
+    SELECT 1 AS wrong, 'query ' || q.number AS evidence FROM queries AS q
+    WHERE NOT EXISTS (SELECT 1 FROM query_personal AS p WHERE p.number = q.number AND p.namespace = q.namespace)
+    UNION ALL SELECT 1, 'query ' || p.number FROM query_personal AS p
+    WHERE NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.number = p.number)
+    UNION ALL SELECT 2, 'namespace ' || d.namespace || ', day ' || d.day FROM query_days AS d WHERE d.queries < 1
+    UNION ALL SELECT 2, 'namespace ' || k.namespace || ', day ' || k.day FROM (
+        SELECT namespace, searched_at / 86400000000 AS day, count(*) AS queries FROM queries WHERE searched_at >= 0
+        GROUP BY namespace, searched_at / 86400000000) AS k
+    WHERE k.queries > COALESCE(
+        (SELECT sum(d.queries) FROM query_days AS d WHERE d.namespace = k.namespace AND d.day = k.day), 0)
+    UNION ALL SELECT 3, 'namespace ' || t.namespace FROM query_terms AS t
+    LEFT JOIN (SELECT namespace, sum(queries) AS queries FROM query_days GROUP BY namespace) AS d
+      ON d.namespace = t.namespace
+    WHERE t.queries < 1 OR t.queries > COALESCE(d.queries, 0) GROUP BY t.namespace
+    UNION ALL SELECT 4, 'rating with accept order ' || accept_order FROM search_ratings
+    WHERE rated_at > (SELECT now FROM database_clock) + $1
+    UNION ALL SELECT 4, 'query ' || number FROM queries WHERE recorded_at > (SELECT now FROM database_clock) + $1
+    UNION ALL SELECT 4, 'interaction ' || number FROM query_interactions
+    WHERE recorded_at > (SELECT now FROM database_clock) + $1";
+
 #[async_trait]
 impl AuditRead for Reading {
     async fn count(&mut self) -> Result<u64, StoreError> {
@@ -160,6 +204,62 @@ impl AuditRead for Reading {
             .fetch_all(&mut *self.transaction)
             .await?;
         Ok(found)
+    }
+
+    fn ratings(&mut self) -> BoxStream<'_, Result<RatedRow, StoreError>> {
+        sqlx::query_as(RATINGS)
+            .fetch(&mut *self.transaction)
+            .map_err(StoreError::from)
+            .boxed()
+    }
+
+    fn mined(&mut self) -> BoxStream<'_, Result<MinedRow, StoreError>> {
+        sqlx::query_as(MINED)
+            .fetch(&mut *self.transaction)
+            .map_err(StoreError::from)
+            .boxed()
+    }
+
+    async fn was_mined(&mut self, namespace: &str, failed: &str, worked: &str) -> Result<bool, StoreError> {
+        let found: Option<i64> = sqlx::query_scalar(
+            "SELECT accept_order FROM mined_rewrites WHERE namespace = $1 AND failed = $2 AND worked = $3",
+        )
+        .bind(namespace)
+        .bind(failed)
+        .bind(worked)
+        .fetch_optional(&mut *self.transaction)
+        .await?;
+        Ok(found.is_some())
+    }
+
+    fn queries(&mut self) -> BoxStream<'_, Result<StoredQuery, StoreError>> {
+        let select = format!(
+            "SELECT {} FROM queries AS q JOIN query_personal AS p ON p.number = q.number ORDER BY q.number",
+            QueryRow::COLUMNS
+        );
+        sqlx::query_as::<Db, QueryRow>(AssertSqlSafe(select))
+            .fetch(&mut *self.transaction)
+            .map(|row| Ok(StoredQuery::try_from(row?)?))
+            .boxed()
+    }
+
+    fn interactions(&mut self) -> BoxStream<'_, Result<StoredInteraction, StoreError>> {
+        sqlx::query_as::<Db, InteractionRow>(INTERACTIONS)
+            .fetch(&mut *self.transaction)
+            .map(|row| Ok(StoredInteraction::try_from(row?)?))
+            .boxed()
+    }
+
+    async fn wrong_queries(&mut self, ahead_micros: i64) -> Result<Vec<(Wrong, String)>, StoreError> {
+        let rows: Vec<(i32, String)> =
+            sqlx::query_as(AssertSqlSafe(format!("{WRONG_QUERIES} ORDER BY 1, 2 LIMIT 1000")))
+                .bind(ahead_micros)
+                .fetch_all(&mut *self.transaction)
+                .await?;
+        let wrong = rows
+            .into_iter()
+            .filter_map(|(number, evidence)| Some((Wrong::from_number(number)?, evidence)));
+        Ok(wrong.collect())
     }
 
     async fn repeated_request_ids(

@@ -24,6 +24,7 @@ pub use self::entry::{AppliedEvent, CastBallot, CastRating, Entry};
 use crate::{
     audit::store::{self as port, AuditRead, EntryRow},
     policies::store::PolicyKey,
+    store::rows::StoredId,
 };
 
 emend_store::checks! {
@@ -100,6 +101,19 @@ pub struct Figures {
     pub digests: BTreeMap<Group, Digest>,
 }
 
+/// A candidate that was mined: a synonym.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mined {
+    /// Its id.
+    pub candidate: String,
+    /// The search application.
+    pub namespace: String,
+    /// What users searched for and did not find, in normal form.
+    pub term: String,
+    /// What they searched for instead, in normal form.
+    pub representative: String,
+}
+
 /// All policy versions ever set.
 type Policies = HashMap<(PolicyKey, i64), Policy>;
 
@@ -150,6 +164,20 @@ impl Audit {
         contests::check(&mut *self.reading, &policies, &mut figures, findings, watch).await?;
         evidence::check(&mut *self.reading, findings, watch).await?;
         Ok(figures)
+    }
+
+    /// The candidates that were mined from what users did.
+    pub fn mined(&mut self) -> BoxStream<'_, Result<Mined, StoreError>> {
+        let parsed = self.reading.mined().map(|row| {
+            let row = row?;
+            Ok(Mined {
+                candidate: StoredId(&row.candidate_id).to_string(),
+                namespace: row.namespace,
+                term: row.key,
+                representative: row.qualifier,
+            })
+        });
+        parsed.boxed()
     }
 
     /// Everything stored about each feedback, by id. An unreadable one is an error of its own

@@ -3,10 +3,11 @@
 mod asked;
 mod doctor;
 mod nodes;
+mod searches;
 mod tampering;
 
 use emend_proto::{
-    common::v1::{Scope, SearchRatingValue},
+    common::v1::Scope,
     feedback::v1::{SubmitFeedbackRequest, Wait},
     learning::v1::{
         GenerateImprovementRequest, ImportAs, ImportHeader, ImportMode, ImportRow, Policy,
@@ -17,12 +18,13 @@ use emend_tests::harness::{
     NAMESPACE, System, alias, answered, phrase, prohibit, says,
     says::{
         alias_key, corrects_edge, decides, decides_claim, domain_key, domain_value, entity_value,
-        finds_fault, phrase_key, prompt_key, prompt_value, rates, search_rates, supports, verb_value,
+        finds_fault, phrase_key, prompt_key, prompt_value, rates, supports, verb_value,
     },
     tamper::Frozen,
     verb,
 };
 
+use self::searches::{reworded_in_vain, searches};
 use super::profiles::{accept, suggested};
 
 /// A bit of everything: learned by votes and by people, superseded, deleted, imported, user-scoped, retracted, pending,
@@ -115,14 +117,7 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     }
     let taken_back = feedback.learn(rates("bob", "4", "GOOD")).await;
     feedback.retract(&taken_back).await;
-    // Ratings of search answers: one replaced by a newer one of the same query, and one of another query.
-    for (query, value) in [
-        ("q1", SearchRatingValue::Down),
-        ("q1", SearchRatingValue::Up),
-        ("q2", SearchRatingValue::Neutral),
-    ] {
-        feedback.submit(search_rates("ann", query, value)).await;
-    }
+    searches(&mut system).await;
     // A prompt that ratings made better, of which the first version is still used under another label.
     feedback.learn(finds_fault("ann", "5", "vague")).await;
     learning.put(prompt_key(""), prompt_value("Summarise.")).await;
@@ -158,6 +153,7 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
         .learn(says("zoe", verb("close the books", "close_period")))
         .await;
     system.stop_learning().await;
+    reworded_in_vain(&mut system).await;
     let undelivered = SubmitFeedbackRequest {
         wait: Wait::Recorded.into(),
         ..says("zoe", verb("open the books", "open_period"))

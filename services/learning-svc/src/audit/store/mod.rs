@@ -81,6 +81,19 @@ pub(crate) struct Span {
     pub(crate) keys: i64,
 }
 
+/// A candidate that was mined.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub(crate) struct MinedRow {
+    /// Its id.
+    pub(crate) candidate_id: Vec<u8>,
+    /// Its contest's namespace.
+    pub(crate) namespace: String,
+    /// The term that it is about.
+    pub(crate) key: String,
+    /// What stands for the term.
+    pub(crate) qualifier: String,
+}
+
 /// One read of everything: all it returns is as of the moment it began.
 #[async_trait]
 pub(crate) trait AuditRead: evidence::AuditEvidence {
@@ -134,6 +147,9 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
         id: ContestId,
         window: &WindowPolicy,
     ) -> Result<Vec<Result<Rated>>>;
+
+    /// Candidates that were mined.
+    fn mined(&mut self) -> BoxStream<'_, Result<MinedRow>>;
 
     /// Ratings that do not agree with others, their texts or their contest; at most 1,000.
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>>;

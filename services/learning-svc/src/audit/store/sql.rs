@@ -16,7 +16,7 @@ use super::{BEGIN_AUDIT, Db, log_sql, ratings_sql, work_sql::bytes};
 use crate::{
     audit::store::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
-        BallotRow, EntryRow, Extent, Range, SentRulingRow, Span, WrongProposal, WrongRating,
+        BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
     },
     log::store::Head,
     outputs::store::{OfClass, rows::RatingRow},
@@ -389,6 +389,17 @@ impl AuditRead for Reading {
         .fetch_all(&mut *self.transaction)
         .await?;
         Ok(strays)
+    }
+
+    fn mined(&mut self) -> BoxStream<'_, Result<MinedRow>> {
+        sqlx::query_as(
+            "SELECT k.candidate_id, c.namespace, c.key, c.qualifier FROM candidates AS k
+             JOIN contests AS c ON c.contest = k.contest WHERE k.origin = $1 ORDER BY k.candidate",
+        )
+        .bind(codes::origin(Origin::Mined))
+        .fetch(&mut *self.transaction)
+        .map_err(StoreError::from)
+        .boxed()
     }
 
     fn entries(&mut self) -> BoxStream<'_, Result<EntryRow>> {
