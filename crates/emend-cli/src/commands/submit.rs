@@ -233,6 +233,8 @@ pub(super) async fn submit(
 pub(super) fn outcome_text(feedback: &Feedback) -> String {
     let outcome = feedback.outcome.as_ref();
     let message = match outcome.map_or("", |outcome| outcome.message.as_str()) {
+        // It is never evaluated: nothing is learned from it alone.
+        _ if feedback.search_rating.is_some() => "Stored.",
         "" => "Stored; not evaluated yet.",
         message => message,
     };

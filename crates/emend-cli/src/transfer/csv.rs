@@ -2,48 +2,77 @@
 
 use std::io::{self, BufRead, Cursor, Read, Write};
 
-use ::csv::{ReaderBuilder, StringRecord, Writer as Rows, WriterBuilder};
+use ::csv::{Reader, ReaderBuilder, StringRecord, Writer as Rows, WriterBuilder};
 
 use super::record::{COLUMNS, Field, Fields, Record, RowError};
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
+    let (header, mut records) = match records(from) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => return,
+        Err(error) => {
+            take(1, Err(error));
+            return;
+        }
+    };
+    let columns = match header.iter().map(Field::parse).collect::<Result<Vec<_>, _>>() {
+        Ok(columns) => columns,
+        Err(error) => {
+            take(1, Err(error));
+            return;
+        }
+    };
+    while let Some((line, record)) = records.next() {
+        if !take(line, record.and_then(|record| row(&columns, record))) {
+            return;
+        }
+    }
+}
+
+/// What is below a header line.
+pub(super) struct Records<R> {
+    reader: Reader<R>,
+    record: StringRecord,
+    columns: usize,
+}
+
+/// The header of a file, and what is below it; `None` for an empty file.
+pub(super) fn records(from: impl BufRead) -> Result<Option<(StringRecord, Records<impl Read>)>, RowError> {
     let unreadable =
-        |error: &dyn std::fmt::Display| Err(RowError::row(format!("the header can't be read: {error}")));
-    let from = match without_byte_order_mark(from) {
-        Ok(from) => from,
-        Err(error) => {
-            take(1, unreadable(&error));
-            return;
-        }
-    };
+        |error: &dyn std::fmt::Display| RowError::row(format!("the header can't be read: {error}"));
+    let from = without_byte_order_mark(from).map_err(|error| unreadable(&error))?;
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(from);
-    let columns = match reader.headers() {
-        Err(error) => {
-            take(1, unreadable(&error));
-            return;
-        }
-        // An empty file has no columns and no rows.
-        Ok(header) if header.iter().all(str::is_empty) => return,
-        Ok(header) => match header.iter().map(Field::parse).collect::<Result<Vec<_>, _>>() {
-            Ok(columns) => columns,
-            Err(error) => {
-                take(1, Err(error));
-                return;
-            }
-        },
+    let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    // An empty file has no columns and no rows.
+    if header.iter().all(str::is_empty) {
+        return Ok(None);
+    }
+    let records = Records {
+        reader,
+        record: StringRecord::new(),
+        columns: header.len(),
     };
-    let mut record = StringRecord::new();
-    loop {
-        let line = reader.position().line();
-        let row = match reader.read_record(&mut record) {
-            Ok(false) => return,
-            Ok(true) => row(&columns, &record),
-            Err(error) => Err(RowError::row(error.to_string())),
-        };
+    Ok(Some((header, records)))
+}
+
+impl<R: Read> Records<R> {
+    /// The next record with its line; `None` after the last one.
+    pub(super) fn next(&mut self) -> Option<(u64, Result<&StringRecord, RowError>)> {
+        let line = self.reader.position().line();
+        let read = self.reader.read_record(&mut self.record);
         // The reader's position is before any blank lines; the record knows where it begins.
-        let line = record.position().map_or(line, ::csv::Position::line);
-        if !take(line, row) {
-            return;
+        let line = self.record.position().map_or(line, ::csv::Position::line);
+        let (is, should) = (self.record.len(), self.columns);
+        match read {
+            Ok(false) => None,
+            Err(error) => Some((line, Err(RowError::row(error.to_string())))),
+            Ok(true) if is > should => Some((
+                line,
+                Err(RowError::row(format!(
+                    "has {is} fields, but the header has {should}; is a comma not quoted?"
+                ))),
+            )),
+            Ok(true) => Some((line, Ok(&self.record))),
         }
     }
 }
@@ -65,12 +94,6 @@ fn without_byte_order_mark(mut from: impl BufRead) -> io::Result<impl Read> {
 }
 
 fn row(columns: &[Field], record: &StringRecord) -> Result<Record, RowError> {
-    if record.len() > columns.len() {
-        let (is, should) = (record.len(), columns.len());
-        return Err(RowError::row(format!(
-            "has {is} fields, but the header has {should}; is a comma not quoted?"
-        )));
-    }
     let mut fields = Fields::default();
     for (&column, value) in columns.iter().zip(record) {
         fields.set(column, value.to_owned())?;

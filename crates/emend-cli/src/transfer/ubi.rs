@@ -4,13 +4,13 @@
 //! A document with an `action_name` is an event, another one a query. Events that name no query or no object tell nothing of
 //! a result and are passed over.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use emend_proto::feedback::v1::{Query, QueryInteraction, QueryResult};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{RowError, lines::lines};
+use super::{RowError, csv, lines::lines};
 
 /// A document.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,33 +46,21 @@ pub fn read_jsonl(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document,
 }
 
 /// Reads CSV with a header in the same way.
-pub fn read_csv(from: impl Read, take: &mut dyn FnMut(u64, Result<Document, RowError>) -> bool) {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(from);
-    let columns: Vec<String> = match reader.headers() {
-        Ok(header) => header
-            .iter()
-            .map(|name| name.trim_start_matches('\u{FEFF}').to_owned())
-            .collect(),
+pub fn read_csv(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, RowError>) -> bool) {
+    let (header, mut records) = match csv::records(from) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => return,
         Err(error) => {
-            take(
-                1,
-                Err(RowError::row(format!("the header can't be read: {error}"))),
-            );
+            take(1, Err(error));
             return;
         }
     };
-    let mut record = csv::StringRecord::new();
-    loop {
-        let document = match reader.read_record(&mut record) {
-            Ok(false) => return,
-            Ok(true) => {
-                let cells = columns.iter().zip(&record).filter(|(_, cell)| !cell.is_empty());
-                let cells = cells.map(|(name, cell)| (name.clone(), Value::String(cell.to_owned())));
-                document(&cells.collect())
-            }
-            Err(error) => Err(RowError::row(error.to_string())),
-        };
-        let line = record.position().map_or(0, csv::Position::line);
+    while let Some((line, record)) = records.next() {
+        let document = record.and_then(|record| {
+            let cells = header.iter().zip(record).filter(|(_, cell)| !cell.is_empty());
+            let cells = cells.map(|(name, cell)| (name.to_owned(), Value::String(cell.to_owned())));
+            document(&cells.collect())
+        });
         if !take(line, document) {
             return;
         }

@@ -15,6 +15,7 @@ mod profile;
 mod prompts;
 mod ratings;
 mod replay;
+mod search_ratings;
 mod suffixes;
 mod tls;
 mod transfer;
