@@ -17,8 +17,9 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use emend_base::{Clock as _, Entropy, SystemClock};
 use emend_client::{LearnedView, Namespace, Revision, view::Publisher};
+use futures::FutureExt as _;
 use search_node::{
-    backend::{Asked, Backend},
+    backend::{Asked, Backend, Found},
     corpus::{self, Record},
     index::SearchIndex,
 };
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &Search) -> Result<()> {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/search-node");
     let records = copies(&corpus::read(&example.join("corpus"))?, args.copies);
     let directory = tempfile::tempdir()?;
-    SearchIndex::open(directory.path())?.update(&records, false, SystemClock.now(), &mut sink())?;
+    SearchIndex::open(directory.path())?.update(&records, None, false, SystemClock.now(), &mut sink())?;
     let synonyms = synonyms(&example, args.terms)?;
     let mut with = node(directory.path())?;
     publish(&mut with.publisher, &synonyms, Revision(1));
@@ -126,11 +127,16 @@ fn queries(example: &Path) -> Result<Vec<String>> {
 
 /// How many titles a query finds.
 fn found(node: &Node, query: &str) -> Result<usize> {
+    Ok(search(&node.backend, query)?.titles.len())
+}
+
+fn search(backend: &Backend, query: &str) -> Result<Found> {
     let asked = Asked {
         query: query.to_owned(),
         ..Asked::default()
     };
-    Ok(node.backend.search(&asked)?.titles.len())
+    let found = backend.search(&asked).now_or_never();
+    found.context("a search without an embedding server waits for nothing")?
 }
 
 /// Asks the queries of both in turn.
@@ -166,12 +172,8 @@ fn reload(node: &mut Node, queries: &[String], synonyms: &[String], seconds: f64
             if until() {
                 break;
             }
-            let asked = Asked {
-                query: query.clone(),
-                ..Asked::default()
-            };
             let begun = Instant::now();
-            let is_found = backend.search(&asked).is_ok_and(|found| !found.titles.is_empty());
+            let is_found = search(backend, query).is_ok_and(|found| !found.titles.is_empty());
             took.push(begun.elapsed());
             failed += usize::from(!is_found);
         }

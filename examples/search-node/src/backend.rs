@@ -1,71 +1,36 @@
 //! A search as this backend does it: what was learned for the query first; then the index, with synonyms, as the query type's
 //! tuning says, without what is prohibited or blocked; and if nothing is found, the steps of the tuning.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use emend_client::{
-    Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, OrGroup, QueryRecorder,
-    Resolution, RetryPlan, Step, Tuning, UserId,
+    Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, QueryRecorder, Resolution,
+    RetryPlan, Step, Tuning,
     proto::feedback::v1::{Query, QueryResult},
 };
 
+pub use crate::{
+    asked::{Asked, QUERY_TYPE},
+    meaning::VectorSearch,
+};
 use crate::{
+    asked::{Question, for_embedding},
     corpus::Record,
+    embedding::Embedder,
     index::SearchIndex,
+    meaning::{Port, QueryMeaning},
     query::{Part, parts},
     ranking::{Bounds, Hit},
 };
 
 /// Where is searched if no tuning says.
 pub const NAMESPACES: [&str; 3] = ["effects", "products", "qa"];
-/// The type of queries that have none.
-pub const QUERY_TYPE: &str = "HYBRID";
-/// The most characters of a query.
-const QUERY_CHARS: usize = 1_000;
-/// The most groups of an expansion, and alternatives of one.
-const GROUPS: usize = 100;
-/// The most characters of a query type and of an id.
-const NAME_CHARS: usize = 128;
 /// What users are told if nothing was found and the tuning says nothing.
 const SUGGESTION: &str =
     "見つかりませんでした。別の言葉で検索してください。 Nothing was found. Try other words.";
 /// How many scores the event of a search has.
 const LOGGED_SCORES: usize = 5;
-
-/// What is asked.
-#[derive(Debug, Clone, Default)]
-pub struct Asked {
-    /// What the user typed, 1 to 1,000 characters.
-    pub query: String,
-    /// By which tuning it is searched; empty: [`QUERY_TYPE`].
-    pub query_type: String,
-    /// The user; empty: nobody in particular.
-    pub user_id: String,
-    /// The user's session; empty: none.
-    pub session_id: String,
-    /// What else to search for where terms stand in the query, in place of what was learned, to try it out; not recorded.
-    pub expansion: Option<Vec<OrGroup>>,
-    /// As if nothing had been learned, to compare with; not recorded.
-    pub without_learning: bool,
-}
-
-/// What is wrong with what is asked: field and reason, all at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid(pub Vec<(&'static str, String)>);
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self
-            .0
-            .iter()
-            .map(|(field, why)| format!("{field}: {why}"))
-            .collect();
-        f.write_str(&all.join("; "))
-    }
-}
-
-impl std::error::Error for Invalid {}
 
 /// One title that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +54,12 @@ pub struct Found {
     pub titles: Vec<Title>,
     /// The query with its synonyms.
     pub expanded: String,
+    /// Whether vectors were searched, too.
+    pub vector_search: VectorSearch,
+    /// What these vectors are called; empty: none were searched.
+    pub embedding_version: String,
+    /// The text that was embedded last; empty: none was.
+    pub embedded: String,
     /// How many searches it took, from 1.
     pub attempts: usize,
     /// Where the last of them searched.
@@ -107,11 +78,12 @@ pub struct Found {
 
 /// Searches the index by what was learned.
 pub struct Backend {
-    index: SearchIndex,
+    index: Arc<SearchIndex>,
     learned: LearnedView,
     namespace: Namespace,
     entropy: Entropy,
     recorder: Option<QueryRecorder>,
+    embedding: Option<Port>,
 }
 
 impl fmt::Debug for Backend {
@@ -122,27 +94,33 @@ impl fmt::Debug for Backend {
     }
 }
 
-/// A question that is valid.
-struct Question<'a> {
-    text: &'a str,
-    query_type: &'a str,
-    user: Option<UserId>,
+/// A question, with what was learned about it.
+struct Understood<'q> {
+    question: &'q Question<'q>,
+    /// By keyword.
+    expanded: ExpandedText,
+    /// What to embed where a step says so.
+    for_embedding: String,
+    tuning: Arc<Tuning>,
+    answer: Option<Resolution>,
+    blocked: Vec<String>,
 }
 
 impl Backend {
     /// A backend of one search application.
-    pub const fn new(
-        index: SearchIndex,
+    pub fn new(
+        index: impl Into<Arc<SearchIndex>>,
         learned: LearnedView,
         namespace: Namespace,
         entropy: Entropy,
     ) -> Self {
         Self {
-            index,
+            index: index.into(),
             learned,
             namespace,
             entropy,
             recorder: None,
+            embedding: None,
         }
     }
 
@@ -153,47 +131,77 @@ impl Backend {
         self
     }
 
+    /// The same, searching vectors, too, where the index has those of this embedder.
+    #[must_use]
+    pub fn embedding(mut self, embedder: Box<dyn Embedder>) -> Self {
+        self.embedding = Some(Port::new(embedder));
+        self
+    }
+
     /// What was learned, as far as it is known here.
     pub const fn learned(&self) -> &LearnedView {
         &self.learned
     }
 
-    /// Searches. An error that is [`Invalid`] is the caller's.
-    pub fn search(&self, asked: &Asked) -> Result<Found> {
-        let question = parse(asked)?;
-        let with = |groups: &[OrGroup]| ExpandedText {
-            original: question.text.to_owned(),
-            mode: ExpandMode::Keyword,
-            groups: groups.to_vec(),
-        };
-        if asked.without_learning {
-            return self.run(&question, &with(&[]), &Tuning::default(), None, Vec::new());
+    /// Searches. An error that is [`Violations`](emend_client::Violations) is the caller's.
+    pub async fn search(&self, asked: &Asked) -> Result<Found> {
+        let question = Question::parse(asked)?;
+        let found = self.run(self.understood(&question)?).await?;
+        if let Some(recorder) = &self.recorder
+            && question.expansion.is_none()
+            && !question.without_learning
+        {
+            // What finds no room is counted by the recorder; a search never waits for it.
+            recorder.query(self.recorded(&question, &found));
         }
+        Ok(found)
+    }
+
+    /// What was learned about a question.
+    fn understood<'q>(&self, question: &'q Question<'q>) -> Result<Understood<'q>> {
         let (namespace, user) = (&self.namespace, question.user.as_ref());
-        let expanded = match &asked.expansion {
-            Some(groups) => with(groups),
-            None => self
-                .learned
-                .expand(namespace, question.text, ExpandMode::Keyword, user),
+        if question.without_learning {
+            return Ok(Understood {
+                question,
+                expanded: ExpandedText {
+                    original: question.text.to_owned(),
+                    mode: ExpandMode::Keyword,
+                    groups: Vec::new(),
+                },
+                for_embedding: question.text.to_owned(),
+                tuning: Arc::default(),
+                answer: None,
+                blocked: Vec::new(),
+            });
+        }
+        // One reading, so that all of it is of one revision.
+        let reading = self.learned.read();
+        let expand = |mode| reading.expand(namespace, question.text, mode, user);
+        let (expanded, for_embedding) = match &question.expansion {
+            Some(tried) => (tried.clone(), for_embedding(tried)),
+            None => (
+                expand(ExpandMode::Keyword),
+                expand(ExpandMode::Embedding).render(),
+            ),
         };
-        let tuning = self.learned.tuning(namespace, question.query_type);
-        let answer = self.answer(&question, &[]);
         let mut blocked = Vec::new();
         for host in self.index.hosts()? {
             if self.learned.is_blocked(namespace, &host)? {
                 blocked.push(host);
             }
         }
-        let found = self.run(&question, &expanded, &tuning, answer, blocked)?;
-        if let (Some(recorder), None) = (&self.recorder, &asked.expansion) {
-            // What finds no room is counted by the recorder; a search never waits for it.
-            recorder.query(self.recorded(asked, &question, &found));
-        }
-        Ok(found)
+        Ok(Understood {
+            question,
+            expanded,
+            for_embedding,
+            tuning: reading.tuning(namespace, question.query_type),
+            answer: self.answer(question, &[]),
+            blocked,
+        })
     }
 
     /// The search as a rating of it is understood by.
-    fn recorded(&self, asked: &Asked, question: &Question<'_>, found: &Found) -> Query {
+    fn recorded(&self, question: &Question<'_>, found: &Found) -> Query {
         let result = |title: &Title| QueryResult {
             title: title.record.title.clone(),
             score: title.score,
@@ -206,9 +214,10 @@ impl Backend {
             top_results: found.titles.iter().map(result).collect(),
             namespaces: found.namespaces.iter().cloned().collect(),
             min_score: Some(found.min_score),
+            embedding_version: found.embedding_version.clone(),
             index_version: self.index.version(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
-            session_id: asked.session_id.clone(),
+            session_id: question.session_id.to_owned(),
             ..Query::default()
         }
     }
@@ -223,15 +232,16 @@ impl Backend {
         resolved.ok()
     }
 
-    fn run(
-        &self,
-        question: &Question<'_>,
-        expanded: &ExpandedText,
-        tuning: &Tuning,
-        answer: Option<Resolution>,
-        blocked: Vec<String>,
-    ) -> Result<Found> {
-        let parts = parts(&self.index.words, expanded);
+    async fn run(&self, understood: Understood<'_>) -> Result<Found> {
+        let Understood {
+            question,
+            expanded,
+            for_embedding,
+            tuning,
+            answer,
+            blocked,
+        } = understood;
+        let parts = parts(&self.index.words, &expanded);
         let mut bounds = Bounds {
             prohibited: answer
                 .as_ref()
@@ -244,11 +254,18 @@ impl Backend {
             Some(answer) => self.index.record_of(&answer.value)?,
             None => None,
         };
+        let mut meaning = QueryMeaning::new(self.embedding.as_ref(), &tuning);
         let (mut titles, mut attempts, mut top_k, mut suggestion) = (Vec::new(), 0, 0, String::new());
-        for step in RetryPlan::new(tuning) {
+        for step in RetryPlan::new(&tuning) {
             match step {
                 Step::Search(attempt) => {
-                    titles = self.attempt(&parts, &attempt, &mut bounds, tuning)?;
+                    let text = if attempt.expand {
+                        &for_embedding
+                    } else {
+                        question.text
+                    };
+                    meaning.embed(text).await;
+                    titles = self.attempt(&parts, &mut meaning, &attempt, &mut bounds, &tuning)?;
                     (attempts, top_k) = (attempt.number, attempt.top_k);
                 }
                 Step::Suggest("") => SUGGESTION.clone_into(&mut suggestion),
@@ -285,6 +302,9 @@ impl Backend {
         let found = Found {
             query_id: self.entropy.uuid_v4().to_string(),
             expanded: expanded.render(),
+            vector_search: meaning.state,
+            embedding_version: meaning.version(),
+            embedded: meaning.embedded,
             attempts,
             namespaces: bounds.namespaces,
             min_score: bounds.min_score,
@@ -301,6 +321,7 @@ impl Backend {
     fn attempt(
         &self,
         parts: &[Part],
+        meaning: &mut QueryMeaning<'_>,
         attempt: &Attempt<'_>,
         bounds: &mut Bounds,
         tuning: &Tuning,
@@ -313,85 +334,16 @@ impl Backend {
         bounds.namespaces = all.map(str::to_owned).collect();
         bounds.min_score = attempt.min_score;
         bounds.top_k = usize::try_from(attempt.top_k).context("top_k")?;
-        let hits = self.index.search(parts, bounds)?;
+        let hits = self.index.search(parts, meaning.of_query(), bounds)?;
+        meaning.note(hits.with_vectors);
         let title = |hit: Hit| Title {
             confidence: tuning.confidence(hit.score).unwrap_or_default().to_owned(),
             record: hit.record,
             score: hit.score,
             learned: false,
         };
-        Ok(hits.into_iter().map(title).collect())
+        Ok(hits.titles.into_iter().map(title).collect())
     }
-}
-
-fn parse(asked: &Asked) -> Result<Question<'_>, Invalid> {
-    let mut violations = Vec::new();
-    let text = &*asked.query;
-    let count = text.trim().chars().count();
-    if !(1..=QUERY_CHARS).contains(&count) {
-        violations.push((
-            "query",
-            format!("must have 1 to {QUERY_CHARS} characters, has {count}"),
-        ));
-    }
-    let count = asked.query_type.chars().count();
-    if count > NAME_CHARS {
-        let why = format!("must have at most {NAME_CHARS} characters, has {count}");
-        violations.push(("query_type", why));
-    }
-    let count = asked.session_id.chars().count();
-    if count > NAME_CHARS {
-        let why = format!("must have at most {NAME_CHARS} characters, has {count}");
-        violations.push(("session_id", why));
-    }
-    let groups = asked.expansion.as_deref().unwrap_or_default();
-    if let Err(why) = check_groups(text, groups) {
-        violations.push(("expansion", why));
-    }
-    let user = (!asked.user_id.is_empty())
-        .then(|| UserId::parse(&asked.user_id))
-        .transpose();
-    let user = user.unwrap_or_else(|invalid| {
-        violations.push(("user_id", invalid.to_string()));
-        None
-    });
-    let query_type = match &*asked.query_type {
-        "" => QUERY_TYPE,
-        named => named,
-    };
-    if violations.is_empty() {
-        Ok(Question {
-            text,
-            query_type,
-            user,
-        })
-    } else {
-        Err(Invalid(violations))
-    }
-}
-
-fn check_groups(text: &str, groups: &[OrGroup]) -> Result<(), String> {
-    let bounds = 1..=GROUPS;
-    if groups.len() > GROUPS {
-        return Err(format!("must have at most {GROUPS} groups, has {}", groups.len()));
-    }
-    let mut from = 0;
-    for group in groups {
-        let OrGroup { span, alternatives } = group;
-        if span.start < from || span.is_empty() || text.get(span.clone()).is_none() {
-            return Err(format!(
-                "{span:?} is no part of the query behind the group before it"
-            ));
-        }
-        if !bounds.contains(&alternatives.len()) {
-            let count = alternatives.len();
-            return Err(format!(
-                "{span:?} must have 1 to {GROUPS} alternatives, has {count}"
-            ));
-        }
-        from = span.end;
-    }
-    Ok(())
 }
 
 /// One event for each search.
@@ -410,6 +362,8 @@ fn log(question: &Question<'_>, found: &Found) {
         min_score = found.min_score,
         top_k = found.top_k,
         attempts = found.attempts,
+        vector_search = ?found.vector_search,
+        embedded = found.embedded,
         ?scores,
         "searched"
     );

@@ -28,6 +28,11 @@ impl Record {
         self.id.split_once(':').map_or(&self.id, |(of, _)| of)
     }
 
+    /// Whether there is nothing to search in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
     /// The host that it was taken from, if it was taken from one.
     pub fn host(&self) -> Option<&str> {
         let (_, rest) = self.url.split_once("://")?;

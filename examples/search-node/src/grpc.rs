@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use emend_client::proto::search::v1::{
-    SearchRequest, SearchResponse, SearchResult, TermGroup, search_service_server::SearchService,
+use emend_base::error::Error;
+use emend_client::{
+    Status, Violations,
+    proto::search::v1::{
+        self as pb, SearchRequest, SearchResponse, SearchResult, search_service_server::SearchService,
+    },
 };
-use emend_client::{OrGroup, Status};
 use tonic::{Request, Response};
 
-use crate::backend::{Asked, Backend, Found, Invalid, Title};
+use crate::backend::{Asked, Backend, Found, Title, VectorSearch};
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -23,32 +26,21 @@ impl SearchService for Service {
             query_type: request.query_type,
             user_id: request.user_id,
             session_id: request.session_id,
-            expansion: request
-                .expansion
-                .map(|expansion| expansion.groups.into_iter().map(group).collect()),
+            expansion: request.expansion.map(|expansion| expansion.groups),
             without_learning: request.without_learning,
         };
-        let found = self.0.search(&asked).map_err(|error| status(&error))?;
+        let found = self.0.search(&asked).await.map_err(refused)?;
         Ok(Response::new(rendered(found)))
     }
 }
 
-/// A place before the query's beginning is none in it.
-fn group(group: TermGroup) -> OrGroup {
-    let place = |byte: i32| usize::try_from(byte).unwrap_or(usize::MAX);
-    OrGroup {
-        span: place(group.start)..place(group.end),
-        alternatives: group.alternatives,
-    }
-}
-
-/// What the caller is told of an error.
-fn status(error: &anyhow::Error) -> Status {
-    if let Some(invalid) = error.downcast_ref::<Invalid>() {
-        return Status::invalid_argument(invalid.to_string());
-    }
-    tracing::error!("a search failed: {error:#}");
-    Status::internal("the search failed")
+/// What the caller is told of an error, as the services of Emend tell it.
+fn refused(error: anyhow::Error) -> Status {
+    let error = match error.downcast::<Violations>() {
+        Ok(violations) => Error::from(violations),
+        Err(error) => Error::internal(error),
+    };
+    error.into()
 }
 
 fn rendered(found: Found) -> SearchResponse {
@@ -63,6 +55,15 @@ fn rendered(found: Found) -> SearchResponse {
         suggestion: found.suggestion,
         feedback_hint: found.feedback_hint,
         revision: found.revision,
+        vector_search: match found.vector_search {
+            VectorSearch::Off => pb::VectorSearch::Unspecified,
+            VectorSearch::Done => pb::VectorSearch::Done,
+            VectorSearch::Unanswered => pb::VectorSearch::Unanswered,
+            VectorSearch::NoVectors => pb::VectorSearch::NoVectors,
+        }
+        .into(),
+        embedding_version: found.embedding_version,
+        embedded_query: found.embedded,
     }
 }
 

@@ -3,12 +3,17 @@
 //!
 //! `emend-client` holds what was learned and says what to do with it; here is only what a backend has of its own.
 
+mod asked;
 pub mod backend;
 pub mod corpus;
+pub mod embedding;
 pub mod grpc;
 pub mod index;
+mod meaning;
 pub mod page;
 mod query;
 mod ranking;
 pub mod serve;
+pub mod update;
+mod vectors;
 mod words;

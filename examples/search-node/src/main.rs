@@ -10,21 +10,32 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
 use emend_client::{
     Clock as _, Entropy, FeedbackClient, InstallationId, Lifecycle, Namespace, Subscriber, SystemClock,
 };
+use http::Uri;
 use search_node::{
     backend::Backend,
     corpus,
-    index::{Counts, SearchIndex},
+    embedding::{
+        Embedded, RecordEmbedder,
+        http::{Endpoint, Model, bearer, key_from_file},
+    },
+    index::SearchIndex,
     serve::{Addresses, serve},
+    update::Counts,
 };
 use tracing_subscriber::EnvFilter;
 
 /// How long open requests may take at the end.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the embedding server may take for the vectors of a batch of records, and how often it is asked for them.
+const BATCH_TIMEOUT: Duration = Duration::from_mins(1);
+const BATCH_ATTEMPTS: u32 = 3;
+/// Where the embedding server's key is, if it is in no file.
+const KEY: &str = "EMBEDDING_KEY";
 
 /// A search backend that learns from its users.
 #[derive(Debug, Parser)]
@@ -55,6 +66,61 @@ struct IndexArguments {
     /// Change nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    embedding: EmbeddingArguments,
+}
+
+#[derive(Debug, clap::Args)]
+struct EmbeddingArguments {
+    /// Below which address an OpenAI-compatible server has /embeddings; without it only words are searched
+    #[arg(long = "embedding-url", value_name = "URL", requires = "model")]
+    url: Option<Uri>,
+    /// The model that makes the vectors
+    #[arg(long = "embedding-model", value_name = "NAME", requires = "url")]
+    model: Option<String>,
+    /// What its vectors are called; another name has all records embedded again [default: the model's]
+    #[arg(long = "embedding-version", value_name = "NAME", requires = "url")]
+    version: Option<String>,
+    /// A file with the server's key; without it the environment variable `EMBEDDING_KEY` may have it
+    #[arg(long = "embedding-key-file", value_name = "FILE", requires = "url")]
+    key_file: Option<PathBuf>,
+    /// How long a search waits for its vector, in milliseconds
+    #[arg(long = "embedding-timeout", value_name = "MS", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    timeout: u64,
+}
+
+impl EmbeddingArguments {
+    /// The model; `None` if vectors are not wanted.
+    fn endpoint(&self, timeout: Duration, attempts: u32) -> Result<Option<Model>> {
+        let (Some(url), Some(model)) = (&self.url, &self.model) else {
+            return Ok(None);
+        };
+        let key = match (&self.key_file, std::env::var(KEY)) {
+            (Some(file), _) => Some(key_from_file(file)?),
+            (None, Ok(key)) => Some(bearer(&key).context(KEY)?),
+            (None, Err(_)) => None,
+        };
+        let endpoint = Endpoint {
+            url: url.clone(),
+            model: model.clone(),
+            version: self.version.as_ref().unwrap_or(model).clone(),
+            key,
+            timeout,
+            attempts,
+        };
+        let clock = Arc::new(SystemClock::shared());
+        Model::new(&endpoint, clock, Entropy::system()).map(Some)
+    }
+
+    /// The model for vectors of records; a batch may take long.
+    fn for_records(&self) -> Result<Option<Model>> {
+        self.endpoint(BATCH_TIMEOUT, BATCH_ATTEMPTS)
+    }
+
+    /// The model for the vectors of queries, which are waited for.
+    fn for_queries(&self) -> Result<Option<Model>> {
+        self.endpoint(Duration::from_millis(self.timeout), 1)
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,6 +158,8 @@ struct ServeArguments {
     /// Where feedback-svc takes ratings over HTTP, as http://HOST:PORT; without it the page has no thumbs
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     ratings: String,
+    #[command(flatten)]
+    embedding: EmbeddingArguments,
 }
 
 #[tokio::main]
@@ -102,16 +170,12 @@ async fn main() -> Result<()> {
         .with_writer(std::io::stderr)
         .init();
     match Arguments::parse().command {
-        Command::Index(arguments) => {
-            let summary = update(&arguments)?;
-            print(&summary, arguments.dry_run);
-            Ok(())
-        }
+        Command::Index(arguments) => index(&arguments).await,
         Command::Serve(arguments) => run(&arguments).await,
     }
 }
 
-fn update(arguments: &IndexArguments) -> Result<BTreeMap<String, Counts>> {
+async fn index(arguments: &IndexArguments) -> Result<()> {
     let records = corpus::read(&arguments.corpus)?;
     let index = SearchIndex::open(&arguments.index)?;
     let mut audit: Box<dyn Write> = match &arguments.audit {
@@ -121,33 +185,58 @@ fn update(arguments: &IndexArguments) -> Result<BTreeMap<String, Counts>> {
         }
         None => Box::new(sink()),
     };
-    let summary = index.update(&records, arguments.dry_run, SystemClock.now(), &mut audit)?;
+    let model = arguments.embedding.for_records()?;
+    // A dry run makes no vectors.
+    let embedded = match &model {
+        Some(model) if arguments.dry_run => Some(Embedded::none(model)),
+        Some(model) => Some(Embedded::of_changed(&index, &records, model).await?),
+        None => None,
+    };
+    let now = SystemClock.now();
+    let summary = index.update(&records, embedded.as_ref(), arguments.dry_run, now, &mut audit)?;
     audit.flush()?;
-    Ok(summary)
+    print(&summary, arguments.dry_run);
+    match embedded.and_then(|embedded| embedded.failure) {
+        Some(failure) => {
+            let count: usize = summary.values().map(|counts| counts.not_embedded).sum();
+            bail!("{count} records have no vector, which the next run makes: {failure:#}")
+        }
+        None => Ok(()),
+    }
 }
 
 fn print(summary: &BTreeMap<String, Counts>, is_dry_run: bool) {
-    let upserted = if is_dry_run { "TO UPSERT" } else { "UPSERTED" };
+    let [upserted, embedded] = if is_dry_run {
+        ["TO UPSERT", "TO EMBED"]
+    } else {
+        ["UPSERTED", "EMBEDDED"]
+    };
     println!(
-        "{:<12} {upserted:>9} {:>9} {:>9} {:>9}",
+        "{:<12} {upserted:>9} {:>9} {:>9} {:>9} {embedded:>9}",
         "NAMESPACE", "UNCHANGED", "EMPTY", "REMOVED"
     );
     for (namespace, counts) in summary {
         println!(
-            "{namespace:<12} {:>9} {:>9} {:>9} {:>9}",
-            counts.upserted, counts.unchanged, counts.empty, counts.removed
+            "{namespace:<12} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            counts.upserted, counts.unchanged, counts.empty, counts.removed, counts.embedded
         );
     }
 }
 
 async fn run(arguments: &ServeArguments) -> Result<()> {
     let namespace = Namespace::parse(&arguments.namespace).context("--namespace")?;
-    let index = SearchIndex::open(&arguments.index)?;
+    let lifecycle = Lifecycle::new();
+    let index = Arc::new(SearchIndex::open(&arguments.index)?);
     if arguments.corpus != Path::new("") {
         let records = corpus::read(&arguments.corpus)?;
-        index.update(&records, false, SystemClock.now(), &mut sink())?;
+        index.update(&records, None, false, SystemClock.now(), &mut sink())?;
+        // Searches do not wait for it: words are searched meanwhile.
+        if let Some(model) = arguments.embedding.for_records()? {
+            let worker = RecordEmbedder::new(Arc::clone(&index), records, Box::new(model));
+            let stop = lifecycle.soft().clone();
+            lifecycle.spawn("embed records", worker.run(stop.cancelled_owned()));
+        }
     }
-    let lifecycle = Lifecycle::new();
     let mut subscriber = Subscriber::builder(format!("http://{}", arguments.learning), &arguments.node)
         .version(env!("CARGO_PKG_VERSION"))
         .namespace(namespace.to_string())
@@ -161,7 +250,11 @@ async fn run(arguments: &ServeArguments) -> Result<()> {
     let node = subscriber.spawn(&lifecycle).await?;
     let feedback = FeedbackClient::new(format!("http://{}", arguments.feedback))?;
     let recorder = feedback.recorder(&namespace, &lifecycle);
-    let backend = Backend::new(index, node.view().clone(), namespace, Entropy::system()).recording(recorder);
+    let mut backend =
+        Backend::new(index, node.view().clone(), namespace, Entropy::system()).recording(recorder);
+    if let Some(model) = arguments.embedding.for_queries()? {
+        backend = backend.embedding(Box::new(model));
+    }
     let at = Addresses {
         grpc: arguments.grpc,
         http: arguments.http,

@@ -9,9 +9,10 @@ use axum::{
     response::Html,
     routing::get,
 };
+use emend_client::Violations;
 use serde::Deserialize;
 
-use crate::backend::{Asked, Backend, Found, Invalid, Title};
+use crate::backend::{Asked, Backend, Found, Title, VectorSearch};
 
 const PAGE: &str = include_str!("page.html");
 const TITLE: &str = "カード検索 · card search";
@@ -54,7 +55,7 @@ async fn page(State(state): State<Page>, Query(typed): Query<Typed>) -> (StatusC
             user_id: typed.user,
             ..Asked::default()
         };
-        match state.backend.search(&asked) {
+        match state.backend.search(&asked).await {
             Ok(found) => (StatusCode::OK, results(&found, &state.ratings)),
             Err(error) => refused(&error),
         }
@@ -63,7 +64,7 @@ async fn page(State(state): State<Page>, Query(typed): Query<Typed>) -> (StatusC
 }
 
 fn refused(error: &anyhow::Error) -> (StatusCode, String) {
-    let (status, why) = if let Some(invalid) = error.downcast_ref::<Invalid>() {
+    let (status, why) = if let Some(invalid) = error.downcast_ref::<Violations>() {
         (StatusCode::BAD_REQUEST, invalid.to_string())
     } else {
         tracing::error!("a search failed: {error:#}");
@@ -94,7 +95,7 @@ fn filled(query: &str, results: &str) -> String {
 
 fn results(found: &Found, ratings: &str) -> String {
     let mut html = format!(
-        "<p class=\"meta\">{}<br>{} · {} · score ≥ {:.2}</p>\n",
+        "<p class=\"meta\">{}<br>{} · {} · score ≥ {:.2}{}</p>\n",
         escaped(&found.expanded),
         escaped(
             &found
@@ -110,6 +111,12 @@ fn results(found: &Found, ratings: &str) -> String {
             format!("{} searches", found.attempts)
         },
         found.min_score,
+        match found.vector_search {
+            VectorSearch::Off => "",
+            VectorSearch::Done => " · words and vectors",
+            VectorSearch::Unanswered => " · words only: the embedding server does not answer",
+            VectorSearch::NoVectors => " · words only: the index has no vectors of this model",
+        },
     );
     if found.titles.is_empty() {
         let _ = writeln!(html, "<p class=\"nothing\">{}</p>", escaped(&found.suggestion));

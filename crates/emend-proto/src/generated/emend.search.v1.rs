@@ -52,13 +52,14 @@ impl ::prost::Name for Expansion {
 /// What to search for where one term stands.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TermGroup {
-    /// The byte of the query, in UTF-8, at which it begins.
+    /// The byte of the query, in UTF-8, at which it begins; not before the end of the group before.
     #[prost(int32, tag = "1")]
     pub start: i32,
-    /// The byte behind its last one.
+    /// The byte behind its last one; at least one behind start.
     #[prost(int32, tag = "2")]
     pub end: i32,
-    /// What to search for, of which one must be there: 1 to 100, the term itself among them.
+    /// What to search for, of which one must be there: 1 to 100 of at most 512 characters, the term itself among them. The first is what
+    /// the term stands for.
     #[prost(string, repeated, tag = "3")]
     pub alternatives: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -105,6 +106,15 @@ pub struct SearchResponse {
     /// The newest revision that was considered; 0: none was.
     #[prost(int64, tag = "10")]
     pub revision: i64,
+    /// Whether vectors were searched beside words.
+    #[prost(enumeration = "VectorSearch", tag = "11")]
+    pub vector_search: i32,
+    /// What these vectors are called; empty: none were searched.
+    #[prost(string, tag = "12")]
+    pub embedding_version: ::prost::alloc::string::String,
+    /// The text that was embedded last; empty: none was.
+    #[prost(string, tag = "13")]
+    pub embedded_query: ::prost::alloc::string::String,
 }
 impl ::prost::Name for SearchResponse {
     const NAME: &'static str = "SearchResponse";
@@ -152,6 +162,43 @@ impl ::prost::Name for SearchResult {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.search.v1.SearchResult".into()
+    }
+}
+/// Whether vectors were searched beside words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum VectorSearch {
+    /// They were not: the node has no embedding server, or the tuning gives vectors no weight.
+    Unspecified = 0,
+    /// They were.
+    Done = 1,
+    /// They were not: the embedding server gave no answer that can be used.
+    Unanswered = 2,
+    /// They were not: the index has no vectors of this version and length.
+    NoVectors = 3,
+}
+impl VectorSearch {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "VECTOR_SEARCH_UNSPECIFIED",
+            Self::Done => "VECTOR_SEARCH_DONE",
+            Self::Unanswered => "VECTOR_SEARCH_UNANSWERED",
+            Self::NoVectors => "VECTOR_SEARCH_NO_VECTORS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "VECTOR_SEARCH_UNSPECIFIED" => Some(Self::Unspecified),
+            "VECTOR_SEARCH_DONE" => Some(Self::Done),
+            "VECTOR_SEARCH_UNANSWERED" => Some(Self::Unanswered),
+            "VECTOR_SEARCH_NO_VECTORS" => Some(Self::NoVectors),
+            _ => None,
+        }
     }
 }
 /// Generated client implementations.
@@ -247,7 +294,7 @@ pub mod search_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Searches. Nothing found is no error. INVALID_ARGUMENT for a query that is empty or too long.
+        /// Searches. Nothing found is no error. INVALID_ARGUMENT with every violated field.
         pub async fn search(
             &mut self,
             request: impl tonic::IntoRequest<super::SearchRequest>,
@@ -284,7 +331,7 @@ pub mod search_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with SearchServiceServer.
     #[async_trait]
     pub trait SearchService: std::marker::Send + std::marker::Sync + 'static {
-        /// Searches. Nothing found is no error. INVALID_ARGUMENT for a query that is empty or too long.
+        /// Searches. Nothing found is no error. INVALID_ARGUMENT with every violated field.
         async fn search(
             &self,
             request: tonic::Request<super::SearchRequest>,

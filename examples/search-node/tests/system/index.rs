@@ -1,10 +1,7 @@
 //! What becomes of the index when the corpus has changed.
 
 use emend_client::{Clock as _, ManualClock, Timestamp};
-use search_node::{
-    corpus::Record,
-    index::{Counts, SearchIndex},
-};
+use search_node::{corpus::Record, index::SearchIndex, update::Counts};
 use serde_json::Value;
 
 use crate::node::{indexed, records};
@@ -13,7 +10,7 @@ use crate::node::{indexed, records};
 fn updated(index: &SearchIndex, records: &[Record], is_dry_run: bool) -> (Counts, Vec<Value>) {
     let now = ManualClock::new(Timestamp::UNIX_EPOCH).now();
     let mut audit = Vec::new();
-    let summary = index.update(records, is_dry_run, now, &mut audit).unwrap();
+    let summary = index.update(records, None, is_dry_run, now, &mut audit).unwrap();
     let lines = String::from_utf8(audit).unwrap();
     let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap());
     (summary["effects"], lines.collect())
@@ -56,6 +53,7 @@ fn only_what_has_changed_is_written() {
         unchanged: effects - 3,
         empty: 1,
         removed: 2,
+        ..Counts::default()
     };
     // A dry run says the same, and leaves it to do.
     for is_dry_run in [true, true, false] {
@@ -71,6 +69,7 @@ fn only_what_has_changed_is_written() {
                 "id": "EN-001:effect_1",
                 "namespace": "effects",
                 "upserted": !is_dry_run,
+                "embedded": false,
                 "skipped_reason": is_dry_run.then_some("dry_run"),
                 "text_len": 4,
                 "ts": "1970-01-01T00:00:00Z",

@@ -19,6 +19,7 @@ use emend_tests::{
         says::synonyms,
     },
 };
+use futures::FutureExt as _;
 use search_node::backend::Asked;
 use serde_json::Value;
 use tokio::process::Command;
@@ -113,7 +114,8 @@ both_databases! {
                 let mut is_last = false;
                 while !is_last {
                     is_last = ends.load(Ordering::Relaxed);
-                    let count = backend.search(&asked).unwrap().titles.len();
+                    let now = backend.search(&asked).now_or_never().unwrap().unwrap();
+                    let count = now.titles.len();
                     if found.last() != Some(&count) {
                         found.push(count);
                     }

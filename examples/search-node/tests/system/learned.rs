@@ -1,9 +1,6 @@
 //! Everything else that people teach, and the index.
 
-use emend_client::{
-    OrGroup,
-    proto::feedback::v1::{ListQueriesRequest, query_service_client::QueryServiceClient},
-};
+use emend_client::proto::feedback::v1::{ListQueriesRequest, query_service_client::QueryServiceClient};
 use emend_tests::{
     both_databases,
     harness::{
@@ -11,7 +8,7 @@ use emend_tests::{
         says::{decides, tunes},
     },
 };
-use search_node::backend::{Asked, Invalid, NAMESPACES};
+use search_node::backend::{Asked, NAMESPACES};
 
 use crate::node::Node;
 
@@ -43,28 +40,6 @@ fn english_is_searched_beside_japanese() {
     );
 }
 
-#[test]
-fn a_bad_query_is_refused_with_all_that_is_wrong() {
-    let asked = Asked {
-        query: " ".to_owned(),
-        query_type: "x".repeat(129),
-        user_id: "x".repeat(200),
-        session_id: "x".repeat(129),
-        expansion: Some(vec![OrGroup {
-            span: 0..2,
-            alternatives: Vec::new(),
-        }]),
-        ..Asked::default()
-    };
-    let refused = Node::alone().backend.search(&asked).unwrap_err();
-    let Invalid(violations) = refused.downcast::<Invalid>().unwrap();
-    let fields: Vec<&str> = violations.iter().map(|(field, _)| *field).collect();
-    assert_eq!(
-        fields,
-        ["query", "query_type", "session_id", "expansion", "user_id"]
-    );
-}
-
 both_databases! {
     async fn what_is_searched_is_recorded_and_what_is_compared_is_not(system) {
         let node = Node::start(system, "search-1").await;
@@ -74,8 +49,8 @@ both_databases! {
             ..Asked::default()
         };
         let without_learning = Asked { without_learning: true, ..asked.clone() };
-        node.backend.search(&without_learning).unwrap();
-        let found = node.backend.search(&asked).unwrap();
+        node.ask(&without_learning).unwrap();
+        let found = node.ask(&asked).unwrap();
         let queries = QueryServiceClient::new(system.feedback().channel);
         let recorded = eventually("the search is recorded", async || {
             let request = ListQueriesRequest { namespace: NAMESPACE.into(), ..ListQueriesRequest::default() };
@@ -109,7 +84,7 @@ both_databases! {
         assert_eq!((found.titles[0].record.of(), found.titles[0].learned), ("JA-001", true));
         assert!(!found.feedback_hint);
         let asked = Asked { query: query.to_owned(), without_learning: true, ..Asked::default() };
-        let without = node.backend.search(&asked).unwrap();
+        let without = node.ask(&asked).unwrap();
         assert_eq!(without.titles[0].record.of(), first, "as if nothing had been learned");
     }
 
@@ -137,6 +112,6 @@ both_databases! {
         let nothing = node.search("冷蔵庫");
         assert_eq!((nothing.suggestion.as_str(), nothing.attempts), ("Ask us.", 1));
         let asked = Asked { query: query.to_owned(), query_type: "SEMANTIC".to_owned(), ..Asked::default() };
-        assert_eq!(node.backend.search(&asked).unwrap().titles.len(), 10);
+        assert_eq!(node.ask(&asked).unwrap().titles.len(), 10);
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed test ends by panicking")]
 
+mod embedding;
 mod index;
 mod judged;
 mod learned;

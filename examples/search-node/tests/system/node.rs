@@ -2,14 +2,17 @@
 
 use std::{io::sink, net::SocketAddr, path::Path, sync::Arc};
 
+use anyhow::Result;
 use emend_client::{
     Clock as _, Entropy, FeedbackClient, LearnedView, Lifecycle, Namespace, QueryRecorder, Revision,
     Subscriber, SystemClock,
 };
 use emend_tests::harness::{NAMESPACE, System, within};
+use futures::FutureExt as _;
 use search_node::{
     backend::{Asked, Backend, Found},
     corpus,
+    embedding::Embedder,
     index::SearchIndex,
     serve::{Addresses, serve},
 };
@@ -30,7 +33,7 @@ pub(crate) fn indexed() -> (TempDir, SearchIndex) {
     let directory = tempfile::tempdir().unwrap();
     let index = SearchIndex::open(directory.path()).unwrap();
     index
-        .update(&records(), false, SystemClock.now(), &mut sink())
+        .update(&records(), None, false, SystemClock.now(), &mut sink())
         .unwrap();
     (directory, index)
 }
@@ -52,6 +55,16 @@ impl Drop for Node {
 impl Node {
     /// A node that subscribes to the first learning-svc.
     pub(crate) async fn start(system: &System, id: &str) -> Self {
+        Self::start_with(system, id, indexed(), None).await
+    }
+
+    /// The same, on another index and with an embedding server.
+    pub(crate) async fn start_with(
+        system: &System,
+        id: &str,
+        index: (TempDir, SearchIndex),
+        embedder: Option<Box<dyn Embedder>>,
+    ) -> Self {
         let lifecycle = Lifecycle::new();
         let address = format!("http://{}", system.learning[0].front.address());
         let node = Subscriber::builder(address, id)
@@ -63,25 +76,35 @@ impl Node {
         within("the node has a state", node.view().wait_until_filled()).await;
         let feedback = FeedbackClient::new(format!("http://{}", system.feedback[0].front.address())).unwrap();
         let recorder = feedback.recorder(&Namespace::parse(NAMESPACE).unwrap(), &lifecycle);
-        Self::of(node.view().clone(), lifecycle, Some(recorder))
+        let mut started = Self::of(node.view().clone(), index, embedder, Some(recorder));
+        started.lifecycle = lifecycle;
+        started
     }
 
     /// A node to which nobody has taught anything.
     pub(crate) fn alone() -> Self {
         let (_, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
-        Self::of(view, Lifecycle::new(), None)
+        Self::of(view, indexed(), None, None)
     }
 
-    fn of(view: LearnedView, lifecycle: Lifecycle, recorder: Option<QueryRecorder>) -> Self {
-        let (directory, index) = indexed();
+    /// A node that answers from this view.
+    pub(crate) fn of(
+        view: LearnedView,
+        (directory, index): (TempDir, SearchIndex),
+        embedder: Option<Box<dyn Embedder>>,
+        recorder: Option<QueryRecorder>,
+    ) -> Self {
         let namespace = Namespace::parse(NAMESPACE).unwrap();
         let mut backend = Backend::new(index, view, namespace, Entropy::system());
         if let Some(recorder) = recorder {
             backend = backend.recording(recorder);
         }
+        if let Some(embedder) = embedder {
+            backend = backend.embedding(embedder);
+        }
         Self {
             backend: Arc::new(backend),
-            lifecycle,
+            lifecycle: Lifecycle::new(),
             _index: directory,
         }
     }
@@ -102,12 +125,19 @@ impl Node {
         within("the node has applied a revision", applied).await;
     }
 
+    /// What is found without an embedding server.
     pub(crate) fn search(&self, query: &str) -> Found {
         let asked = Asked {
             query: query.to_owned(),
             ..Asked::default()
         };
-        self.backend.search(&asked).unwrap()
+        self.ask(&asked).unwrap()
+    }
+
+    /// The same, or why nothing is searched.
+    pub(crate) fn ask(&self, asked: &Asked) -> Result<Found> {
+        let found = self.backend.search(asked).now_or_never();
+        found.expect("only an embedding server is waited for")
     }
 
     /// What a query finds, by id.

@@ -1,7 +1,9 @@
 //! The service and the page.
 
-use emend_client::Code;
-use emend_client::proto::search::v1::{SearchRequest, search_service_client::SearchServiceClient};
+use emend_client::{
+    Code, Explained,
+    proto::search::v1::{Expansion, SearchRequest, TermGroup, search_service_client::SearchServiceClient},
+};
 use emend_tests::harness::http;
 
 use crate::node::Node;
@@ -38,9 +40,27 @@ async fn the_service_and_the_page_say_the_same() {
         (1, 10, QUERY)
     );
 
-    let refused = client.search(SearchRequest::default()).await.unwrap_err();
+    let bad = SearchRequest {
+        query_type: "x".repeat(65),
+        expansion: Some(Expansion {
+            groups: vec![TermGroup::default()],
+        }),
+        ..SearchRequest::default()
+    };
+    let refused = client.search(bad).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
-    assert_eq!(refused.message(), "query: must have 1 to 1000 characters, has 0");
+    let refused = Explained::from(refused);
+    assert_eq!(refused.reason.as_deref(), Some("INVALID_FIELDS"));
+    let fields: Vec<&str> = refused.field_violations.iter().map(|of| &*of.field).collect();
+    assert_eq!(
+        fields,
+        [
+            "query",
+            "query_type",
+            "expansion.groups[0].end",
+            "expansion.groups[0].alternatives"
+        ]
+    );
 
     let page = http::ask(at.http, "GET", "/?q=%E5%AE%88%E8%AD%B7", "").await;
     assert_eq!(page.status, 200);
