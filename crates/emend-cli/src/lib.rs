@@ -17,7 +17,7 @@ pub mod fuzzing;
 pub mod output;
 pub mod pair;
 pub mod replay;
-
+pub mod svg;
 pub mod transfer;
 pub mod view;
 pub mod words;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::failure::Result;
 
@@ -173,7 +174,7 @@ impl Table {
         self
     }
 
-    /// Renders the table at most `width` characters wide, if the columns that are never shortened leave room for that.
+    /// Renders the table at most `width` columns wide, if the columns that are never shortened leave room for that.
     pub fn render(&self, width: usize) -> String {
         const GAP: usize = 2;
         let mut widths: Vec<usize> = self
@@ -183,10 +184,10 @@ impl Table {
             .map(|(index, (heading, _))| {
                 let cells = self.rows.iter().filter_map(|row| row.get(index));
                 cells
-                    .map(|cell| chars(cell))
+                    .map(|cell| cell.width())
                     .max()
                     .unwrap_or(0)
-                    .max(chars(heading))
+                    .max(heading.width())
             })
             .collect();
         // Shrink the widest text column first.
@@ -219,29 +220,31 @@ impl Table {
 /// Pads or shortens a cell to its column.
 fn fit(cell: &str, column: Column, width: usize) -> String {
     let cell = shortened(cell, width);
-    let padding = " ".repeat(width.saturating_sub(chars(&cell)));
+    let padding = " ".repeat(width.saturating_sub(cell.width()));
     match column {
         Column::Number => padding + &cell,
         Column::Fixed | Column::Text => cell + &padding,
     }
 }
 
-/// Cuts a text to at most `width` characters, marking the cut.
+/// Cuts a text to at most `width` columns of a terminal, of which a kanji takes two, marking the cut.
 pub fn shortened(text: &str, width: usize) -> String {
-    if chars(text) <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    let mut room = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let left = room.checked_sub(c.width().unwrap_or(1));
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    let mut short: String = text.chars().take_while(fits).collect();
     short.push('…');
     short
 }
 
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r', '\t'], " ")
-}
-
-fn chars(text: &str) -> usize {
-    text.chars().count()
 }
 
 #[cfg(test)]
@@ -284,6 +287,22 @@ mod tests {
         let text = table().render(40);
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.contains("0192d3c5-7a0e") && text.contains('…'));
+    }
+
+    #[test]
+    fn a_kanji_takes_two_columns() {
+        let mut table = Table::new([("TERM", Column::Text), ("VOTES", Column::Number)]);
+        table.row(["相手のリーダー".into(), "3".into()]);
+        table.row(["leader".into(), "12".into()]);
+        assert_eq!(
+            table.render(100),
+            "TERM            VOTES\n相手のリーダー      3\nleader             12\n"
+        );
+        assert_eq!(
+            table.render(16),
+            "TERM       VOTES\n相手のリ…      3\nleader        12\n"
+        );
+        assert_eq!(shortened("相手の", 4), "相…");
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! `emend stats`: what ratings say of search.
 
+mod chart;
+
+use std::path::PathBuf;
+
 use clap::ValueEnum;
 use emend_proto::feedback::v1::{
     GetFeedbackStatsRequest, GetFeedbackStatsResponse, RatingShare, StatsCompared, StatsComparison,
@@ -21,7 +25,7 @@ const SIGNIFICANT: f64 = 0.05;
 #[command(after_help = "\
 Examples:
   emend stats
-  emend stats --from 2026-03-01T00:00:00Z --type SEMANTIC
+  emend stats --from 2026-03-01 --type SEMANTIC --svg negative.svg
   emend stats --compare variant --one A --other B
   emend stats --compare index-version --one 7 --other 8 --json
 
@@ -52,6 +56,9 @@ pub struct Args {
     /// The other
     #[arg(long, value_name = "NAME", requires = "compare")]
     other: Option<String>,
+    /// Also draw the shares with their intervals, into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 /// By what ratings are told apart.
@@ -98,6 +105,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     if stats.total.is_none() {
         return Err(Failure::failed("feedback-svc answered without the statistics"));
     }
+    if let Some(path) = &args.svg {
+        std::fs::write(path, chart::draw(&stats))
+            .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
+    }
     let width = output.width();
     output.result(&view::feedback_stats(&stats), || text(&stats, width))
 }
@@ -107,8 +118,8 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
         ("all", stats.total.as_slice()),
         ("week", &stats.weeks),
         ("type", &stats.query_types),
-        ("embedding version", &stats.embedding_versions),
-        ("index version", &stats.index_versions),
+        ("embedding", &stats.embedding_versions),
+        ("index", &stats.index_versions),
         ("variant", &stats.variants),
     ];
     let mut table = Table::new([
@@ -202,12 +213,12 @@ fn verdict(compared: &StatsCompared) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use emend_proto::feedback::v1::StatsLeftOut;
 
     use super::*;
 
-    fn share(name: &str, negative: i64, ratings: i64) -> RatingShare {
+    pub(super) fn share(name: &str, negative: i64, ratings: i64) -> RatingShare {
         RatingShare {
             name: name.into(),
             rating_count: ratings,
@@ -244,6 +255,10 @@ mod tests {
         assert!(text.contains("variant  –"), "{text}");
         assert!(
             text.contains("\n3 more variants with fewer ratings are not listed;"),
+            "{text}"
+        );
+        assert!(
+            text.lines().next().is_some_and(|heading| heading.len() < 80),
             "{text}"
         );
         assert!(
