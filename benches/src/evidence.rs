@@ -5,7 +5,6 @@
 //! The nodes are there before; of the upserts only the edges are timed.
 
 mod graph;
-mod memory;
 mod plain;
 mod reads;
 mod trust;

@@ -9,6 +9,7 @@ mod expand;
 mod fanout;
 mod generator;
 mod lookup;
+mod memory;
 mod search;
 mod submit;
 

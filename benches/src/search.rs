@@ -3,7 +3,9 @@
 //! Its corpus is there in many copies, and its judged queries are asked in turn of two nodes on one index: one that knows the sets
 //! of synonyms that ship with it and as many other terms as are asked for, and one that knows none. A query that finds nothing is
 //! searched three times; so the ratio is taken over those that both find. Then one thread searches while all
-//! synonyms are published again and again.
+//! synonyms are published again and again. Last, searches are recorded while feedback-svc stands still.
+
+mod recording;
 
 use std::{
     io::sink,
@@ -78,7 +80,8 @@ pub(crate) fn run(args: &Search) -> Result<()> {
         args.seconds,
     )?;
     compare("all", [&with, &without], &queries, args.seconds)?;
-    reload(&mut with, &queries, &synonyms, args.seconds)
+    reload(&mut with, &queries, &synonyms, args.seconds)?;
+    recording::run(directory.path(), &queries, args.seconds)
 }
 
 fn node(index: &Path) -> Result<Node> {

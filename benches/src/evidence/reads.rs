@@ -12,10 +12,8 @@ use learning_svc::{
 };
 use tokio::time::Instant;
 
-use super::{
-    graph::{LARGE_TASK, PER_CLAIM, id, namespace, task},
-    memory,
-};
+use super::graph::{LARGE_TASK, PER_CLAIM, id, namespace, task};
+use crate::memory;
 
 /// Reads timed.
 const READS: usize = 200;

@@ -5,12 +5,12 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 /// Forgets what was held before.
-pub(super) fn forget() -> Result<()> {
+pub(crate) fn forget() -> Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("cannot reset the high-water mark of memory")
 }
 
 /// Resident mebibytes at most since then (`VmHWM` of proc(5)).
-pub(super) fn most() -> Result<u64> {
+pub(crate) fn most() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.split_whitespace().next());
