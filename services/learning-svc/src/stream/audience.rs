@@ -1,7 +1,8 @@
 //! Audiences: streams with the same filter and batch size are woken together and served the same bytes.
 //!
-//! Publishing a state wakes exactly the audiences whose filters cover something that changed, and waits for no stream.
-//! A wake-up carries no data; the stream reads from its own cursor.
+//! Publishing a state makes exactly the audiences due whose filters cover something that changed, and waits for no stream.
+//! Their streams are woken at once, or, where a worker paces that, once for all that was published since they were woken
+//! last. A wake-up carries no data; the stream reads from its own cursor.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +12,7 @@ use std::{
     },
 };
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::{
     batches::Batches,
@@ -36,6 +37,8 @@ pub struct Audience {
     pub listeners: Listeners,
     /// Nothing the filter covers changed after this revision.
     quiet_since: AtomicI64,
+    /// Whether it is among those whose streams are to be woken.
+    is_due: AtomicBool,
 }
 
 impl Audience {
@@ -65,6 +68,12 @@ pub struct Audiences {
     draining: AtomicBool,
     /// How many states have been published.
     published: AtomicU64,
+    /// Those whose streams are to be woken, each once.
+    due: Mutex<Vec<Arc<Audience>>>,
+    /// Whether a worker wakes them, and not who publishes.
+    paced: AtomicBool,
+    /// Tells that worker.
+    became_due: Notify,
     budget: Budget,
 }
 
@@ -76,6 +85,9 @@ impl Audiences {
             all: Mutex::default(),
             draining: AtomicBool::new(false),
             published: AtomicU64::new(0),
+            due: Mutex::default(),
+            paced: AtomicBool::new(false),
+            became_due: Notify::new(),
             budget,
         }
     }
@@ -116,7 +128,7 @@ impl Audiences {
         self.draining.load(Ordering::SeqCst)
     }
 
-    /// Publishes a state and wakes the audiences it concerns.
+    /// Publishes a state and makes the audiences due that it concerns.
     pub fn publish(&self, state: Arc<ReplicaState>, changed: &Changed) {
         let mut concerned = Vec::new();
         {
@@ -138,9 +150,40 @@ impl Audiences {
             self.state.send_replace(Some(state));
             self.published.fetch_add(1, Ordering::SeqCst);
         }
-        for audience in concerned {
-            audience.listeners.wake_all();
+        // After the state is published, so that who is woken sees it.
+        let newly_due = concerned
+            .into_iter()
+            .filter(|audience| !audience.is_due.swap(true, Ordering::SeqCst));
+        self.lock_due().extend(newly_due);
+        if self.paced.load(Ordering::SeqCst) {
+            self.became_due.notify_one();
+        } else {
+            self.wake_due();
         }
+    }
+
+    /// Wakes the streams of the audiences that are due; returns how many there are.
+    pub fn wake_due(&self) -> usize {
+        let due = std::mem::take(&mut *self.lock_due());
+        let mut streams = 0;
+        for audience in due {
+            // What is published from here on makes it due again.
+            audience.is_due.store(false, Ordering::SeqCst);
+            streams += audience.listeners.wake_all();
+        }
+        streams
+    }
+
+    /// Leaves it to the caller to wake streams, by [`Audiences::wake_due`] after each [`Audiences::became_due`], until what is
+    /// returned is dropped.
+    pub fn pace(&self) -> Paced<'_> {
+        self.paced.store(true, Ordering::SeqCst);
+        Paced(self)
+    }
+
+    /// Waits until an audience is due, while it is paced.
+    pub async fn became_due(&self) {
+        self.became_due.notified().await;
     }
 
     /// Tells all streams to drain.
@@ -167,6 +210,7 @@ impl Audiences {
             listeners: Listeners::default(),
             // No state can be published in the meantime: publishing takes the same lock.
             quiet_since: AtomicI64::new(self.state().map_or(0, |state| state.revision())),
+            is_due: AtomicBool::new(false),
         });
         all.insert(key, Arc::downgrade(&audience));
         audience
@@ -174,5 +218,20 @@ impl Audiences {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Weak<Audience>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_due(&self) -> MutexGuard<'_, Vec<Arc<Audience>>> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, somebody else than who publishes wakes streams.
+#[derive(Debug)]
+pub struct Paced<'a>(&'a Audiences);
+
+impl Drop for Paced<'_> {
+    fn drop(&mut self) {
+        self.0.paced.store(false, Ordering::SeqCst);
+        self.0.wake_due();
     }
 }

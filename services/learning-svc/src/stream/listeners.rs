@@ -31,8 +31,8 @@ impl Listeners {
         Listener(slot)
     }
 
-    /// Wakes every stream that is listening.
-    pub fn wake_all(&self) {
+    /// Wakes every stream that is listening; returns how many streams there are.
+    pub fn wake_all(&self) -> usize {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.retain(|slot| {
             let slot = slot.upgrade();
@@ -41,6 +41,7 @@ impl Listeners {
             }
             slot.is_some()
         });
+        slots.len()
     }
 }
 
@@ -99,8 +100,7 @@ mod tests {
             drop(listeners.join());
         }
         assert!(listeners.0.lock().unwrap().capacity() < 16);
-        listeners.wake_all();
-        assert_eq!(listeners.0.lock().unwrap().len(), 1);
+        assert_eq!(listeners.wake_all(), 1);
         drop(staying);
     }
 }

@@ -16,12 +16,18 @@ const STEP: Duration = Duration::from_secs(10);
 const STREAM_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay from the start to the first retention run.
 const FIRST_RETENTION: Duration = Duration::from_secs(2);
+/// The pause after streams were woken, for each of them: some three times what it takes to write one update to it. So where
+/// updates are many, several are written together, and deliveries leave most of the processor to commits.
+const PAUSE_PER_STREAM: Duration = Duration::from_micros(40);
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// By what fraction intervals vary, so that those of many replicas do not coincide.
 const JITTER: f64 = 0.2;
 
 /// Spawns them all in `lifecycle`.
 pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
     lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
+    lifecycle.spawn("wake streams", wake_streams(stream.clone(), lifecycle.clone()));
     lifecycle.spawn("drain streams", drain(stream.clone(), lifecycle.clone()));
     lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));
     lifecycle.spawn(
@@ -93,6 +99,30 @@ fn set_ready(stream: &Stream, ready: bool) {
         .0
         .ready
         .send_if_modified(|before| std::mem::replace(before, ready) != ready);
+}
+
+/// Wakes streams that have something to send: at once after a while in which nothing was published, else after a pause, once
+/// for all that was published in it.
+pub(super) async fn wake_streams(stream: Stream, lifecycle: Lifecycle) {
+    let audiences = &stream.0.common.audiences;
+    let _paced = audiences.pace();
+    loop {
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => return,
+            () = audiences.became_due() => {}
+        }
+        let pause = pause_after(audiences.wake_due());
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => return,
+            () = sleep(pause) => {}
+        }
+    }
+}
+
+/// How long streams are not woken after so many of them were.
+fn pause_after(streams: usize) -> Duration {
+    let streams = u32::try_from(streams).unwrap_or(u32::MAX);
+    PAUSE_PER_STREAM.saturating_mul(streams).min(LONGEST_PAUSE)
 }
 
 async fn drain(stream: Stream, lifecycle: Lifecycle) {

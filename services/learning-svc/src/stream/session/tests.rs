@@ -6,6 +6,7 @@ mod cursors;
 mod guarantees;
 mod histories;
 mod leaving;
+mod pacing;
 mod sharing;
 
 use std::{
