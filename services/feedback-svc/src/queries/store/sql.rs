@@ -104,14 +104,7 @@ impl Backend {
         let retention = retention.unwrap_or_else(|| micros(DEFAULT_RETENTION));
         let max = max.unwrap_or_else(|| i64::from(DEFAULT_MAX_QUERIES));
         let limit = i64::from(limit);
-        let queries: Vec<i64> = sqlx::query_scalar(FORGET_QUERIES)
-            .bind(namespace)
-            .bind(retention)
-            .bind(max)
-            .bind(limit)
-            .fetch_all(&mut *transaction)
-            .await?;
-        delete_all(&mut transaction, "query_personal", &queries).await?;
+        // Ratings are locked before queries, as by all.
         let interactions: Vec<(i64, String, i64)> = sqlx::query_as(FORGOTTEN_INTERACTIONS)
             .bind(namespace)
             .bind(retention)
@@ -126,6 +119,14 @@ impl Backend {
         context_sql::keep_clicks(&mut transaction, &clicked).await?;
         let interactions: Vec<i64> = interactions.into_iter().map(|(number, ..)| number).collect();
         delete_all(&mut transaction, "query_interactions", &interactions).await?;
+        let queries: Vec<i64> = sqlx::query_scalar(FORGET_QUERIES)
+            .bind(namespace)
+            .bind(retention)
+            .bind(max)
+            .bind(limit)
+            .fetch_all(&mut *transaction)
+            .await?;
+        delete_all(&mut transaction, "query_personal", &queries).await?;
         transaction.commit().await?;
         Ok((queries.len() + interactions.len()) as u64)
     }

@@ -29,26 +29,15 @@ const FIRST_MONDAY: Date = jiff::civil::date(1970, 1, 5);
 const COUNTED: &str = " FROM search_ratings AS r JOIN feedback_status AS s ON s.accept_order = r.accept_order
     WHERE r.replaced_by IS NULL AND s.retracted_at IS NULL AND r.namespace = ";
 
-/// What names a rating in this dimension, in SQL; weeks by their number since the first Monday of 1970.
-fn name_of_rating(dimension: Dimension) -> &'static str {
+/// What names ratings and queries in this dimension, of what [`push_counted`] selects; weeks by their number since the first
+/// Monday of 1970.
+fn name(dimension: Dimension) -> &'static str {
     match dimension {
-        Dimension::Week => "CAST((r.rated_at - 345600000000) / 604800000000 AS TEXT)",
-        Dimension::QueryType => "r.query_type",
-        Dimension::EmbeddingVersion => "r.embedding_version",
-        Dimension::IndexVersion => "r.index_version",
-        Dimension::Variant => "r.variant",
-    }
-}
-
-/// The same for counted queries.
-fn name_of_queries(dimension: Dimension) -> &'static str {
-    match dimension {
-        // Rounded down also before 1970.
-        Dimension::Week => "CAST((d.day - 4 + 7000000) / 7 - 1000000 AS TEXT)",
-        Dimension::QueryType => "d.query_type",
-        Dimension::EmbeddingVersion => "d.embedding_version",
-        Dimension::IndexVersion => "d.index_version",
-        Dimension::Variant => "d.variant",
+        Dimension::Week => "CAST(week AS TEXT)",
+        Dimension::QueryType => "query_type",
+        Dimension::EmbeddingVersion => "embedding_version",
+        Dimension::IndexVersion => "index_version",
+        Dimension::Variant => "variant",
     }
 }
 
@@ -111,12 +100,14 @@ pub(super) async fn shares(
     filter: &StatsFilter,
     compared: Option<&Compared>,
 ) -> Result<Shares> {
-    let mut select = QueryBuilder::<Db>::new("");
+    let mut select = QueryBuilder::<Db>::new("WITH counted AS MATERIALIZED (");
+    push_counted(&mut select, filter);
+    select.push(") ");
     for (number, dimension) in (0_i64..).zip(Dimension::ALL) {
         if number > 0 {
             select.push(" UNION ALL ");
         }
-        push_dimension(&mut select, filter, number, dimension);
+        push_dimension(&mut select, number, dimension);
         select.push(" WHERE place <= ").push_bind(i64::from(MAX_NAMES));
         if let Some(compared) = compared.filter(|compared| compared.by == dimension) {
             select.push(" OR name IN (").push_bind(compared.one.clone());
@@ -166,8 +157,26 @@ pub(super) async fn shares(
     Ok(shares)
 }
 
-/// Selects the names of one dimension, of ratings and of queries, as [`ShareRow`].
-fn push_dimension(select: &mut QueryBuilder<Db>, filter: &StatsFilter, number: i64, dimension: Dimension) {
+/// Selects ratings and queries by all dimensions together: each is read once, and there are few such combinations.
+fn push_counted(select: &mut QueryBuilder<Db>, filter: &StatsFilter) {
+    select.push(
+        "SELECT (r.rated_at - 345600000000) / 604800000000 AS week, r.query_type, r.embedding_version, r.index_version,
+                r.variant, count(*) AS ratings, count(*) FILTER (WHERE r.rating = -1) AS negative,
+                count(*) FILTER (WHERE r.rating = 1) AS positive, 0 AS queries",
+    );
+    push_filter(select, filter);
+    // Weeks are rounded down also before 1970.
+    select.push(
+        " GROUP BY 1, 2, 3, 4, 5
+          UNION ALL SELECT (d.day - 4 + 7000000) / 7 - 1000000 AS week, d.query_type, d.embedding_version, d.index_version,
+                d.variant, 0, 0, 0, sum(d.queries)",
+    );
+    push_days(select, filter);
+    select.push(" GROUP BY 1, 2, 3, 4, 5");
+}
+
+/// Selects the names of one dimension, as [`ShareRow`].
+fn push_dimension(select: &mut QueryBuilder<Db>, number: i64, dimension: Dimension) {
     // What is cut are the oldest weeks, and the names that matter least.
     let order = if dimension == Dimension::Week {
         "CAST(name AS BIGINT) DESC"
@@ -183,24 +192,13 @@ fn push_dimension(select: &mut QueryBuilder<Db>, filter: &StatsFilter, number: i
               row_number() OVER (ORDER BY ",
         )
         .push(order)
+        .push(") AS place FROM (SELECT ")
+        .push(name(dimension))
         .push(
-            ") AS place FROM (
-                SELECT name, CAST(sum(ratings) AS BIGINT) AS ratings, CAST(sum(negative) AS BIGINT) AS negative,
-                       CAST(sum(positive) AS BIGINT) AS positive, CAST(sum(queries) AS BIGINT) AS queries
-                FROM (SELECT ",
-        )
-        .push(name_of_rating(dimension))
-        .push(
-            " AS name, count(*) AS ratings, count(*) FILTER (WHERE r.rating = -1) AS negative,
-              count(*) FILTER (WHERE r.rating = 1) AS positive, 0 AS queries",
+            " AS name, CAST(sum(ratings) AS BIGINT) AS ratings, CAST(sum(negative) AS BIGINT) AS negative,
+               CAST(sum(positive) AS BIGINT) AS positive, CAST(sum(queries) AS BIGINT) AS queries
+              FROM counted GROUP BY 1) AS named) AS placed",
         );
-    push_filter(select, filter);
-    select
-        .push(" GROUP BY 1 UNION ALL SELECT ")
-        .push(name_of_queries(dimension))
-        .push(" AS name, 0, 0, 0, sum(d.queries)");
-    push_days(select, filter);
-    select.push(" GROUP BY 1) AS of_both GROUP BY name) AS named) AS placed");
 }
 
 /// The date of the Monday of a week with this number.
