@@ -57,6 +57,7 @@
 //! and time.
 
 mod address;
+mod background;
 pub mod cache;
 pub mod feedback;
 #[cfg(feature = "fuzzing")]

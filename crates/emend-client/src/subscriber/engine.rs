@@ -17,7 +17,7 @@ use crate::{
     view::{LearnedView, Publisher},
 };
 
-/// Above this many bytes or resources, a message is applied on a blocking thread.
+/// Above this many bytes or resources, a message is applied in the background.
 const HEAVY_BYTES: usize = 32 << 10;
 const HEAVY_RESOURCES: usize = 500;
 /// A lower bound on the encoded size of a change.
@@ -55,7 +55,7 @@ impl Engine {
         let pending = self.replica.pending();
         bytes > HEAVY_BYTES
             || pending > HEAVY_RESOURCES
-            || self.publisher.is_about_to_merge(pending + bytes / CHANGE_BYTES)
+            || self.publisher.is_slow(pending + bytes / CHANGE_BYTES)
     }
 
     /// Applies one message. Its effect is visible in the view when this returns.

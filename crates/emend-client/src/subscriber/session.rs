@@ -5,6 +5,7 @@ mod effects;
 
 use std::{
     future::pending,
+    panic::resume_unwind,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -31,6 +32,7 @@ use super::{
     transport::{Opened, Reports, Transport},
 };
 use crate::{
+    background,
     cache::Header,
     replica::{Effect, ProtocolViolation},
     view::LearnedView,
@@ -189,16 +191,17 @@ impl Session {
         self.transport.open(self.settings.request(cursor)).await
     }
 
-    /// Hands the message to the engine. Work that may take milliseconds runs on a blocking thread.
+    /// Hands the message to the engine. Work that may take milliseconds runs in the background, and takes no processor from queries.
     async fn apply(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
         if !self.engine().is_heavy(frame.0.len()) {
             return self.engine().receive(frame);
         }
         let engine = Arc::clone(&self.engine);
-        match tokio::task::spawn_blocking(move || lock(&engine).receive(frame)).await {
+        // A thread of the runtime only waits: it is shared, and could not take its priority back.
+        match tokio::task::spawn_blocking(move || receive_in_background(&engine, frame)).await {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
+                Ok(panic) => resume_unwind(panic),
                 // Cancelled: the runtime is shutting down, and this task with it.
                 Err(_) => pending().await,
             },
@@ -336,6 +339,15 @@ impl Session {
 
     fn engine(&self) -> MutexGuard<'_, Engine> {
         lock(&self.engine)
+    }
+}
+
+/// Has the engine receive a message in a thread of its own; if the system has none now, in this one.
+fn receive_in_background(engine: &Arc<Mutex<Engine>>, frame: Frame) -> Result<Effect, ProtocolViolation> {
+    let (theirs, copy) = (Arc::clone(engine), frame.clone());
+    match background::spawn("emend-apply", move || lock(&theirs).receive(copy)) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(_) => lock(engine).receive(frame),
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! An update copies the overlay and changes the copy. When the overlay exceeds its bound it is merged into a new table;
 //! at 20 updates a second, that is every few minutes for a million phrases. The publisher keeps retired states until
-//! no reader holds them, so that a reader never has to free a large table.
+//! no reader holds them, so that a reader never has to free a large table or matcher.
 //!
 //! What finds terms in texts is built as `terms.rs` says, and swapped in with the rest.
 
@@ -19,6 +19,9 @@ use super::{
     terms::TermIndex,
 };
 use crate::keyed_hash::KeyedHash;
+
+/// How many phrases a table has at least that takes milliseconds to copy or to free.
+const LARGE: usize = 20_000;
 
 /// What is learned, or no longer learned, for one key.
 #[derive(Debug, Clone)]
@@ -149,12 +152,28 @@ impl Publisher {
         }
     }
 
-    /// Whether the next `apply` may take milliseconds, because it merges into a large table or has many new terms.
-    pub(crate) fn is_about_to_merge(&self, changes: usize) -> bool {
+    /// Whether the next `apply` of so many changes, or the next `advance`, may take milliseconds, because it merges into a large
+    /// table, has many new terms, takes or begins a large matcher, or frees what is large.
+    pub(crate) fn is_slow(&self, changes: usize) -> bool {
         let current = self.view.state();
         let phrases = current.table.len();
-        let merges = phrases > 20_000 && current.overlay.len() + changes > overlay_bound(phrases);
-        merges || self.terms.is_slow_to_refresh(changes)
+        let merges = phrases > LARGE && current.overlay.len() + changes > overlay_bound(phrases);
+        merges || self.terms.is_slow_to_refresh(changes) || self.frees_much(&current)
+    }
+
+    /// Whether a state that no reader holds any more has a large table or matcher that the current one does not share.
+    fn frees_much(&self, current: &ViewState) -> bool {
+        let is_free = |state: &&Arc<ViewState>| Arc::strong_count(state) == 1;
+        self.retired.iter().filter(is_free).any(|state| {
+            let has_table = state.table.len() > LARGE && !Arc::ptr_eq(&state.table, &current.table);
+            has_table || state.terms.has_large_beside(&current.terms)
+        })
+    }
+
+    /// The thread that builds a large matcher, and whether it is done.
+    #[cfg(test)]
+    pub(super) fn builder(&self) -> Option<(&std::thread::Thread, bool)> {
+        self.terms.builder()
     }
 
     /// How many terms only small matchers find.

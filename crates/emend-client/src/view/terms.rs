@@ -2,7 +2,7 @@
 //!
 //! A matcher of many terms takes long to build (up to a second or two for 90,000), so no update waits for one: what finds a
 //! namespace's terms is a large matcher and beside it a small one of the terms that are new since, which is built with the
-//! update. Once there are many, a thread builds a large one of all, and the next state has it. A term that lost its synonyms
+//! update. Once there are many, a thread in the background builds a large one of all, and the next state has it. A term that lost its synonyms
 //! stays in the large matcher until then: a matcher only finds, what is found means the state's table says, so a look-up sees
 //! one revision. Only a complete new state waits for its matchers, as it does for its table.
 
@@ -11,6 +11,10 @@ use std::{collections::HashMap, sync::Arc, thread::JoinHandle};
 use emend_core::search::Matcher;
 
 use super::entry::Entry;
+use crate::background;
+
+/// How many terms a matcher has at least that takes milliseconds to free.
+const MANY: usize = 20_000;
 
 /// What finds terms in texts, by namespace.
 #[derive(Debug, Default)]
@@ -35,6 +39,15 @@ impl Terms {
             .flatten()
             .map(|matcher| &**matcher)
             .collect()
+    }
+
+    /// Whether these have a matcher of many terms that the others do not share.
+    pub(super) fn has_large_beside(&self, others: &Self) -> bool {
+        self.0.iter().any(|(namespace, Matchers { large, .. })| {
+            let other = others.0.get(namespace);
+            let is_shared = other.is_some_and(|other| Arc::ptr_eq(large, &other.large));
+            !is_shared && large.len() > MANY
+        })
     }
 }
 
@@ -73,6 +86,12 @@ struct Building {
     namespace: Arc<str>,
     /// Ends by itself once it is built, whether anybody still wants it or not.
     thread: JoinHandle<Matcher>,
+}
+
+impl Building {
+    fn is_ready(&self) -> bool {
+        self.thread.is_finished()
+    }
 }
 
 impl Default for TermsHere {
@@ -118,11 +137,13 @@ impl TermIndex {
         Arc::clone(&self.current)
     }
 
-    /// Whether a refresh after this many changes may take milliseconds.
+    /// Whether a refresh after this many changes may take milliseconds: it builds a small matcher of many terms, takes a large
+    /// one or begins one.
     pub(super) fn is_slow_to_refresh(&self, changes: usize) -> bool {
-        self.namespaces
-            .values()
-            .any(|here| here.new + changes > 500 && here.new > 0)
+        let has_large = self.building.as_ref().is_some_and(Building::is_ready);
+        let begins = self.building.is_none() && self.namespaces.values().any(|here| here.is_crowded(changes));
+        let has_many_new = |here: &TermsHere| here.new + changes > 500 && here.new > 0;
+        has_large || begins || self.namespaces.values().any(has_many_new)
     }
 
     /// Puts all terms into large matchers; keeps those of `before` that find them already.
@@ -144,7 +165,7 @@ impl TermIndex {
     /// Says whether anything changed.
     pub(super) fn refresh(&mut self) -> bool {
         let mut is_changed = false;
-        if self.building.as_ref().is_some_and(|of| of.thread.is_finished())
+        if self.building.as_ref().is_some_and(Building::is_ready)
             && let Some(Building { namespace, thread }) = self.building.take()
             && let Ok(large) = thread.join()
             && let Some(here) = self.namespaces.get_mut(&namespace)
@@ -153,7 +174,7 @@ impl TermIndex {
             is_changed = true;
         }
         if self.building.is_none() {
-            let crowded = self.namespaces.iter().find(|(_, here)| here.is_crowded());
+            let crowded = self.namespaces.iter().find(|(_, here)| here.is_crowded(0));
             self.building = crowded.and_then(|(namespace, here)| here.build(namespace));
         }
         for here in self.namespaces.values_mut().filter(|here| here.is_changed) {
@@ -180,6 +201,13 @@ impl TermIndex {
         self.namespaces
             .get(namespace)
             .map(|here| Arc::clone(&here.matchers.large))
+    }
+
+    /// The thread that builds a large matcher, and whether it is done.
+    #[cfg(test)]
+    pub(super) fn builder(&self) -> Option<(&std::thread::Thread, bool)> {
+        let building = self.building.as_ref()?;
+        Some((building.thread.thread(), building.is_ready()))
     }
 
     /// How many terms are new, in all namespaces.
@@ -224,19 +252,19 @@ impl TermsHere {
         }
     }
 
-    /// Whether the small matcher has become so large that each update takes long to build it, or the large one finds much
-    /// that is gone.
-    fn is_crowded(&self) -> bool {
+    /// Whether, with so many more, the small matcher has become so large that each update takes long to build it, or the large
+    /// one finds much that is gone.
+    fn is_crowded(&self, more: usize) -> bool {
         let large = self.terms.len() - self.new;
-        self.new > (large / 256).clamp(128, 1024) || self.gone > large / 2 + 1024
+        let has_many_new = self.new > 0 && self.new + more > (large / 256).clamp(128, 1024);
+        has_many_new || self.gone > large / 2 + 1024
     }
 
     /// Begins to build a large matcher of all terms; `None` if the system has no thread for it now.
     fn build(&self, namespace: &Arc<str>) -> Option<Building> {
         let living = self.terms.iter().filter(|(_, term)| term.users > 0);
         let terms: Vec<Arc<str>> = living.map(|(term, _)| Arc::clone(term)).collect();
-        let builder = std::thread::Builder::new().name("emend-terms".to_owned());
-        let thread = builder.spawn(move || Matcher::new(terms)).ok()?;
+        let thread = background::spawn("emend-terms", move || Matcher::new(terms)).ok()?;
         Some(Building {
             namespace: Arc::clone(namespace),
             thread,

@@ -84,6 +84,16 @@ impl Matcher {
         }
     }
 
+    /// How many terms it tells apart: those with one folded form are one.
+    pub fn len(&self) -> usize {
+        self.patterns.len()
+    }
+
+    /// Whether it finds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
     /// The terms, in no particular order.
     pub fn terms(&self) -> impl Iterator<Item = &Arc<str>> {
         self.patterns.iter().flat_map(|pattern| &*pattern.terms)

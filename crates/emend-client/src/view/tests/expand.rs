@@ -1,6 +1,6 @@
 //! What a node makes of a query's text: with synonyms, and by which tuning it searches.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::mpsc};
 
 use emend_core::search::{ExpandMode, ExpandedText, Tuning};
 use proptest::prelude::*;
@@ -210,6 +210,79 @@ fn ninety_thousand_terms_are_found_and_kept_when_the_state_is_replaced() {
         "they are the same terms"
     );
     assert_eq!(expand(&view, &text), found);
+}
+
+#[test]
+fn a_large_matcher_is_built_in_the_background_and_taken_only_by_what_may_be_slow() {
+    let (mut publisher, _view) = view();
+    let fact = |id: usize| stands_for(&format!("term {id}x"), &format!("set {}", id % 7), EQUIVALENT, 1);
+    publisher.replace(1_000, (0..1_000).map(fact), Revision(1));
+    assert!(!publisher.is_slow(0));
+    assert!(!publisher.is_slow(200), "none of them is known to be a term");
+    publisher.apply([fact(1_000)], Revision(2));
+    assert!(publisher.is_slow(200), "they may be terms enough for a matcher");
+    publisher.apply((1_001..1_200).map(fact), Revision(3));
+    let (builder, _) = publisher.builder().unwrap();
+    assert_eq!(builder.name(), Some("emend-terms"));
+    assert_ne!(builder.id(), thread::current().id());
+    for _ in 0..30_000 {
+        if publisher.builder().is_some_and(|(_, is_ready)| is_ready) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(publisher.is_slow(0), "it takes the matcher");
+    publisher.advance(Revision(4));
+    assert_eq!((publisher.new_terms(), publisher.is_slow(0)), (0, false));
+}
+
+#[test]
+fn what_a_reader_held_last_is_freed_by_the_publisher() {
+    let (mut publisher, view) = view();
+    let facts = |prefix: &'static str| {
+        (0..21_000).map(move |id| {
+            stands_for(
+                &format!("{prefix} {id}x"),
+                &format!("set {}", id % 500),
+                EQUIVALENT,
+                1,
+            )
+        })
+    };
+    publisher.replace(21_000, facts("one"), Revision(1));
+    let before = Arc::downgrade(&publisher.large_matcher("fund-admin").unwrap());
+    let (holds, held) = mpsc::channel();
+    let (replaced, is_replaced) = mpsc::channel();
+    thread::scope(|scope| {
+        let (view, before) = (&view, &before);
+        let reader = scope.spawn(move || {
+            let reading = view.read();
+            let found = |reading: &Reading<'_>| {
+                reading
+                    .expand(&namespace(), "one 7x", ExpandMode::Keyword, None)
+                    .groups
+                    .len()
+            };
+            assert_eq!(found(&reading), 1);
+            holds.send(()).unwrap();
+            is_replaced.recv().unwrap();
+            assert_eq!((reading.revision(), found(&reading)), (Revision(1), 1));
+            drop(reading);
+            assert!(
+                before.upgrade().is_some(),
+                "dropping the last reading frees nothing"
+            );
+        });
+        held.recv().unwrap();
+        publisher.replace(21_000, facts("other"), Revision(2));
+        assert!(!publisher.is_slow(0), "what is held is not freed");
+        replaced.send(()).unwrap();
+        reader.join().unwrap();
+    });
+    assert!(publisher.is_slow(0), "it frees the matcher");
+    publisher.advance(Revision(2));
+    assert!(before.upgrade().is_none());
+    assert!(!publisher.is_slow(0));
 }
 
 #[test]
