@@ -1,5 +1,7 @@
 //! What is asked of a backend, and what of it is valid.
 
+use std::ops::RangeInclusive;
+
 use emend_client::{
     ExpandMode, ExpandedText, NormalizedKey, OrGroup, UserId, Violations, proto::search::v1::TermGroup,
 };
@@ -80,7 +82,13 @@ impl<'a> Question<'a> {
     }
 }
 
-fn check_text(violations: &mut Violations, field: &str, text: &str, bounds: std::ops::RangeInclusive<usize>) {
+/// Checks that a text has so many characters, and no control characters but white space.
+pub(crate) fn check_text(
+    violations: &mut Violations,
+    field: &str,
+    text: &str,
+    bounds: RangeInclusive<usize>,
+) {
     let count = text.trim().chars().count();
     let (least, most) = (bounds.start(), bounds.end());
     if *least > 0 && count == 0 {

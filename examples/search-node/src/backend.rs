@@ -16,6 +16,7 @@ pub use crate::{
 };
 use crate::{
     asked::{Question, for_embedding},
+    click::Click,
     corpus::Record,
     embedding::Embedder,
     index::SearchIndex,
@@ -155,6 +156,25 @@ impl Backend {
             recorder.query(self.recorded(&question, &found));
         }
         Ok(found)
+    }
+
+    /// Records a click on a result. An error that is [`Violations`](emend_client::Violations) is the caller's.
+    pub fn click(&self, click: &Click) -> Result<()> {
+        let interaction = click.parse(&self.index)?;
+        if let Some(recorder) = &self.recorder {
+            recorder.interaction(interaction);
+        }
+        Ok(())
+    }
+
+    /// All texts of one card or product, its whole text first.
+    pub fn texts(&self, of: &str) -> Result<Vec<Record>> {
+        self.index.records_of(of)
+    }
+
+    /// The id of a new session.
+    pub(crate) fn new_session(&self) -> String {
+        self.entropy.uuid_v4().to_string()
     }
 
     /// What was learned about a question.

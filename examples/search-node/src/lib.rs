@@ -5,6 +5,7 @@
 
 mod asked;
 pub mod backend;
+pub mod click;
 pub mod corpus;
 pub mod embedding;
 pub mod grpc;

@@ -170,8 +170,13 @@ impl SearchIndex {
         Ok(found.into_iter().map(as_found).collect())
     }
 
-    /// The records of one card or product: its whole text, else the first of its texts.
+    /// The record that tells most of a card or product: its whole text, else the first of its texts.
     pub(crate) fn record_of(&self, of: &str) -> Result<Option<Record>> {
+        Ok(self.records_of(of)?.into_iter().next())
+    }
+
+    /// The records of one card or product: its whole text, then the others by their ids.
+    pub(crate) fn records_of(&self, of: &str) -> Result<Vec<Record>> {
         let searcher = self.searcher();
         let query = TermQuery::new(
             Term::from_field_text(self.fields.of, of),
@@ -183,7 +188,7 @@ impl SearchIndex {
             records.push(self.fields.record(&searcher.doc::<TantivyDocument>(address)?));
         }
         records.sort_by_key(|record| (!record.id.ends_with(":combined"), record.id.clone()));
-        Ok(records.into_iter().next())
+        Ok(records)
     }
 }
 
