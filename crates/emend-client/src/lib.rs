@@ -109,7 +109,7 @@ pub use tonic::{
 pub use view::{
     ClaimDecided, DomainDecided, EdgeDecided, Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup,
     LookupKey, Origin, PromptInForce, Reader, Reading, RenderOptions, Rendered, Resolution, Source,
-    SourceTrust, Staleness, StandsFor,
+    SourceTrust, Staleness, StandsFor, tuning_to_try,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

@@ -1,9 +1,11 @@
 //! What is asked of a backend, and what of it is valid.
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, sync::Arc};
 
 use emend_client::{
-    ExpandMode, ExpandedText, NormalizedKey, OrGroup, UserId, Violations, proto::search::v1::TermGroup,
+    ExpandMode, ExpandedText, NormalizedKey, OrGroup, Tuning, UserId, Violations,
+    proto::{common::v1::SearchTuningValue, search::v1::TermGroup},
+    tuning_to_try,
 };
 
 /// The type of queries that have none.
@@ -32,6 +34,10 @@ pub struct Asked {
     pub expansion: Option<Vec<TermGroup>>,
     /// As if nothing had been learned, to compare with; not recorded.
     pub without_learning: bool,
+    /// How to search, in place of what was learned for its type, to try it out; not recorded.
+    pub tuning: Option<SearchTuningValue>,
+    /// Nobody searches: it is not recorded.
+    pub unrecorded: bool,
 }
 
 /// A question that is valid.
@@ -44,6 +50,9 @@ pub(crate) struct Question<'a> {
     /// By keyword.
     pub(crate) expansion: Option<ExpandedText>,
     pub(crate) without_learning: bool,
+    pub(crate) tuning: Option<Arc<Tuning>>,
+    /// Whether somebody searches, so that it is recorded.
+    pub(crate) is_recorded: bool,
 }
 
 impl<'a> Question<'a> {
@@ -64,6 +73,9 @@ impl<'a> Question<'a> {
             .expansion
             .as_deref()
             .map(|groups| parse_groups(&mut violations, &asked.query, groups));
+        let tuning = asked.tuning.as_ref().map(tuning_to_try);
+        let tuning = tuning.and_then(|tuning| violations.part("tuning", tuning));
+        let is_tried_out = expansion.is_some() || tuning.is_some() || asked.without_learning;
         violations.finish(Some(Self {
             text: &asked.query,
             query_type: match &*asked.query_type {
@@ -78,6 +90,8 @@ impl<'a> Question<'a> {
                 groups,
             }),
             without_learning: asked.without_learning,
+            tuning,
+            is_recorded: !asked.unrecorded && !is_tried_out,
         }))
     }
 }
@@ -226,6 +240,7 @@ mod tests {
             session_id: "x".repeat(128),
             expansion: Some(vec![group(0, 3, &["場"; 100]), group(3, 3_000, &["盤面"])]),
             without_learning: true,
+            ..Asked::default()
         };
         let question = Question::parse(&asked).unwrap();
         assert_eq!(question.query_type.len(), 64);
@@ -244,6 +259,10 @@ mod tests {
             query_type: "x".repeat(65),
             user_id: "x".repeat(129),
             session_id: "a\u{7}".repeat(70),
+            tuning: Some(SearchTuningValue {
+                top_k: Some(101),
+                ..SearchTuningValue::default()
+            }),
             ..Asked::default()
         };
         assert_eq!(
@@ -254,6 +273,7 @@ mod tests {
                 "user_id: must be 1 to 128 characters, has 129",
                 "session_id: must be 0 to 128 characters, has 140",
                 "session_id: must not contain control characters, has U+0007",
+                "tuning.top_k: must be 1 to 100, is 101",
             ]
         );
     }

@@ -149,8 +149,7 @@ impl Backend {
         let question = Question::parse(asked)?;
         let found = self.run(self.understood(&question)?).await?;
         if let Some(recorder) = &self.recorder
-            && question.expansion.is_none()
-            && !question.without_learning
+            && question.is_recorded
         {
             // What finds no room is counted by the recorder; a search never waits for it.
             recorder.query(self.recorded(&question, &found));
@@ -214,7 +213,10 @@ impl Backend {
             question,
             expanded,
             for_embedding,
-            tuning: reading.tuning(namespace, question.query_type),
+            tuning: match &question.tuning {
+                Some(tried) => Arc::clone(tried),
+                None => reading.tuning(namespace, question.query_type),
+            },
             answer: self.answer(question, &[]),
             blocked,
         })

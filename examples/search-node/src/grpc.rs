@@ -28,6 +28,8 @@ impl SearchService for Service {
             session_id: request.session_id,
             expansion: request.expansion.map(|expansion| expansion.groups),
             without_learning: request.without_learning,
+            tuning: request.tuning,
+            unrecorded: request.unrecorded,
         };
         let found = self.0.search(&asked).await.map_err(refused)?;
         Ok(Response::new(rendered(found)))

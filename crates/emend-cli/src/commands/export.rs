@@ -73,6 +73,12 @@ struct RatingsArgs {
     format: RatingsFormat,
     #[command(flatten)]
     ratings: SearchRatings,
+    /// Only ratings stored at this time or later
+    #[arg(long, value_name = "TIME", value_parser = words::instant)]
+    from: Option<prost_types::Timestamp>,
+    /// Only ratings stored before this time
+    #[arg(long, value_name = "TIME", value_parser = words::instant)]
+    before: Option<prost_types::Timestamp>,
     /// Mark what is exported as processed
     #[arg(long)]
     mark_processed: bool,
@@ -105,22 +111,32 @@ async fn run_ratings(args: RatingsArgs, context: &Context, output: &mut Output<'
         search_ratings: args.ratings.filter(),
         format: ExportFormat::from(args.format).into(),
         mark_processed: args.mark_processed,
-        ..ExportFeedbackRequest::default()
+        received_from: args.from,
+        received_before: args.before,
     };
     write_to(file, "ratings", output, async |to| {
-        let mut client = context.queries().await?;
-        let mut parts = client
-            .export_feedback(context.request(request))
-            .await?
-            .into_inner();
-        let mut count = 0;
-        while let Some(part) = parts.message().await? {
-            to.write_all(part.text.as_bytes())?;
-            count += u64::try_from(part.rating_count).unwrap_or(0);
-        }
-        Ok(count)
+        parts(context, request, |part| Ok(to.write_all(part.as_bytes())?)).await
     })
     .await
+}
+
+/// Takes an export of ratings part by part, and says how many ratings are in it.
+pub(super) async fn parts(
+    context: &Context,
+    request: ExportFeedbackRequest,
+    mut take: impl FnMut(&str) -> Result,
+) -> Result<u64> {
+    let mut client = context.queries().await?;
+    let mut parts = client
+        .export_feedback(context.request(request))
+        .await?
+        .into_inner();
+    let mut count = 0;
+    while let Some(part) = parts.message().await? {
+        take(&part.text)?;
+        count += u64::try_from(part.rating_count).unwrap_or(0);
+    }
+    Ok(count)
 }
 
 const FORMATS: &str = "csv, jsonl or yaml";

@@ -68,7 +68,7 @@ pub enum Command {
     Resources(resources::Args),
     /// What is decided about domains: block, unblock, clear, trust, list, blocked, check
     Domains(domains::Args),
-    /// How queries of each type are searched: list, show, set, delete
+    /// How queries of each type are searched: list, show, preview, set, delete
     Tuning(tuning::Args),
     /// Trust files: apply
     Trust(trust::Args),

@@ -8,7 +8,7 @@ use emend_proto::{
 };
 use serde_json::json;
 
-use super::resources;
+use super::{evaluate, resources};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -16,12 +16,13 @@ use crate::{
     view,
 };
 
-/// List, show, set or delete.
+/// List, show, preview, set or delete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   emend tuning list
   emend tuning show HYBRID
+  emend tuning preview HYBRID top_k=20 min_score=0.3
   emend tuning set HYBRID top_k=20 min_score=0.3 --reason \"too few results\"
   emend tuning set FILTERABLE namespaces=effects,faq weight.keyword=0.7 weight.embedding=0.3
   emend tuning set SEMANTIC retry=+combined,top_k=20 retry=synonyms \"suggestion=Try fewer words.\"
@@ -59,6 +60,8 @@ enum Action {
         /// The query type, for example HYBRID
         query_type: String,
     },
+    /// Show what a tuning would change, before it is set
+    Preview(evaluate::tuning::Preview),
     /// Set how queries of a type are searched
     Set {
         /// The query type, for example HYBRID
@@ -99,6 +102,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     match args.action {
         Action::List { limit } => list(limit, context, output).await,
         Action::Show { query_type } => show(query_type, context, output).await,
+        Action::Preview(preview) => evaluate::tuning::run(preview, context, output).await,
         Action::Set {
             query_type,
             settings,
@@ -151,19 +155,23 @@ async fn list(limit: usize, context: &Context, output: &mut Output<'_>) -> Resul
     Ok(())
 }
 
-/// What is in force, or the defaults.
-async fn show(query_type: String, context: &Context, output: &mut Output<'_>) -> Result {
+/// The tuning of a query type, if it has one of its own.
+pub(super) async fn in_force(context: &Context, query_type: &str) -> Result<Option<Resource>> {
     let request = GetResourceRequest {
-        key: Some(key(context, query_type.clone())),
+        key: Some(key(context, query_type.to_owned())),
         ..GetResourceRequest::default()
     };
     let mut client = context.resources().await?;
-    let found = match client.get_resource(context.request(request)).await {
-        Ok(found) => found.into_inner().resource,
-        Err(status) if status.code() == tonic::Code::NotFound => None,
-        Err(status) => return Err(status.into()),
-    };
-    let Some(resource) = found else {
+    match client.get_resource(context.request(request)).await {
+        Ok(found) => Ok(found.into_inner().resource),
+        Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
+        Err(status) => Err(status.into()),
+    }
+}
+
+/// What is in force, or the defaults.
+async fn show(query_type: String, context: &Context, output: &mut Output<'_>) -> Result {
+    let Some(resource) = in_force(context, &query_type).await? else {
         let defaults = Tuning::default();
         let message = emend_wire::search::tuning_message(&defaults.clone().into());
         let json = json!({"queryType": query_type, "isDefault": true, "searchTuning": view::search_tuning(&message)});

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::Path};
 
 use emend_base::{entropy::Entropy, testing::skipped};
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::{process::Command, time::timeout};
 
-use crate::harness::run;
+use crate::harness::{TIMEOUT, Up, run};
 
 const PYTHON: &str = "EMEND_TEST_PYTHON";
 /// The measure of ours, and what `trec_eval` calls it.
@@ -172,5 +172,198 @@ async fn a_change_is_a_table_a_document_and_a_picture() {
     assert!(
         bad.stderr.contains("line 1") && bad.stderr.contains("rank"),
         "{bad:?}"
+    );
+}
+
+/// Records a query of the type HYBRID, whose results have these scores.
+async fn record(up: &Up, id: &str, text: &str, scores: &[f64]) {
+    let results: Vec<String> = (1..)
+        .zip(scores)
+        .map(|(place, score)| format!("--result=card-{place}=Card {place}:{score}"))
+        .collect();
+    let hits = scores.len().to_string();
+    let mut words = vec!["queries", "record", id, text, "--type", "HYBRID", "--hits", &hits];
+    words.extend(results.iter().map(String::as_str));
+    up.run(&words).await.ok();
+}
+
+/// Waits until so many queries are listed.
+async fn until_recorded(up: &Up, count: usize) {
+    let listed = async || up.run(&["queries", "list", "--json"]).await.ok().lines().len();
+    let all = async { while listed().await < count {} };
+    timeout(TIMEOUT, all).await.expect("all are listed in time");
+}
+
+#[tokio::test]
+async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
+    let up = Up::ephemeral().await;
+    let settings = ["min_score=0.6", "retry=none"];
+    let preview = [&["tuning", "preview", "HYBRID"][..], &settings].concat();
+    let none = up.run(&preview).await.ok().stdout;
+    assert!(none.contains("0 recorded queries of the type HYBRID"), "{none}");
+
+    record(&up, "q-1", "draw a card", &[0.8, 0.7, 0.5]).await;
+    record(&up, "q-2", "storm", &[0.5, 0.45]).await;
+    record(&up, "q-3", "ward", &[0.9]).await;
+    until_recorded(&up, 3).await;
+    let told = up.run(&[&preview[..], &["--json"]].concat()).await.ok().json();
+    assert_eq!(told["before"]["steps"].as_array().unwrap().len(), 3, "{told}");
+    assert_eq!(told["after"]["steps"].as_array().unwrap().len(), 1, "{told}");
+    let changed: Vec<_> = told["changed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| {
+            json!([
+                of["queryId"],
+                of["change"],
+                of["before"]["most"],
+                of["after"]["most"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        changed,
+        [json!(["q-2", "nothing", 2, 0]), json!(["q-1", "fewer", 3, 2])]
+    );
+    let text = up.run(&preview).await.ok().stdout;
+    assert!(
+        text.contains("3 recorded queries of the type HYBRID: 1 would find nothing, 1 fewer results"),
+        "{text}"
+    );
+
+    // What is in force is compared with.
+    let set = [&["tuning", "set", "HYBRID"][..], &settings].concat();
+    up.run(&set).await.ok();
+    let same = up.run(&preview).await.ok().stdout;
+    assert!(same.contains("0 would find nothing"), "{same}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let judged = "{\"query_id\": \"storm\", \"judgements\": [{\"id\": \"card-2\", \"grade\": 1}]}";
+    fs::write(path("judged"), judged).unwrap();
+    let run = "{\"query_id\": \"storm\", \"results\": [\"card-1\", \"card-2\"], \"scores\": [0.7, 0.5]}";
+    fs::write(path("run"), run).unwrap();
+    let (judged, run) = (path("judged"), path("run"));
+    let wider = [
+        "tuning",
+        "preview",
+        "HYBRID",
+        "min_score=0.4",
+        "--judged",
+        &judged,
+    ];
+    let measured = up
+        .run(&[&wider[..], &["--run", &run, "--json"]].concat())
+        .await
+        .ok()
+        .json();
+    assert_eq!(
+        measured["changed"][0]["foundAfter"],
+        json!(["card-1", "card-2"]),
+        "{measured}"
+    );
+    let recall = &measured["measures"]["groups"][0]["measures"][1];
+    assert_eq!(
+        (&recall["before"], &recall["after"]),
+        (&json!(0.0), &json!(1.0)),
+        "{recall}"
+    );
+    let nobody = up.run(&wider).await;
+    assert_eq!(nobody.code, 2);
+    assert!(
+        nobody.stderr.contains("--node") && nobody.stderr.contains("--run"),
+        "{nobody:?}"
+    );
+}
+
+#[tokio::test]
+async fn ratings_and_clicks_judge_what_is_found() {
+    let up = Up::ephemeral().await;
+    record(&up, "q-1", "draw a card", &[0.8, 0.7, 0.5]).await;
+    record(&up, "q-2", "Draw a  card", &[0.8, 0.7]).await;
+    record(&up, "q-3", "storm", &[0.5, 0.4]).await;
+    record(&up, "q-4", "ward", &[0.9]).await;
+    for (query, card) in [("q-1", "card-2"), ("q-4", "card-1")] {
+        up.run(&["queries", "interact", query, card]).await.ok();
+    }
+    until_recorded(&up, 4).await;
+    for (query, value) in [("q-1", "up"), ("q-2", "up"), ("q-3", "down"), ("q-9", "down")] {
+        up.run(&["rate", query, value, "--reporter", "ana"]).await.ok();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (before, after, rated) = (path("before"), path("after"), path("rated.jsonl"));
+    let line =
+        |query: &str, results: &[&str]| json!({"query_id": query, "results": results}).to_string() + "\n";
+    fs::write(&before, line("Draw a  card", &["card-3", "card-1"])).unwrap();
+    let better = line("Draw a  card", &["card-2", "card-1"]) + &line("ward", &["card-1"]);
+    fs::write(&after, better).unwrap();
+    let runs = ["--before", &before, "--after", &after];
+
+    let evaluate = ["evaluate", "--ratings", "--clicks"];
+    let report = up
+        .run(&[&evaluate[..], &runs, &["--json"]].concat())
+        .await
+        .ok()
+        .json();
+    assert_eq!(
+        report["judgedBy"],
+        json!({
+            "ratings": 3, "ratingsWithClicks": 1, "clickedSearches": 1, "queries": 3, "judgementsOfGrade": [2, 1, 2],
+            "unknownQueries": 1, "tooFewRatings": 0,
+        })
+    );
+    let all = &report["groups"][0];
+    assert_eq!(
+        (&all["queries"], &report["withoutRelevant"]),
+        (&json!(2), &json!(1))
+    );
+    let mrr = &all["measures"][2];
+    assert_eq!((&mrr["before"], &mrr["after"]), (&json!(0.25), &json!(1.0)));
+
+    // The same from a file, of queries that were rated twice.
+    up.run(&["export", "ratings", &rated, "--format", "jsonl"])
+        .await
+        .ok();
+    let from_file = [
+        "evaluate",
+        "--judged",
+        &rated,
+        "--format",
+        "ratings",
+        "--min-ratings",
+        "2",
+    ];
+    let text = up.run(&[&from_file[..], &runs].concat()).await.ok().stdout;
+    assert!(
+        text.starts_with(
+            "Judged by 3 ratings, 1 of them with clicks.\n1 query with 2 judgements: 1 of grade 2, 1 of grade 1, 0 of \
+             grade 0\n1 rating left out: nothing is known of the query\n1 query left out: fewer than 2 ratings\n"
+        ),
+        "{text}"
+    );
+    let none = up
+        .run(&[
+            "evaluate",
+            "--ratings",
+            "--rated-before",
+            "2020-01-01",
+            "--before",
+            &before,
+        ])
+        .await;
+    assert!(
+        none.code == 1 && none.stderr.contains("no query is judged"),
+        "{none:?}"
+    );
+
+    let svg = path("negative.svg");
+    let stats = up.run(&["stats", "--svg", &svg]).await.ok().stdout;
+    assert!(stats.contains("HYBRID"), "{stats}");
+    let svg = fs::read_to_string(&svg).unwrap();
+    assert!(
+        svg.contains("by type of query") && svg.matches("<circle").count() > 2,
+        "{svg}"
     );
 }

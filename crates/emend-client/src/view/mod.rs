@@ -39,6 +39,7 @@ pub use self::{
     publisher::{Fact, Publisher},
     status::{Origin, Staleness},
     synonyms::{Expansion, StandsFor},
+    tuning::tuning_to_try,
 };
 use self::{entry::Found, state::ViewState, status::ViewStatus};
 use crate::keyed_hash::KeyedHash;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use emend_core::{Namespace, search::Tuning};
+use emend_core::{Namespace, Violations, search::Tuning};
+use emend_proto::common::v1::SearchTuningValue;
 
 use super::{LearnedView, Reading};
 
@@ -22,4 +23,11 @@ impl Reading<'_> {
             .and_then(|found| found.tuning().cloned())
             .unwrap_or_default()
     }
+}
+
+/// The tuning of a request that tries one out ([`SearchRequest`](emend_proto::search::v1::SearchRequest)); one that is cleared
+/// has the defaults. Fails with every field that is wrong.
+pub fn tuning_to_try(message: &SearchTuningValue) -> Result<Arc<Tuning>, Violations> {
+    let tuning = emend_wire::search::tuning(message)?;
+    Ok(tuning.tuning().cloned().unwrap_or_default())
 }

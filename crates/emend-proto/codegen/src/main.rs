@@ -56,8 +56,10 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .boxed(".emend.common.v1.ResourceValue.value.search_tuning")
         .out_dir(out)
         .compile_fds_with_config(descriptors, config)?;
-    let descriptors = protox::compile([SEARCH], [protos])?;
+    let mut descriptors = protox::compile([SEARCH], [protos])?;
     fs::write(out.join("search.bin"), descriptors.encode_to_vec())?;
+    // The code of what it imports is there already.
+    descriptors.file.retain(|file| file.name() == SEARCH);
     let mut config = Config::new();
     config.enable_type_names();
     tonic_prost_build::configure()

@@ -21,6 +21,10 @@ pub struct SearchRequest {
     /// Absent: as it was learned.
     #[prost(message, optional, tag = "6")]
     pub expansion: ::core::option::Option<Expansion>,
+    /// How to search, in place of what was learned for the type of the query, to try out a tuning before it is set. INVALID_ARGUMENT
+    /// with what is wrong with it. Absent: as it was learned.
+    #[prost(message, optional, tag = "7")]
+    pub tuning: ::core::option::Option<super::super::common::v1::SearchTuningValue>,
 }
 impl ::prost::Name for SearchRequest {
     const NAME: &'static str = "SearchRequest";

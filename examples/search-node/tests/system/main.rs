@@ -9,3 +9,4 @@ mod learned;
 mod node;
 mod page;
 mod served;
+mod tuned;

@@ -1,14 +1,11 @@
-//! Judged queries and ranked results, as files have them.
-//!
-//! Judgements: JSON lines of our own, TREC's qrels, CSV as Quepid exports it. Runs: TREC's, or JSON lines of our own.
+//! Judged queries, as files have them: JSON lines of our own, TREC's qrels, CSV as Quepid exports it, or ratings.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use emend_core::search::Judged;
 use serde::Deserialize;
+
+use super::ratings;
 
 /// A query, and what is relevant to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,9 +29,6 @@ impl Query {
 /// Judged queries by id.
 pub(super) type Queries = BTreeMap<String, Query>;
 
-/// Results by query id, the best first.
-pub(super) type Run = HashMap<String, Vec<String>>;
-
 /// How judgements are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Format {
@@ -44,6 +38,8 @@ pub(super) enum Format {
     Trec,
     /// CSV with the columns query, docid and rating, as Quepid exports it
     Quepid,
+    /// Ratings and clicks, as `emend export ratings --format jsonl` writes them
+    Ratings,
 }
 
 /// A line that can't be read.
@@ -79,13 +75,6 @@ struct GradeLine {
     grade: u32,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RunLine {
-    query_id: String,
-    results: Vec<String>,
-}
-
 /// Parses judgements. A query that comes again, or a result that is judged again, is bad.
 pub(super) fn judgements(text: &str, format: Format) -> Result<Queries, BadLine> {
     let mut grades = Grades::default();
@@ -116,40 +105,9 @@ pub(super) fn judgements(text: &str, format: Format) -> Result<Queries, BadLine>
             }
         }
         Format::Quepid => quepid(text, &mut grades)?,
+        Format::Ratings => return ratings::parse(text, 1).map(|by| by.queries),
     }
     Ok(grades.finish())
-}
-
-/// Parses a run: TREC's six columns, of which query, document, rank and score count, or JSON lines with `query_id` and
-/// `results`. TREC's results are ordered by score, equal ones by rank.
-pub(super) fn run(text: &str) -> Result<Run, BadLine> {
-    let mut run = Run::new();
-    if text.trim_start().starts_with('{') {
-        for (line, text) in lines(text) {
-            let RunLine { query_id, results } = json(line, text)?;
-            if run.insert(query_id.clone(), results).is_some() {
-                return Err(bad(line, format!("the query {query_id:?} is there twice")));
-            }
-        }
-        return Ok(run);
-    }
-    let mut scored: HashMap<String, Vec<(f64, u64, String)>> = HashMap::new();
-    for (line, text) in lines(text) {
-        let [query, _, id, rank, score, _] = columns(line, text)?;
-        let (rank, score) = (number(line, "rank", rank)?, number::<f64>(line, "score", score)?);
-        if score.is_nan() {
-            return Err(bad(line, "the score is no number".to_owned()));
-        }
-        scored
-            .entry(query.to_owned())
-            .or_default()
-            .push((score, rank, id.to_owned()));
-    }
-    for (query, mut results) in scored {
-        results.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-        run.insert(query, results.into_iter().map(|(_, _, id)| id).collect());
-    }
-    Ok(run)
 }
 
 /// Grades as they are read, by query.
@@ -236,14 +194,15 @@ fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
 }
 
 /// Lines with content, by number.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.trim_start_matches('\u{FEFF}');
     (1..)
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
 }
 
-fn columns<const N: usize>(line: usize, text: &str) -> Result<[&str; N], BadLine> {
+/// The columns of a line, which must be as many.
+pub(super) fn columns<const N: usize>(line: usize, text: &str) -> Result<[&str; N], BadLine> {
     let columns: Vec<&str> = text.split_whitespace().collect();
     let count = columns.len();
     columns
@@ -251,16 +210,19 @@ fn columns<const N: usize>(line: usize, text: &str) -> Result<[&str; N], BadLine
         .map_err(|_| bad(line, format!("must have {N} columns, has {count}")))
 }
 
-fn number<T: std::str::FromStr>(line: usize, what: &str, text: &str) -> Result<T, BadLine> {
+/// A number.
+pub(super) fn number<T: std::str::FromStr>(line: usize, what: &str, text: &str) -> Result<T, BadLine> {
     text.parse()
         .map_err(|_| bad(line, format!("the {what} must be a number, is {text:?}")))
 }
 
-fn json<'t, T: Deserialize<'t>>(line: usize, text: &'t str) -> Result<T, BadLine> {
+/// A JSON object.
+pub(super) fn json<'t, T: Deserialize<'t>>(line: usize, text: &'t str) -> Result<T, BadLine> {
     serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))
 }
 
-fn bad(line: usize, why: String) -> BadLine {
+/// A line that is wrong.
+pub(super) fn bad(line: usize, why: String) -> BadLine {
     BadLine { line, why }
 }
 
@@ -293,14 +255,6 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_ordered_by_score_then_rank() {
-        let trec = "q1 Q0 a 1 0.5 tag\nq1 Q0 b 2 0.9 tag\nq1 Q0 c 0 0.5 tag\n";
-        assert_eq!(run(trec).unwrap()["q1"], ["b", "c", "a"]);
-        let own = "{\"query_id\": \"q1\", \"results\": [\"x\", \"y\"]}";
-        assert_eq!(run(own).unwrap()["q1"], ["x", "y"]);
-    }
-
-    #[test]
     fn a_bad_line_is_named() {
         for (text, format, expected) in [
             ("q1 0 a", Format::Trec, "line 1: must have 4 columns, has 3"),
@@ -329,8 +283,5 @@ mod tests {
                 .why
                 .contains("query_id")
         );
-        let twice = "{\"query_id\": \"q\", \"results\": []}\n{\"query_id\": \"q\", \"results\": []}";
-        assert_eq!(run(twice).unwrap_err().line, 2);
-        assert_eq!(run("q Q0 a 1 high tag").unwrap_err().line, 1);
     }
 }

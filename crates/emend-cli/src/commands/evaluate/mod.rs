@@ -3,8 +3,12 @@
 mod chart;
 mod judgements;
 mod node;
+mod preview;
+mod ratings;
 mod report;
+mod runs;
 pub mod synonyms;
+pub mod tuning;
 
 use std::{
     fmt::Write as _,
@@ -15,9 +19,11 @@ use serde_json::{Value, json};
 
 use self::{
     chart::p_value,
-    judgements::{BadLine, Format, Queries, Run},
-    node::With,
+    judgements::{BadLine, Format, Queries},
+    node::{Answers, With},
+    ratings::Counts,
     report::{Group, Report},
+    runs::Run,
 };
 use crate::{
     context::Context,
@@ -34,6 +40,7 @@ Examples:
   emend evaluate --judgements quepid.csv --format quepid --before a.jsonl --after b.jsonl -k 5
   emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421
   emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421 --before old.jsonl --save new.jsonl
+  emend evaluate --ratings --min-ratings 3 --rated-from 2026-03-01 --node 127.0.0.1:7421
 
 Prints precision, recall and nDCG of the first K results and the mean reciprocal rank, over all
 queries and by query type. With two runs, p says how probable a difference at least as large is if
@@ -47,14 +54,26 @@ Judgements have grades: 0 is not relevant, more is better. A line of the format 
 A node is asked the query; where there is none, the query_id.
 A run is a TREC run file (query Q0 document rank score tag) or JSON lines:
   {\"query_id\": \"q1\", \"results\": [\"card:1\", \"card:7\"]}
-A query that a run does not have found nothing in it.")]
+A query that a run does not have found nothing in it.
+
+With --ratings, or a file of them (--format ratings), users judge. Searches with one text and type
+are one query, whose query_id is the text. A result's grade is the mean over its searches: 2 where
+it was clicked, 1 where it was the best of a search that was rated up without a click, 0 where it
+was shown, not clicked, in a search that was rated down. Only what was shown is judged so.")]
 pub struct Args {
     /// The file of judgements
-    #[arg(long, value_name = "FILE")]
-    judgements: PathBuf,
+    #[arg(
+        long,
+        visible_alias = "judged",
+        value_name = "FILE",
+        required_unless_present = "ratings"
+    )]
+    judgements: Option<PathBuf>,
     /// How the judgements are written
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
+    #[command(flatten)]
+    ratings: ratings::Source,
     /// The results, or those before the change
     #[arg(long, value_name = "RUN", required_unless_present = "node")]
     before: Option<PathBuf>,
@@ -77,14 +96,42 @@ pub struct Args {
 
 /// Measures, prints, and draws.
 pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let queries = judged(&args.judgements, args.format)?;
+    let (queries, by) = queries(args, context).await?;
     let (before, after) = runs(args, context, &queries).await?;
     let report = report::measure(&queries, &before, after.as_ref(), args.k.into());
     if let Some(path) = &args.svg {
         std::fs::write(path, chart::draw(&report)).map_err(|error| unwritable(path, &error))?;
     }
     let width = output.width();
-    output.result(&to_json(&report), || to_text(&report, width))
+    let mut json = to_json(&report);
+    if let Some(by) = &by {
+        json["judgedBy"] = by.json();
+    }
+    output.result(&json, || match &by {
+        None => to_text(&report, width),
+        Some(by) => format!("{by}\n\n{}", to_text(&report, width)),
+    })
+}
+
+/// The judged queries, and by what users judged them.
+async fn queries(args: &Args, context: &Context) -> Result<(Queries, Option<Counts>)> {
+    let by = match &args.judgements {
+        None => ratings::fetch(context, &args.ratings).await?,
+        Some(path) if args.format == Format::Ratings => {
+            let min_ratings = args.ratings.min_ratings.into();
+            ratings::parse(&read(path)?, min_ratings).map_err(|bad| unreadable(path, &bad))?
+        }
+        Some(_) if args.ratings.min_ratings > 1 => {
+            return Err(Failure::usage(
+                "--min-ratings needs --ratings or --format ratings",
+            ));
+        }
+        Some(path) => return Ok((judged(path, args.format)?, None)),
+    };
+    if by.queries.is_empty() {
+        return Err(Failure::failed(format!("no query is judged. {}", by.counts)));
+    }
+    Ok((by.queries, Some(by.counts)))
 }
 
 /// The judged queries of a file, at least one.
@@ -98,7 +145,7 @@ fn judged(path: &Path, format: Format) -> Result<Queries> {
 
 /// The run before the change, and the one after it.
 async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<(Run, Option<Run>)> {
-    let run = |path: &Path| judgements::run(&read(path)?).map_err(|bad| unreadable(path, &bad));
+    let run = |path: &Path| runs::parse(&read(path)?).map_err(|bad| unreadable(path, &bad));
     let before = args.before.as_deref().map(run).transpose()?;
     let after = args.after.as_deref().map(run).transpose()?;
     let Some(address) = &args.node else {
@@ -107,18 +154,23 @@ async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<(Run,
     let node = context.search_node(address).await?;
     let before = match before {
         Some(before) => before,
-        None => node::ask(context, &node, queries, |_| With::Nothing).await?,
+        None => node::run(&node::ask(context, &node, queries, |_| With::Nothing).await?),
     };
     let after = node::ask(context, &node, queries, |_| With::Learned).await?;
     if let Some(path) = &args.save {
         std::fs::write(path, lines(queries, &after)).map_err(|error| unwritable(path, &error))?;
     }
-    Ok((before, Some(after)))
+    Ok((before, Some(node::run(&after))))
 }
 
 /// A run as JSON lines, in the order of its queries.
-fn lines(queries: &Queries, run: &Run) -> String {
-    let line = |id: &String| format!("{}\n", json!({"query_id": id, "results": run.get(id)}));
+fn lines(queries: &Queries, answers: &Answers) -> String {
+    let line = |id: &String| {
+        let results = answers.get(id).map_or(&[][..], |of| &of.results);
+        let ids: Value = results.iter().map(|result| &*result.id).collect();
+        let scores: Value = results.iter().map(|result| result.score).collect();
+        format!("{}\n", json!({"query_id": id, "results": ids, "scores": scores}))
+    };
     queries.keys().map(line).collect()
 }
 

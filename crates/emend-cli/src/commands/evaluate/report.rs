@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use emend_core::search::{mean, ndcg, paired_randomisation, precision, recall, reciprocal_rank};
 
-use super::judgements::{Queries, Query, Run};
+use super::{
+    judgements::{Queries, Query},
+    runs::Run,
+};
 
 /// A measure of one query.
 type Of = fn(&Query, &[String], usize) -> Option<f64>;
@@ -126,7 +129,10 @@ fn measures(queries: &[(&str, &Query)], before: &Run, after: Option<&Run>, k: us
 
 #[cfg(test)]
 mod tests {
-    use super::{super::judgements::*, *};
+    use super::{
+        super::{judgements::*, runs::parse as run},
+        *,
+    };
 
     #[test]
     fn runs_are_compared_over_all_queries_and_by_type() {

@@ -2,9 +2,8 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     fmt::Write as _,
-    path::PathBuf,
 };
 
 use clap::Subcommand;
@@ -12,9 +11,8 @@ use emend_client::{
     ExpandMode, ExpandedText, LearnedView,
     view::{Fact, Publisher},
 };
-use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision, Synonym, search::Judged};
+use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision, Synonym};
 use emend_proto::{
-    feedback::v1::ListQueriesRequest,
     learning::v1::ListResourcesRequest,
     search::v1::{Expansion, TermGroup},
 };
@@ -22,13 +20,15 @@ use emend_wire::parse;
 use serde_json::{Value, json};
 
 use super::{
-    Format, judged,
-    judgements::{Queries, Query, Run},
+    judged,
+    judgements::Queries,
     node::{self, With},
-    report, to_json, to_text,
+    preview::{self, Source},
+    report,
+    runs::Run,
+    to_json, to_text,
 };
 use crate::{
-    commands::queries,
     context::{Context, pages},
     failure::{Failure, Result},
     output::{Column, Output, Table},
@@ -68,26 +68,8 @@ struct Preview {
     /// How they are related to the term
     #[arg(long, value_enum, default_value_t = Relation::Equivalent)]
     relation: Relation,
-    /// Judged queries, instead of recorded ones
-    #[arg(long, value_name = "FILE")]
-    judgements: Option<PathBuf>,
-    /// How the judgements are written
-    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
-    format: Format,
-    /// Look at so many recorded queries; 0 for all
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 1_000,
-        conflicts_with = "judgements"
-    )]
-    limit: usize,
-    /// A search node to ask what the queries find now and then
-    #[arg(long, value_name = "HOST:PORT")]
-    node: Option<String>,
-    /// How many results of a query count
-    #[arg(short, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    k: u16,
+    #[command(flatten)]
+    source: Source,
 }
 
 /// A query that would be expanded otherwise.
@@ -109,9 +91,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let Action::Preview(args) = args.action;
     let namespace = context.namespace();
     let parsed = Namespace::parse(&namespace).map_err(|invalid| Failure::usage(invalid.to_string()))?;
-    let queries = match &args.judgements {
-        Some(path) => judged(path, args.format)?,
-        None => recorded(context, args.limit).await?,
+    let source = &args.source;
+    let queries = match &source.judgements {
+        Some(path) => judged(path, source.format)?,
+        None => preview::unjudged(&preview::recorded(context, "", source.limit).await?),
     };
     let mut synonyms = taught(context).await?;
     let before = view(context, &namespace, &synonyms);
@@ -132,9 +115,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             });
         }
     }
-    let results = match &args.node {
+    let results = match &source.node {
         Some(address) => {
-            let of = (&**address, args.judgements.is_some());
+            let of = (&**address, source.judgements.is_some());
             Some(found(context, of, &queries, &changed).await?)
         }
         None => None,
@@ -224,28 +207,6 @@ fn view(context: &Context, namespace: &str, synonyms: &[Taught]) -> LearnedView 
     view
 }
 
-/// What backends recorded, of equal texts and types the newest.
-async fn recorded(context: &Context, limit: usize) -> Result<Queries> {
-    let request = ListQueriesRequest {
-        namespace: context.namespace(),
-        ..ListQueriesRequest::default()
-    };
-    let (listed, _) = queries::list(context, request, limit).await?;
-    let mut seen = HashSet::new();
-    let different = listed
-        .into_iter()
-        .filter(|query| seen.insert((query.query_text.clone(), query.query_type.clone())));
-    let query = different.map(|query| {
-        let of = Query {
-            text: query.query_text,
-            query_type: query.query_type,
-            judged: Judged::new([]),
-        };
-        (query.query_id, of)
-    });
-    Ok(query.collect())
-}
-
 /// Asks a node those queries that change, and all if they are judged.
 async fn found(
     context: &Context,
@@ -268,7 +229,10 @@ async fn found(
     let some = queries.iter().filter(|(id, _)| is_changed(id));
     let mut after = before.clone();
     after.extend(node::ask(context, &node, some, with(|of| &of.after)).await?);
-    Ok(Results { before, after })
+    Ok(Results {
+        before: node::run(&before),
+        after: node::run(&after),
+    })
 }
 
 fn expansion(text: &ExpandedText) -> Expansion {
@@ -290,8 +254,9 @@ fn print(
     results: Option<&Results>,
     output: &mut Output<'_>,
 ) -> Result {
-    let measured = results.filter(|_| args.judgements.is_some());
-    let measured = measured.map(|of| report::measure(queries, &of.before, Some(&of.after), args.k.into()));
+    let source = &args.source;
+    let measured = results.filter(|_| source.judgements.is_some());
+    let measured = measured.map(|of| report::measure(queries, &of.before, Some(&of.after), source.k.into()));
     let json = json!({
         "queries": queries.len(),
         "changed": changed.iter().map(|of| changed_json(of, results)).collect::<Value>(),
@@ -302,7 +267,7 @@ fn print(
         let mut text = match (changed, results) {
             ([], _) => String::new(),
             (_, None) => expansions(changed).render(width) + "\n",
-            (_, Some(results)) => hits(changed, results, args.k.into()).render(width) + "\n",
+            (_, Some(results)) => hits(changed, results, source.k.into()).render(width) + "\n",
         };
         let of_all = match queries.len() {
             1 => "1 query".to_owned(),
