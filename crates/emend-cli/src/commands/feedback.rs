@@ -2,9 +2,12 @@
 
 use clap::Subcommand;
 use emend_core::outputs::TARGETS;
-use emend_proto::feedback::v1::{
-    ContextState, DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest, SearchRatingFilter,
-    UpdateFeedbackLabelsRequest,
+use emend_proto::{
+    common::v1::correction::Correction as Variant,
+    feedback::v1::{
+        ContextState, DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest, SearchRatingFilter,
+        SearchRatingState, UpdateFeedbackLabelsRequest,
+    },
 };
 
 use super::rate::Rating;
@@ -69,7 +72,7 @@ pub(super) struct SearchRatings {
     #[arg(long, value_enum)]
     rating: Option<Rating>,
     /// Only ratings of queries of this type
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, visible_alias = "type", value_name = "TYPE")]
     query_type: Option<String>,
     /// Only ratings with this tag
     #[arg(long, value_name = "TAG")]
@@ -207,7 +210,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 ..list.rated.request()
             };
             let (feedback, more) = self::list(context, &request, list.limit).await?;
-            output.results(&feedback, view::feedback, table, &context.none_of("feedback"))?;
+            let (table, none): (fn(&[Feedback]) -> Table, _) = match &request.search_ratings {
+                Some(_) => (search_ratings_table, "ratings of search answers"),
+                None => (table, "feedback"),
+            };
+            let none = context.none_found(none, request.search_ratings.is_some());
+            output.results(&feedback, view::feedback, table, &none)?;
             super::candidates::note_more(more);
             Ok(())
         }
@@ -268,6 +276,48 @@ fn table(feedback: &[Feedback]) -> Table {
     })
 }
 
+/// What was searched, where it is known, and what was said of it.
+fn search_ratings_table(feedback: &[Feedback]) -> Table {
+    Table::new([
+        ("FEEDBACK", Column::Fixed),
+        ("RATING", Column::Fixed),
+        ("QUERY", Column::Text),
+        ("REASON", Column::Text),
+        ("LABELS", Column::Text),
+        ("", Column::Fixed),
+    ])
+    .with_rows(feedback, |feedback| {
+        let rating = feedback.correction.as_ref().and_then(|of| of.correction.as_ref());
+        let rating = match rating {
+            Some(Variant::SearchRating(rating)) => Rating::name(rating.value()),
+            _ => "",
+        };
+        let state = feedback.search_rating.clone().unwrap_or_default();
+        let text = state.query.as_ref().map(|query| query.query_text.clone());
+        let text = text.filter(|text| !text.is_empty());
+        [
+            feedback.feedback_id.clone(),
+            rating.to_owned(),
+            text.unwrap_or_else(|| feedback.query_id.clone()),
+            feedback.reason.clone(),
+            labels(&state),
+            marks(feedback),
+        ]
+    })
+}
+
+/// Tags, and what else is noted of a rating.
+fn labels(state: &SearchRatingState) -> String {
+    let mut labels = state.tags.clone();
+    labels.extend(state.processed.then(|| "(processed)".to_owned()));
+    labels.extend(
+        state
+            .replaced
+            .then(|| "(a newer rating counts instead)".to_owned()),
+    );
+    labels.join(" ")
+}
+
 /// Whether it was retracted, redacted, or both.
 pub(super) fn marks(feedback: &Feedback) -> String {
     let marks = [
@@ -313,16 +363,10 @@ fn details(feedback: &Feedback) -> String {
             ContextState::Missing => "was not recorded".to_owned(),
             ContextState::Pending | ContextState::Unspecified => "not known yet".to_owned(),
         };
-        let mut labels = state.tags.clone();
-        labels.extend(state.processed.then(|| "(processed)".to_owned()));
-        labels.extend(
-            state
-                .replaced
-                .then(|| "(a newer rating counts instead)".to_owned()),
-        );
+        let labels = labels(state);
         let _ = writeln!(text, "context   {query}");
         if !labels.is_empty() {
-            let _ = writeln!(text, "labels    {}", labels.join(" "));
+            let _ = writeln!(text, "labels    {labels}");
         }
     }
     if feedback.retracted_at.is_some() {

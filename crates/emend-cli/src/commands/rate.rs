@@ -49,6 +49,16 @@ pub enum Rating {
 }
 
 impl Rating {
+    /// Its name on command lines; empty for one that this version does not know.
+    pub(super) const fn name(value: SearchRatingValue) -> &'static str {
+        match value {
+            SearchRatingValue::Up => "up",
+            SearchRatingValue::Neutral => "neutral",
+            SearchRatingValue::Down => "down",
+            SearchRatingValue::Unspecified => "",
+        }
+    }
+
     /// Its number on the wire.
     pub(super) fn number(self) -> i32 {
         match self {

@@ -92,6 +92,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         one: args.one.unwrap_or_default(),
         other: args.other.unwrap_or_default(),
     });
+    let is_filtered = args.from.is_some() || args.before.is_some() || !args.query_type.is_empty();
     let request = GetFeedbackStatsRequest {
         namespace: context.namespace(),
         rated_from: args.from,
@@ -102,15 +103,19 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let mut client = context.queries().await?;
     let response = client.get_feedback_stats(context.request(request)).await?;
     let stats = response.into_inner();
-    if stats.total.is_none() {
+    let Some(total) = &stats.total else {
         return Err(Failure::failed("feedback-svc answered without the statistics"));
-    }
+    };
+    let none = (total.rating_count == 0 && total.query_count == 0)
+        .then(|| context.none_found("ratings of search answers", is_filtered));
     if let Some(path) = &args.svg {
         std::fs::write(path, chart::draw(&stats))
             .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
     }
     let width = output.width();
-    output.result(&view::feedback_stats(&stats), || text(&stats, width))
+    output.result(&view::feedback_stats(&stats), || {
+        none.unwrap_or_else(|| text(&stats, width))
+    })
 }
 
 fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {

@@ -401,7 +401,7 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "16:50",
-            story: "Three votes: who asks for 手数料 finds 信託報酬 from now on.",
+            story: "“手数料の一覧” (fee list): three votes, and it finds 信託報酬.",
             action: submit(
                 &["ana", "ben", "eve"],
                 Correction::StandsFor {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     day::{StepResult, Summary},
@@ -24,16 +25,10 @@ pub(super) fn heading() -> String {
 
 fn line(at: &str, story: &str, node: &str, before: &str, after: &str, commit: &str, sent: &str) -> String {
     let [story, before, after] = [(story, STORY), (before, CHOICE), (after, CHOICE)]
-        .map(|(text, width)| format!("{text}{:1$}", "", width.saturating_sub(columns(text))));
+        .map(|(text, width)| format!("{text}{:1$}", "", width.saturating_sub(text.width())));
     format!("{at:<5}  {story}  {node:<6}  {before}  {after}  {commit:>7}  {sent:>6}")
         .trim_end()
         .to_owned()
-}
-
-/// How many columns a terminal takes for a text: two for kana, kanji and full-width characters.
-fn columns(text: &str) -> usize {
-    let is_wide = |c: char| matches!(c, '\u{2E80}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FF60}');
-    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
 }
 
 /// A step: a line for each node, or more if the story needs them.
@@ -147,8 +142,8 @@ fn millis(span: Option<Duration>) -> String {
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let last = lines.last().map_or(0, |line| columns(line));
-        if last > 0 && last + 1 + columns(word) > width {
+        let last = lines.last().map_or(0, |line| line.width());
+        if last > 0 && last + 1 + word.width() > width {
             lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {
@@ -189,7 +184,7 @@ mod tests {
                 deviations: vec![],
             };
             let text = super::step(&step, &result);
-            assert!(text.lines().all(|line| columns(line) <= 100), "{text}");
+            assert!(text.lines().all(|line| line.width() <= 100), "{text}");
             assert_eq!(text.lines().count(), 2, "two nodes, two lines: {text}");
         }
         assert!(heading().lines().all(|line| line.chars().count() <= 100));

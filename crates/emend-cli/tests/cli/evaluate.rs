@@ -200,7 +200,10 @@ async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
     let settings = ["min_score=0.6", "retry=none"];
     let preview = [&["tuning", "preview", "HYBRID"][..], &settings].concat();
     let none = up.run(&preview).await.ok().stdout;
-    assert!(none.contains("0 recorded queries of the type HYBRID"), "{none}");
+    assert!(
+        none.contains("1     from 0.4 top 10") && none.contains("No recorded queries of the type HYBRID in"),
+        "{none}"
+    );
 
     record(&up, "q-1", "draw a card", &[0.8, 0.7, 0.5]).await;
     record(&up, "q-2", "storm", &[0.5, 0.45]).await;
@@ -228,15 +231,19 @@ async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
     );
     let text = up.run(&preview).await.ok().stdout;
     assert!(
-        text.contains("3 recorded queries of the type HYBRID: 1 would find nothing, 1 fewer results"),
+        text.contains("3 recorded queries of the type HYBRID, of which\n    1 would find nothing\n    1 would find fewer results"),
         "{text}"
     );
+
+    let heavier = [&preview[..], &["weight.keyword=2.0"]].concat();
+    let untold = up.run(&heavier).await.ok().stdout;
+    assert!(untold.contains("only a search node tells"), "{untold}");
 
     // What is in force is compared with.
     let set = [&["tuning", "set", "HYBRID"][..], &settings].concat();
     up.run(&set).await.ok();
     let same = up.run(&preview).await.ok().stdout;
-    assert!(same.contains("0 would find nothing"), "{same}");
+    assert!(same.contains("nothing would change"), "{same}");
 
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

@@ -25,6 +25,9 @@ pub struct SearchRequest {
     /// with what is wrong with it. Absent: as it was learned.
     #[prost(message, optional, tag = "7")]
     pub tuning: ::core::option::Option<super::super::common::v1::SearchTuningValue>,
+    /// Nobody searches: it is not recorded as a query, like whatever is only tried out or compared with. Default: false.
+    #[prost(bool, tag = "8")]
+    pub unrecorded: bool,
 }
 impl ::prost::Name for SearchRequest {
     const NAME: &'static str = "SearchRequest";

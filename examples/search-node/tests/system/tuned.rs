@@ -97,11 +97,8 @@ both_databases! {
 
 #[tokio::test]
 async fn a_tuning_that_is_wrong_is_refused() {
-    use emend_client::proto::{
-        common::v1::SearchTuningValue,
-        search::v1::{SearchRequest, search_service_client::SearchServiceClient},
-    };
-    let at = Node::alone().serve("").await;
+    let node = Node::alone();
+    let at = node.serve("").await;
     let mut client = SearchServiceClient::connect(format!("http://{}", at.grpc))
         .await
         .unwrap();

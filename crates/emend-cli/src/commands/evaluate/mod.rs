@@ -129,7 +129,12 @@ async fn queries(args: &Args, context: &Context) -> Result<(Queries, Option<Coun
         Some(path) => return Ok((judged(path, args.format)?, None)),
     };
     if by.queries.is_empty() {
-        return Err(Failure::failed(format!("no query is judged. {}", by.counts)));
+        let why = if by.counts.is_empty() {
+            context.none_found("ratings of search answers", args.ratings.is_filtered())
+        } else {
+            by.counts.to_string()
+        };
+        return Err(Failure::failed(format!("no query is judged: {why}")));
     }
     Ok((by.queries, Some(by.counts)))
 }
@@ -216,31 +221,47 @@ fn to_text(report: &Report, width: usize) -> String {
         .iter()
         .flat_map(|group| group.measures.iter().map(move |measure| (group, measure)))
         .collect();
-    let table = Table::new([
-        ("QUERIES", Column::Text),
-        ("COUNT", Column::Number),
-        ("MEASURE", Column::Fixed),
-        ("BEFORE", Column::Number),
-        ("AFTER", Column::Number),
-        ("P", Column::Fixed),
-    ])
-    .with_rows(&rows, |(group, measure)| {
-        let name = if group.query_type.is_empty() {
-            "all"
-        } else {
-            &group.query_type
-        };
-        [
-            name.to_owned(),
-            group.queries.to_string(),
-            measure.name.clone(),
-            format!("{:.3}", measure.before),
-            measure
-                .after
-                .map_or_else(String::new, |(after, _)| format!("{after:.3}")),
-            measure.after.map_or_else(String::new, |(_, p)| p_value(p)),
-        ]
-    });
+    let name = |group: &Group| match &*group.query_type {
+        "" => "all".to_owned(),
+        query_type => query_type.to_owned(),
+    };
+    let is_compared = rows.iter().any(|(_, measure)| measure.after.is_some());
+    let table = if is_compared {
+        Table::new([
+            ("QUERIES", Column::Text),
+            ("COUNT", Column::Number),
+            ("MEASURE", Column::Fixed),
+            ("BEFORE", Column::Number),
+            ("AFTER", Column::Number),
+            ("P", Column::Fixed),
+        ])
+        .with_rows(&rows, |(group, measure)| {
+            let (after, p) = measure.after.unwrap_or_default();
+            [
+                name(group),
+                group.queries.to_string(),
+                measure.name.clone(),
+                format!("{:.3}", measure.before),
+                format!("{after:.3}"),
+                p_value(p),
+            ]
+        })
+    } else {
+        Table::new([
+            ("QUERIES", Column::Text),
+            ("COUNT", Column::Number),
+            ("MEASURE", Column::Fixed),
+            ("VALUE", Column::Number),
+        ])
+        .with_rows(&rows, |(group, measure)| {
+            [
+                name(group),
+                group.queries.to_string(),
+                measure.name.clone(),
+                format!("{:.3}", measure.before),
+            ]
+        })
+    };
     let mut text = table.render(width);
     match report.without_relevant {
         0 => {}

@@ -38,6 +38,7 @@ pub(super) async fn ask<'q>(
         let mut asked = SearchRequest {
             query: query.text(id).to_owned(),
             query_type: query.query_type.clone(),
+            unrecorded: true,
             ..SearchRequest::default()
         };
         match with(id) {

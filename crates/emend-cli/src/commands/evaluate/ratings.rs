@@ -61,6 +61,13 @@ pub(super) struct Source {
     pub(super) min_ratings: u16,
 }
 
+impl Source {
+    /// Whether not all ratings are asked for.
+    pub(super) fn is_filtered(&self) -> bool {
+        !self.query_type.is_empty() || self.rated_from.is_some() || self.rated_before.is_some()
+    }
+}
+
 /// Judged queries, and what they are judged by.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ByUsers {
@@ -287,6 +294,11 @@ impl Judging {
 }
 
 impl Counts {
+    /// Whether there was nothing to judge by.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ratings + self.clicked_searches + self.unknown == 0
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({
             "ratings": self.ratings,

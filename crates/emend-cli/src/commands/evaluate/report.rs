@@ -116,15 +116,20 @@ fn measures(queries: &[(&str, &Query)], before: &Run, after: Option<&Run>, k: us
                 let second = values(*of, run);
                 let pairs: Vec<(f64, f64)> = first.iter().copied().zip(second.iter().copied()).collect();
                 let p = paired_randomisation(&pairs).unwrap_or(1.0);
-                (mean(&second).unwrap_or(0.0), p)
+                (mean_of(&second), p)
             });
             Measure {
                 name: named(name),
-                before: mean(&first).unwrap_or(0.0),
+                before: mean_of(&first),
                 after,
             }
         })
         .collect()
+}
+
+/// The mean; of nothing it is 0. An empty list of results has a gain of -0.0, which people should not see.
+fn mean_of(values: &[f64]) -> f64 {
+    mean(values).unwrap_or_default() + 0.0
 }
 
 #[cfg(test)]
@@ -171,9 +176,9 @@ mod tests {
         }
         // Of two pairs that both differ, two of four exchanges are as far apart.
         assert!((report.groups[0].measures[2].after.unwrap().1 - 0.5).abs() < 1e-9);
-        assert_eq!(
-            measure(&queries, &before, None, 2).groups[0].measures[0].after,
-            None
-        );
+        let nothing = measure(&queries, &Run::new(), None, 2);
+        for of in &nothing.groups[0].measures {
+            assert_eq!((format!("{:.1}", of.before), of.after), ("0.0".to_owned(), None));
+        }
     }
 }

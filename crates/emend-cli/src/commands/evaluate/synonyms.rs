@@ -122,6 +122,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
         None => None,
     };
+    if queries.is_empty() && !output.is_json() {
+        return output.line(&context.none_of("recorded queries"));
+    }
     print(&args, &queries, &changed, results.as_ref(), output)
 }
 

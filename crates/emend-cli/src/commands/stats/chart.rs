@@ -153,7 +153,11 @@ fn row(svg: &mut Svg, y: f64, share: &RatingShare) {
     };
     let x = |share: f64| (BARS.1 - BARS.0).mul_add(share, BARS.0);
     let middle = y - 4.0;
-    svg.text(BARS.0 - 12.0, y, "end", 12.0, INK, &shortened(&name(share), 34));
+    let name = match &*share.name {
+        "" => "not known".to_owned(),
+        name => shortened(name, 34),
+    };
+    svg.text(BARS.0 - 12.0, y, "end", 12.0, INK, &name);
     svg.line((BARS.0, middle), (BARS.1, middle), GRID);
     let title = described("", share);
     svg.bar((x(low), middle - 5.0), (x(high) - x(low), 10.0), INTERVAL, &title);

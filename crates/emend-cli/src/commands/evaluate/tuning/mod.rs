@@ -125,11 +125,16 @@ pub async fn run(args: Preview, context: &Context, output: &mut Output<'_>) -> R
         plans: &plans,
         queries: &queries,
     };
+    if queries.is_empty() && !output.is_json() {
+        let none = context.none_of(&format!("recorded queries of the type {}", args.query_type));
+        return shown.nothing(&none, output);
+    }
     if args.source.node.is_some() {
         let results = results(&args, context, &queries, &plans).await?;
         return shown.results(&results, None, output);
     }
-    shown.foreseen(&foreseen(&recorded, &plans), output)
+    let foreseen = plans.have_equal_weights().then(|| foreseen(&recorded, &plans));
+    shown.foreseen(foreseen.as_deref(), output)
 }
 
 impl Plans {
@@ -140,6 +145,11 @@ impl Plans {
             before,
             after,
         }
+    }
+
+    /// Whether results have the scores that they had: with other weights they have others.
+    fn have_equal_weights(&self) -> bool {
+        self.before.weights().eq(self.after.weights())
     }
 }
 
@@ -168,6 +178,10 @@ fn of_type(queries: Queries, query_type: &str) -> Queries {
 /// What the queries find with the tuning in force and with the other one.
 async fn results(args: &Preview, context: &Context, queries: &Queries, plans: &Plans) -> Result<Results> {
     if let Some(path) = &args.run {
+        if !plans.have_equal_weights() {
+            let why = "--run: with other weights results have other scores; ask a search node (--node)";
+            return Err(Failure::usage(why));
+        }
         let run = runs::parse_scored(&read(path)?).map_err(|bad| unreadable(path, &bad))?;
         let cut = |plan: &[Search]| {
             queries

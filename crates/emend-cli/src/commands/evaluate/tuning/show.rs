@@ -26,8 +26,23 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// What can be told of recorded queries.
-    pub(super) fn foreseen(&self, foreseen: &[Foreseen], output: &mut Output<'_>) -> Result {
+    /// The searches of both tunings, and why nothing more is told.
+    pub(super) fn nothing(&self, why: &str, output: &mut Output<'_>) -> Result {
+        let steps = self.steps().render(output.width());
+        output.line(&format!("{steps}\n{why}"))
+    }
+
+    /// What can be told of recorded queries; nothing if their results would have other scores.
+    pub(super) fn foreseen(&self, foreseen: Option<&[Foreseen]>, output: &mut Output<'_>) -> Result {
+        let Some(foreseen) = foreseen else {
+            let mut json = self.json();
+            json["changed"] = Value::Null;
+            if output.is_json() {
+                return output.result(&json, String::new);
+            }
+            let why = "With other weights results have other scores: only a search node tells which (--node HOST:PORT).";
+            return self.nothing(why, output);
+        };
         let count = |change: Change| foreseen.iter().filter(|of| of.change == change).count();
         let mut json = self.json();
         json["changed"] = foreseen.iter().map(foreseen_json).collect();
@@ -39,7 +54,7 @@ impl Shown<'_> {
                 ("NOW", Column::Number),
                 ("THEN", Column::Number),
                 ("STEP", Column::Number),
-                ("", Column::Fixed),
+                ("CHANGE", Column::Fixed),
             ])
             .with_rows(rows, |of| {
                 [
@@ -51,17 +66,19 @@ impl Shown<'_> {
                 ]
             });
             let mut text = self.table(table, foreseen.len(), width);
-            text.push_str(&self.queries(" recorded"));
-            let told = Change::ALL.map(|change| match change {
-                Change::Nothing => format!("{} would find nothing", count(change)),
-                Change::Fewer => format!("{} fewer results", count(change)),
-                Change::Retry => format!("{} only with a later step", count(change)),
-                Change::More => format!("{} perhaps more", count(change)),
-                Change::Unknown => format!("of {} it is not known", count(change)),
+            let told = Change::ALL.map(|change| {
+                let what = match change {
+                    Change::Nothing => "would find nothing",
+                    Change::Fewer => "would find fewer results",
+                    Change::Retry => "would find their results only in a later step",
+                    Change::Unknown => "may find fewer results or none: the recordings do not tell",
+                    Change::More => "may find more",
+                };
+                (count(change), what)
             });
-            let _ = write!(text, ": {}", told.join(", "));
+            self.told(&mut text, " recorded", &told);
             if count(Change::Unknown) + count(Change::More) > 0 {
-                text.push_str("\n--node asks a search node what is not known.");
+                text.push_str("\nA search node knows more: --node HOST:PORT");
             }
             text
         })
@@ -127,16 +144,13 @@ impl Shown<'_> {
                     |(_, _, (before, after)): &&(_, _, (&Found, &Found))| Loss::of(before, after) == loss;
                 changed.iter().filter(is).count()
             };
-            let _ = write!(
-                text,
-                "{}: {} would find something else; {} nothing any more, {} would lose results, {} would find \
-                 something at last",
-                self.queries(""),
-                changed.len(),
-                count(Loss::All),
-                count(Loss::Some),
-                count(Loss::Gain),
-            );
+            let told = [
+                (count(Loss::All), "would find nothing any more"),
+                (count(Loss::Some), "would lose results"),
+                (count(Loss::Gain), "would find something at last"),
+                (count(Loss::None), "would find more, or the same otherwise"),
+            ];
+            self.told(&mut text, "", &told);
             if let Some(measured) = measured {
                 let _ = write!(text, "\n\n{}", to_text(measured, width));
             }
@@ -144,18 +158,19 @@ impl Shown<'_> {
         })
     }
 
-    /// So many queries of the type, of this sort.
-    fn queries(&self, sort: &str) -> String {
-        let noun = if self.queries.len() == 1 {
-            "query"
-        } else {
-            "queries"
-        };
-        format!(
-            "{}{sort} {noun} of the type {}",
-            self.queries.len(),
-            self.query_type
-        )
+    /// So many queries of this sort, of which so many would find something else.
+    fn told(&self, text: &mut String, sort: &str, told: &[(usize, &str)]) {
+        let count = self.queries.len();
+        let noun = if count == 1 { "query" } else { "queries" };
+        let _ = write!(text, "{count}{sort} {noun} of the type {}", self.query_type);
+        if told.iter().all(|(count, _)| *count == 0) {
+            text.push_str(": nothing would change");
+            return;
+        }
+        text.push_str(", of which");
+        for (count, what) in told.iter().filter(|(count, _)| *count > 0) {
+            let _ = write!(text, "\n{count:>5} {what}");
+        }
     }
 
     fn json(&self) -> Value {
@@ -207,10 +222,36 @@ impl Shown<'_> {
             ("NOW", Column::Text),
             ("THEN", Column::Text),
         ]);
-        let cell = |searches: &[Search], at: usize| searches.get(at).map(step_text).unwrap_or_default();
+        let cell = |searches: &[Search], at: usize| {
+            let first = searches.first();
+            searches
+                .get(at)
+                .map(|search| step_text(search, first.filter(|_| at > 0)))
+                .unwrap_or_default()
+        };
         for at in 0..searches_before.len().max(searches_after.len()) {
             let cells = (cell(searches_before, at), cell(searches_after, at));
             table.row([(at + 1).to_string(), cells.0, cells.1]);
+        }
+        let named = |named: Vec<(&str, f64)>| {
+            let of = named.iter().map(|(name, number)| format!("{name}={number}"));
+            of.collect::<Vec<_>>().join(" ")
+        };
+        for (what, before, after) in [
+            (
+                "weights",
+                named(before.weights().collect()),
+                named(after.weights().collect()),
+            ),
+            (
+                "confidences",
+                named(before.confidences().collect()),
+                named(after.confidences().collect()),
+            ),
+        ] {
+            if before != after {
+                table.row([what.to_owned(), before, after]);
+            }
         }
         if before.suggestion() != after.suggestion() {
             let suggestion = |text: &str| match text {
@@ -281,20 +322,26 @@ fn step_json(search: &Search) -> Value {
     })
 }
 
-fn step_text(search: &Search) -> String {
-    let mut places = named(search).join(",");
-    if search.places.contains("") {
-        places = match &*places {
-            "" => "as usual".to_owned(),
-            more => format!("as usual,{more}"),
-        };
+/// A search in a few words; of a later one where is searched besides.
+fn step_text(search: &Search, first: Option<&Search>) -> String {
+    let mut text = format!("from {} top {}", search.min_score, search.top_k);
+    match first {
+        None => {
+            let places = named(search).join(",");
+            if !places.is_empty() {
+                let _ = write!(text, " in {places}");
+            }
+        }
+        Some(first) => {
+            for place in search.places.difference(&first.places) {
+                let _ = write!(text, " +{place}");
+            }
+        }
     }
-    format!(
-        "≥{} top {} {places}{}",
-        search.min_score,
-        search.top_k,
-        if search.expand { ", synonyms" } else { "" }
-    )
+    if search.expand {
+        text.push_str(" +synonyms");
+    }
+    text
 }
 
 /// The names of where is searched, as far as they are known.
