@@ -106,7 +106,7 @@ struct RatingLine {
     query_text: String,
     top_results: Vec<ResultLine>,
     #[serde(default)]
-    clicked: Vec<String>,
+    clicked: Vec<ResultLine>,
 }
 
 #[derive(Deserialize)]
@@ -211,7 +211,7 @@ impl Judging {
         of
     }
 
-    fn rated(&mut self, rating: &RatingLine) {
+    fn rated<'r>(&mut self, rating: &'r RatingLine) {
         self.rated.insert(rating.query_id.clone());
         if rating.query_text.is_empty() {
             self.counts.unknown += 1;
@@ -220,14 +220,12 @@ impl Judging {
         self.counts.ratings += 1;
         self.counts.with_clicks += usize::from(!rating.clicked.is_empty());
         let of = self.search(&rating.query_type, &rating.query_text);
-        let mut seen = HashSet::new();
-        for id in &rating.clicked {
-            if seen.insert(id) {
-                of.add(id, CLICKED);
-            }
+        let ids = |of: &'r [ResultLine]| of.iter().map(|result| &*result.object_id);
+        let clicked: HashSet<&str> = ids(&rating.clicked).collect();
+        for id in &clicked {
+            of.add(id, CLICKED);
         }
-        let others = rating.top_results.iter().map(|result| &result.object_id);
-        let mut others = others.filter(|id| !rating.clicked.contains(id));
+        let mut others = ids(&rating.top_results).filter(|id| !clicked.contains(id));
         match rating.rating {
             1 if rating.clicked.is_empty() => {
                 if let Some(best) = others.next() {
@@ -356,7 +354,8 @@ mod tests {
             .collect();
         json!({
             "feedbackId": "f", "queryId": id, "rating": rating, "queryType": "HYBRID", "queryText": text,
-            "topResults": results, "clicked": clicked,
+            "topResults": results,
+            "clicked": clicked.iter().map(|id| json!({"objectId": id, "position": 1})).collect::<Vec<_>>(),
         })
         .to_string()
     }
