@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use emend_client::proto::feedback::v1::{ListQueriesRequest, query_service_client::QueryServiceClient};
+use emend_client::proto::{
+    common::v1::SearchTuningValue,
+    feedback::v1::{ListQueriesRequest, query_service_client::QueryServiceClient},
+    search::v1::{SearchRequest, search_service_client::SearchServiceClient},
+};
 use emend_tests::{
     both_databases,
     harness::{
