@@ -263,7 +263,7 @@ impl Backend {
             answer,
             blocked,
         } = understood;
-        let parts = parts(&self.index.words, &expanded);
+        let parts = parts(&self.index.words, &expanded)?;
         let mut bounds = Bounds {
             prohibited: answer
                 .as_ref()

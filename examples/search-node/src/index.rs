@@ -76,8 +76,13 @@ impl std::fmt::Debug for SearchIndex {
 }
 
 impl SearchIndex {
-    /// Opens the index of a directory, which is created if it is not there.
+    /// Opens the index of a directory, of words by ICU, which is created if it is not there.
     pub fn open(directory: &Path) -> Result<Self> {
+        Self::open_with(directory, Words::default())
+    }
+
+    /// The same, of other words. An index that was made of others is refused.
+    pub fn open_with(directory: &Path, words: Words) -> Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let mut schema = Schema::builder();
         let positions = TextFieldIndexing::default()
@@ -91,12 +96,18 @@ impl SearchIndex {
             namespace: schema.add_text_field("namespace", STRING | STORED),
             url: schema.add_text_field("url", STORED),
             host: schema.add_text_field("host", STRING),
-            terms: schema.add_text_field("terms", TextOptions::default().set_indexing_options(positions)),
+            terms: schema.add_text_field(
+                &format!("terms by {}", words.by()),
+                TextOptions::default().set_indexing_options(positions),
+            ),
             embedding_version: schema.add_text_field("embedding_version", STRING | STORED),
             vector: schema.add_bytes_field("vector", STORED),
         };
-        let index = Index::open_or_create(MmapDirectory::open(directory)?, schema.build())
-            .with_context(|| format!("{} is no index of this version", directory.display()))?;
+        let index =
+            Index::open_or_create(MmapDirectory::open(directory)?, schema.build()).with_context(|| {
+                let (directory, by) = (directory.display(), words.by());
+                format!("{directory} is no index of this version and of words by {by}")
+            })?;
         let vectors = Arc::new(VectorStates::new(fields));
         let warmer: Arc<dyn Warmer> = Arc::clone(&vectors) as _;
         let warmers: Vec<Weak<dyn Warmer>> = vec![Arc::downgrade(&warmer)];
@@ -106,7 +117,7 @@ impl SearchIndex {
             vectors,
             index,
             fields,
-            words: Words::new(),
+            words,
         })
     }
 

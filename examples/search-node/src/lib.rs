@@ -17,4 +17,4 @@ mod ranking;
 pub mod serve;
 pub mod update;
 mod vectors;
-mod words;
+pub mod words;

@@ -16,6 +16,8 @@ use emend_client::{
     Clock as _, Entropy, FeedbackClient, InstallationId, Lifecycle, Namespace, Subscriber, SystemClock,
 };
 use http::Uri;
+#[cfg(feature = "lindera")]
+use search_node::words::Words;
 use search_node::{
     backend::Backend,
     corpus,
@@ -67,7 +69,32 @@ struct IndexArguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
+    words: WordArguments,
+    #[command(flatten)]
     embedding: EmbeddingArguments,
+}
+
+#[derive(Debug, clap::Args)]
+struct WordArguments {
+    /// The directory of a dictionary of Japanese that lindera reads, by which texts are cut; without it by ICU's
+    #[cfg(feature = "lindera")]
+    #[arg(long, value_name = "DIR")]
+    dictionary: Option<PathBuf>,
+}
+
+impl WordArguments {
+    /// The index, of these words.
+    #[cfg_attr(
+        not(feature = "lindera"),
+        expect(clippy::unused_self, reason = "there is no other dictionary")
+    )]
+    fn open(&self, index: &Path) -> Result<SearchIndex> {
+        #[cfg(feature = "lindera")]
+        if let Some(dictionary) = &self.dictionary {
+            return SearchIndex::open_with(index, Words::by_dictionary(dictionary)?);
+        }
+        SearchIndex::open(index)
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -159,6 +186,8 @@ struct ServeArguments {
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     ratings: String,
     #[command(flatten)]
+    words: WordArguments,
+    #[command(flatten)]
     embedding: EmbeddingArguments,
 }
 
@@ -177,7 +206,7 @@ async fn main() -> Result<()> {
 
 async fn index(arguments: &IndexArguments) -> Result<()> {
     let records = corpus::read(&arguments.corpus)?;
-    let index = SearchIndex::open(&arguments.index)?;
+    let index = arguments.words.open(&arguments.index)?;
     let mut audit: Box<dyn Write> = match &arguments.audit {
         Some(path) => {
             let file = File::options().append(true).create(true).open(path);
@@ -226,7 +255,7 @@ fn print(summary: &BTreeMap<String, Counts>, is_dry_run: bool) {
 async fn run(arguments: &ServeArguments) -> Result<()> {
     let namespace = Namespace::parse(&arguments.namespace).context("--namespace")?;
     let lifecycle = Lifecycle::new();
-    let index = Arc::new(SearchIndex::open(&arguments.index)?);
+    let index = Arc::new(arguments.words.open(&arguments.index)?);
     if arguments.corpus != Path::new("") {
         let records = corpus::read(&arguments.corpus)?;
         index.update(&records, None, false, SystemClock.now(), &mut sink())?;

@@ -1,5 +1,6 @@
 //! What a text is searched for: its words, and in place of those for which something was taught, one of several.
 
+use anyhow::Result;
 use emend_client::ExpandedText;
 
 use crate::words::{Word, Words};
@@ -18,7 +19,7 @@ pub(crate) enum Wanted {
 pub(crate) struct Part(pub(crate) Vec<Wanted>);
 
 /// The parts of a query, each once. Words that nearly every query has are left out, unless there are no others.
-pub(crate) fn parts(words: &Words, expanded: &ExpandedText) -> Vec<Part> {
+pub(crate) fn parts(words: &Words, expanded: &ExpandedText) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut common = Vec::new();
     let mut add = |part: Part, is_common: bool| {
@@ -28,28 +29,28 @@ pub(crate) fn parts(words: &Words, expanded: &ExpandedText) -> Vec<Part> {
         }
     };
     let mut from = 0;
-    let plain = |text: &str, add: &mut dyn FnMut(Part, bool)| {
-        for mut word in words.of(text) {
+    let plain = |text: &str, add: &mut dyn FnMut(Part, bool)| -> Result<()> {
+        for mut word in words.of(text)? {
             let is_common = word.is_common();
             // A word is the same wherever it stands.
             word.position = 0;
             add(Part(vec![Wanted::Word(word)]), is_common);
         }
+        Ok(())
     };
     for group in &expanded.groups {
-        plain(&expanded.original[from..group.span.start], &mut add);
-        let any_of: Vec<Wanted> = group
-            .alternatives
-            .iter()
-            .filter_map(|alternative| wanted(words.of(alternative)))
-            .collect();
+        plain(&expanded.original[from..group.span.start], &mut add)?;
+        let mut any_of = Vec::new();
+        for alternative in &group.alternatives {
+            any_of.extend(wanted(words.of(alternative)?));
+        }
         if !any_of.is_empty() {
             add(Part(any_of), false);
         }
         from = group.span.end;
     }
-    plain(&expanded.original[from..], &mut add);
-    if parts.is_empty() { common } else { parts }
+    plain(&expanded.original[from..], &mut add)?;
+    Ok(if parts.is_empty() { common } else { parts })
 }
 
 fn wanted(mut words: Vec<Word>) -> Option<Wanted> {

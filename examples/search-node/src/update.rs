@@ -122,7 +122,7 @@ impl SearchIndex {
             }
             if !is_dry_run && (vector.is_some() || !is_unchanged) {
                 writer.delete_term(Term::from_field_text(self.fields.id, &record.id));
-                writer.add_document(self.document(record, vector))?;
+                writer.add_document(self.document(record, vector)?)?;
             }
         }
         let gone: BTreeSet<String> = held.keys().cloned().collect();
@@ -162,7 +162,7 @@ impl SearchIndex {
         Ok(all)
     }
 
-    fn document(&self, record: &Record, vector: Option<(&str, &Vector)>) -> TantivyDocument {
+    fn document(&self, record: &Record, vector: Option<(&str, &Vector)>) -> Result<TantivyDocument> {
         let fields = &self.fields;
         let mut document = TantivyDocument::default();
         document.add_text(fields.id, &record.id);
@@ -180,7 +180,7 @@ impl SearchIndex {
         }
         // Two values, so that no phrase reaches from the title into the text.
         for text in [&record.title, &record.text] {
-            let words = self.words.of(text);
+            let words = self.words.of(text)?;
             let tokens = words.iter().flat_map(|word| {
                 word.terms().map(|term| Token {
                     position: word.position,
@@ -192,6 +192,6 @@ impl SearchIndex {
             let text = text.clone();
             document.add_pre_tokenized_text(fields.terms, PreTokenizedString { text, tokens });
         }
-        document
+        Ok(document)
     }
 }

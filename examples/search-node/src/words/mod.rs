@@ -4,9 +4,20 @@
 //! kanji that ends in hiragana is known by its kanji as well, so that 返す and 返し meet; longer words of kanji are known by
 //! their pairs of characters, so that 竜騎兵 is found by 騎兵; and a run of katakana is one word, whatever the dictionary makes
 //! of it. Words of hiragana alone are particles and endings nearly always, and are left out.
+//!
+//! With the feature `lindera` the words may be those of a dictionary on disk, which knows the base form of what is inflected.
 
+#[cfg(feature = "lindera")]
+mod dictionary;
+
+use std::{fmt, ops::Range};
+
+use anyhow::Result;
 use icu_normalizer::ComposingNormalizerBorrowed;
-use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed, options::WordBreakInvariantOptions};
+use icu_segmenter::{
+    WordSegmenter, WordSegmenterBorrowed,
+    options::{WordBreakInvariantOptions, WordType},
+};
 
 /// What nearly every query about cards contains.
 const COMMON: [&str; 24] = [
@@ -43,16 +54,18 @@ pub(crate) struct Word {
     pub(crate) position: usize,
     /// As the text has it, in lower case and NFKC.
     pub(crate) written: String,
-    /// Its kanji, if it ends in hiragana.
+    /// Its base form, if the dictionary knows another one; else its kanji, if it ends in hiragana.
     stem: Option<String>,
     /// Its pairs of kanji, if there are at least two.
     pairs: Vec<String>,
 }
 
 impl Word {
-    fn new(position: usize, written: &str) -> Self {
-        let stem = written.trim_end_matches(is_hiragana);
-        let has_stem = stem != written && stem.chars().all(is_kanji);
+    fn new(position: usize, written: &str, base: Option<&str>) -> Self {
+        let kanji = written.trim_end_matches(is_hiragana);
+        let is_stem = |stem: &str| base.is_some() || stem.chars().all(is_kanji);
+        let stem = base.unwrap_or(kanji);
+        let has_stem = stem != written && is_stem(stem);
         let kanji: Vec<char> = written.chars().filter(|&c| is_kanji(c)).collect();
         let pairs: Vec<String> = kanji.windows(2).map(|pair| pair.iter().collect()).collect();
         Self {
@@ -94,45 +107,114 @@ impl Word {
     }
 }
 
-/// Cuts texts into words.
+/// A piece of a text.
 #[derive(Debug)]
-pub(crate) struct Words {
-    segmenter: WordSegmenterBorrowed<'static>,
+struct Piece {
+    /// Its bytes.
+    range: Range<usize>,
+    /// Whether it is a word, rather than a mark or white space.
+    is_word: bool,
+    /// Its base form, if it is known.
+    base: Option<String>,
+}
+
+/// What cuts texts.
+enum Cutter {
+    Icu(WordSegmenterBorrowed<'static>),
+    #[cfg(feature = "lindera")]
+    Dictionary(Box<dictionary::Dictionary>),
+}
+
+/// Cuts texts into words.
+pub struct Words {
+    cutter: Cutter,
     normalizer: ComposingNormalizerBorrowed<'static>,
 }
 
+impl fmt::Debug for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Words").field(&self.by()).finish()
+    }
+}
+
+impl Default for Words {
+    /// By ICU's dictionary.
+    fn default() -> Self {
+        Self::cut_by(Cutter::Icu(WordSegmenter::new_dictionary(
+            WordBreakInvariantOptions::default(),
+        )))
+    }
+}
+
 impl Words {
-    pub(crate) fn new() -> Self {
+    /// By the dictionary in a directory, as `lindera build` makes them.
+    #[cfg(feature = "lindera")]
+    pub fn by_dictionary(directory: &std::path::Path) -> Result<Self> {
+        let dictionary = Box::new(dictionary::Dictionary::open(directory)?);
+        Ok(Self::cut_by(Cutter::Dictionary(dictionary)))
+    }
+
+    fn cut_by(cutter: Cutter) -> Self {
         Self {
-            segmenter: WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()),
+            cutter,
             normalizer: ComposingNormalizerBorrowed::new_nfkc(),
         }
     }
 
+    /// By what they are cut. What was cut by something else is not found.
+    pub(crate) fn by(&self) -> String {
+        match &self.cutter {
+            Cutter::Icu(_) => "ICU".to_owned(),
+            #[cfg(feature = "lindera")]
+            Cutter::Dictionary(dictionary) => format!("lindera, {}", dictionary.name()),
+        }
+    }
+
     /// The words of a text, in its order.
-    pub(crate) fn of(&self, text: &str) -> Vec<Word> {
+    pub(crate) fn of(&self, text: &str) -> Result<Vec<Word>> {
         let text = self.normalizer.normalize(text).to_lowercase();
         let mut words = Vec::new();
         // A run of katakana, with its place.
         let mut run: Option<(usize, String)> = None;
-        let mut from = 0;
-        let segments = self.segmenter.segment_str(&text).iter_with_word_type();
-        for (position, (end, kind)) in segments.skip(1).enumerate() {
-            let segment = &text[from..end];
-            from = end;
-            if segment.chars().all(is_katakana) {
-                run.get_or_insert((position, String::new())).1.push_str(segment);
-                continue;
+        let mut end = 0;
+        for (position, Piece { range, is_word, base }) in self.pieces(&text)?.into_iter().enumerate() {
+            let piece = &text[range.clone()];
+            let is_in_run = piece.chars().all(is_katakana);
+            if (!is_in_run || range.start != end)
+                && let Some((position, run)) = run.take()
+            {
+                words.push(Word::new(position, &run, None));
             }
-            if let Some((position, run)) = run.take() {
-                words.push(Word::new(position, &run));
-            }
-            if kind.is_word_like() && !segment.chars().all(is_hiragana) {
-                words.push(Word::new(position, segment));
+            end = range.end;
+            if is_in_run {
+                run.get_or_insert((position, String::new())).1.push_str(piece);
+            } else if is_word && !piece.chars().all(is_hiragana) {
+                words.push(Word::new(position, piece, base.as_deref()));
             }
         }
-        words.extend(run.map(|(position, run)| Word::new(position, &run)));
-        words
+        words.extend(run.map(|(position, run)| Word::new(position, &run, None)));
+        Ok(words)
+    }
+
+    #[cfg_attr(
+        not(feature = "lindera"),
+        expect(clippy::unnecessary_wraps, reason = "another dictionary's may fail")
+    )]
+    fn pieces(&self, text: &str) -> Result<Vec<Piece>> {
+        match &self.cutter {
+            Cutter::Icu(segmenter) => {
+                let mut from = 0;
+                let segments = segmenter.segment_str(text).iter_with_word_type().skip(1);
+                let piece = |(end, kind): (usize, WordType)| Piece {
+                    range: std::mem::replace(&mut from, end)..end,
+                    is_word: kind.is_word_like(),
+                    base: None,
+                };
+                Ok(segments.map(piece).collect())
+            }
+            #[cfg(feature = "lindera")]
+            Cutter::Dictionary(dictionary) => dictionary.pieces(text),
+        }
     }
 }
 
@@ -153,7 +235,7 @@ mod tests {
     use super::*;
 
     fn terms(text: &str) -> Vec<String> {
-        let words = Words::new().of(text);
+        let words = Words::default().of(text).unwrap();
         words
             .iter()
             .map(|word| word.terms().collect::<Vec<_>>().join("/"))
@@ -181,9 +263,9 @@ mod tests {
 
     #[test]
     fn compounds_of_katakana_are_cut_anywhere_and_other_words_nowhere() {
-        let words = Words::new();
+        let words = Words::default();
         let cuts = |text: &str| {
-            words.of(text)[0]
+            words.of(text).unwrap()[0]
                 .cuts()
                 .map(|(one, other)| format!("{one}|{other}"))
                 .collect::<Vec<_>>()
