@@ -115,5 +115,8 @@ async fn a_tuning_that_is_wrong_is_refused() {
         ..SearchRequest::default()
     };
     let refused = client.search(request).await.unwrap_err();
-    assert_eq!(refused.message(), "tuning: top_k: must be 1 to 100, is 101");
+    assert_eq!(
+        refused.message(),
+        "invalid argument: tuning.top_k: must be 1 to 100, is 101"
+    );
 }
