@@ -77,6 +77,16 @@ impl Shown<'_> {
                 (count(change), what)
             });
             self.told(&mut text, " recorded", &told);
+            let goes_on = |of: &&Foreseen| of.before.step == 1 && of.before.most > 0 && of.after.step > 1;
+            match foreseen.iter().filter(goes_on).count() {
+                0 => {}
+                count => {
+                    let _ = write!(
+                        text,
+                        "\n{count} would find nothing at first, and take the next steps."
+                    );
+                }
+            }
             if count(Change::Unknown) + count(Change::More) > 0 {
                 text.push_str("\nA search node knows more: --node HOST:PORT");
             }
