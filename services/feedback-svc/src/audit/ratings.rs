@@ -74,7 +74,7 @@ fn wrong_with_context(row: &RatedRow) -> Option<&'static str> {
 /// Whether tags are written as lists and exports look for them.
 fn are_in_order(column: &str) -> bool {
     let tags: Vec<&str> = column.split_ascii_whitespace().collect();
-    let written: String = tags.iter().map(|tag| format!(" {tag}")).collect();
+    let written: String = tags.iter().flat_map(|tag| [" ", tag]).collect();
     let ends = if tags.is_empty() { "" } else { " " };
     tags.len() <= MAX_TAGS && tags.is_sorted_by(|one, next| one < next) && written + ends == column
 }
