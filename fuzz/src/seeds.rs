@@ -2,6 +2,7 @@
 
 mod files;
 mod requests;
+mod searches;
 mod stream;
 
 /// The seeds of every target.
@@ -9,6 +10,7 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     vec![
         ("feedback_requests", requests::feedback()),
         ("learning_requests", requests::learning()),
+        ("search_requests", searches::requests()),
         ("events", requests::events()),
         ("import_stream", requests::imports()),
         ("page_tokens", requests::page_tokens()),
@@ -79,6 +81,8 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         ("import_csv", files::csv()),
         ("import_jsonl", files::jsonl()),
         ("import_yaml", files::yaml()),
+        ("ubi_jsonl", files::ubi_jsonl()),
+        ("ubi_csv", files::ubi_csv()),
         ("trust_files", files::trust_files()),
         ("prompt_files", files::prompt_files()),
         ("tool_calls", files::tool_calls()),

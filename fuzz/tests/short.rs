@@ -80,6 +80,7 @@ macro_rules! targets_hold {
 targets_hold!(
     feedback_requests,
     learning_requests,
+    search_requests,
     events,
     import_stream,
     page_tokens,
@@ -98,6 +99,8 @@ targets_hold!(
     import_csv,
     import_jsonl,
     import_yaml,
+    ubi_jsonl,
+    ubi_csv,
     trust_files,
     prompt_files,
     tool_calls,

@@ -20,19 +20,22 @@ pub struct Service(pub Arc<Backend>);
 #[tonic::async_trait]
 impl SearchService for Service {
     async fn search(&self, request: Request<SearchRequest>) -> Result<Response<SearchResponse>, Status> {
-        let request = request.into_inner();
-        let asked = Asked {
-            query: request.query,
-            query_type: request.query_type,
-            user_id: request.user_id,
-            session_id: request.session_id,
-            expansion: request.expansion.map(|expansion| expansion.groups),
-            without_learning: request.without_learning,
-            tuning: request.tuning,
-            unrecorded: request.unrecorded,
-        };
+        let asked = asked(request.into_inner());
         let found = self.0.search(&asked).await.map_err(refused)?;
         Ok(Response::new(rendered(found)))
+    }
+}
+
+pub(crate) fn asked(request: SearchRequest) -> Asked {
+    Asked {
+        query: request.query,
+        query_type: request.query_type,
+        user_id: request.user_id,
+        session_id: request.session_id,
+        expansion: request.expansion.map(|expansion| expansion.groups),
+        without_learning: request.without_learning,
+        tuning: request.tuning,
+        unrecorded: request.unrecorded,
     }
 }
 

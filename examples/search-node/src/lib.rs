@@ -8,6 +8,8 @@ pub mod backend;
 pub mod click;
 pub mod corpus;
 pub mod embedding;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod grpc;
 pub mod index;
 mod meaning;

@@ -37,6 +37,29 @@ pub(super) fn yaml() -> Vec<Vec<u8>> {
     ])
 }
 
+pub(super) fn ubi_jsonl() -> Vec<Vec<u8>> {
+    texts(&[
+        "{\"query_id\":\"q1\",\"user_query\":\"red shoes\",\"client_id\":\"c1\",\"query_response_hit_ids\":[\"sku-1\",2],\
+         \"timestamp\":\"2026-06-11T13:04:05.123Z\",\"query_attributes\":{}}\n\n\
+         {\"_index\":\"ubi_events\",\"_source\":{\"action_name\":\"item_click\",\"query_id\":\"q1\",\"timestamp\":1781183046000,\
+         \"event_attributes\":{\"object\":{\"object_id\":\"sku-1\"},\"position\":{\"ordinal\":3}}}}\n\
+         {\"action_name\":\"page_exit\",\"query_id\":\"q1\"}\n",
+        "\u{feff}{\"query_id\":7,\"user_query\":\"手札に戻す\",\"query_response_hit_ids\":\"[\\\"a\\\",1]\",\"timestamp\":\"yesterday\"}\r\n\
+         {\"action_name\":\"click\",\"query_id\":\"q\",\"object.object_id\":\"a\",\"position\":{\"ordinal\":-1}}\n[]\n",
+        "{\"query_id\":\"q\",\"user_query\":\"x\",\"query_response_hit_ids\":\"a, b ,,c\",\"timestamp\":-62135596800001}\n\
+         {\"_source\":{\"_source\":{}},\"query_id\":\"q\",\"user_query\":null}\n",
+    ])
+}
+
+pub(super) fn ubi_csv() -> Vec<Vec<u8>> {
+    texts(&[
+        "query_id,user_query,client_id,query_response_hit_ids,timestamp\nq1,\"red, shoes\",c1,\"[\"\"a\"\",\"\"b\"\"]\",2026-06-11T13:04:05Z\n\
+         q2,blue,,\"a, b ,c\",1781183046000\n",
+        "\u{feff}query_id,action_name,object.object_id,position.ordinal\r\nq1,click,a,1\r\n\r\nq1,page_exit,,\r\nq1,click,a,1,more\r\n",
+        "\nquery_id,query_id,user_query\n,q,x\nq,,\"never closed\n",
+    ])
+}
+
 pub(super) fn tool_calls() -> Vec<Vec<u8>> {
     texts(&[
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"intent_feedback","arguments":{"feedback_type":"verb_correction","original_input":"a","correct_choice":"b"}}}"#,

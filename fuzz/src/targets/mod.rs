@@ -53,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     // grows, so decoding may take hundreds of times the size of the message.
     target("feedback_requests", requests::feedback, REQUEST, 800, 64 * KIB),
     target("learning_requests", requests::learning, REQUEST, 800, 64 * KIB),
+    target("search_requests", requests::search, MESSAGE, 800, 256 * KIB),
     target("events", requests::events, MESSAGE, 60, 64 * KIB),
     target("import_stream", requests::import_stream, MESSAGE, 800, 64 * KIB),
     target("page_tokens", requests::page_tokens, Shape::Bytes, 40, 16 * KIB),
@@ -80,6 +81,8 @@ pub const TARGETS: &[Target] = &[
     target("import_csv", transfer::csv, Shape::Text, 60, 256 * KIB),
     target("import_jsonl", transfer::jsonl, Shape::Text, 100, 256 * KIB),
     target("import_yaml", transfer::yaml, Shape::Text, 200, 512 * KIB),
+    target("ubi_jsonl", transfer::ubi_jsonl, Shape::Text, 100, 256 * KIB),
+    target("ubi_csv", transfer::ubi_csv, Shape::Text, 100, 256 * KIB),
     target("trust_files", transfer::trust_files, Shape::Text, 200, 512 * KIB),
     target("prompt_files", transfer::prompt_files, Shape::Text, 200, 64 * KIB),
     target("tool_calls", transfer::tool_calls, Shape::Text, 100, 64 * KIB),

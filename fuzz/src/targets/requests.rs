@@ -1,7 +1,8 @@
 //! What callers send: requests of every method, events between the services, streamed imports, page tokens.
 
-use emend_proto::common::v1::ResourceKey;
+use emend_proto::{common::v1::ResourceKey, search::v1::SearchRequest};
 use emend_wire::page::{self, QueryHash};
+use prost::Message as _;
 
 use super::lossy;
 
@@ -12,6 +13,14 @@ pub(super) fn feedback(bytes: &[u8]) -> usize {
 
 pub(super) fn learning(bytes: &[u8]) -> usize {
     learning_svc::fuzzing::request(bytes);
+    bytes.len()
+}
+
+/// A request of the example search node.
+pub(super) fn search(bytes: &[u8]) -> usize {
+    if let Ok(request) = SearchRequest::decode(bytes) {
+        search_node::fuzzing::request(request);
+    }
     bytes.len()
 }
 

@@ -2,7 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use emend_cli::transfer::{Format, Record, RowError};
+use emend_cli::transfer::{
+    Format, Record, RowError,
+    ubi::{self, Document},
+};
 use emend_client::prompt_files::{FileError, PromptFile};
 use emend_core::{DomainRule, Learned};
 use learning_svc::evidence::trust_file::{self, ReadTrustFile};
@@ -17,6 +20,14 @@ pub(super) fn jsonl(bytes: &[u8]) -> usize {
 
 pub(super) fn yaml(bytes: &[u8]) -> usize {
     import(Format::Yaml, bytes)
+}
+
+pub(super) fn ubi_jsonl(bytes: &[u8]) -> usize {
+    of_users(bytes, |from, take| ubi::read_jsonl(from, take))
+}
+
+pub(super) fn ubi_csv(bytes: &[u8]) -> usize {
+    of_users(bytes, |from, take| ubi::read_csv(from, take))
 }
 
 /// What a trust file says is checked whole, and the same however often it is read.
@@ -59,6 +70,61 @@ pub(super) fn prompt_files(bytes: &[u8]) -> usize {
 pub(super) fn tool_calls(bytes: &[u8]) -> usize {
     emend_cli::fuzzing::tool_call(bytes);
     bytes.len()
+}
+
+type Documents = Vec<(u64, Result<Document, RowError>)>;
+
+/// The documents do not depend on how the file is chunked, line numbers never decrease, reading stops when asked to, and a
+/// document that is about a query or a result names it.
+fn of_users(
+    bytes: &[u8],
+    read: fn(&mut dyn BufRead, &mut dyn FnMut(u64, Result<Document, RowError>) -> bool),
+) -> usize {
+    let first = |from: &mut dyn BufRead, most: usize| {
+        let mut documents = Documents::new();
+        read(from, &mut |line, document| {
+            documents.push((line, document));
+            documents.len() < most
+        });
+        documents
+    };
+    let documents = first(&mut &*bytes, usize::MAX);
+    assert!(documents.iter().all(|(line, _)| *line >= 1));
+    assert!(documents.is_sorted_by_key(|(line, _)| *line), "{documents:?}");
+    let mut one_by_one = BufReader::with_capacity(1, OneByOne(bytes));
+    assert_eq!(first(&mut one_by_one, usize::MAX), documents);
+    let some = documents.len() / 2;
+    assert_eq!(first(&mut &*bytes, some).get(..some), documents.get(..some));
+
+    let is_said = |texts: &[&String]| texts.iter().all(|text| !text.trim().is_empty());
+    let mut handed = 0;
+    for (_, document) in &documents {
+        handed += size_of::<(u64, Result<Document, RowError>)>();
+        match document {
+            Ok(Document::Query(query)) => {
+                assert!(is_said(&[&query.query_id, &query.query_text]), "{query:?}");
+                let count = query.hit_count.map(usize::try_from);
+                let counted =
+                    count.is_some_and(|count| count.is_ok_and(|count| count >= query.top_results.len()));
+                assert!(counted && query.top_results.len() <= 100, "{query:?}");
+                let ids = query
+                    .top_results
+                    .iter()
+                    .map(|result| size_of_val(result) + result.object_id.len());
+                handed += size_of_val(&**query) + query.query_text.len() + ids.sum::<usize>();
+            }
+            Ok(Document::Interaction(what)) => {
+                assert!(
+                    is_said(&[&what.query_id, &what.object_id, &what.action]),
+                    "{what:?}"
+                );
+                handed += what.object_id.len() + what.action.len();
+            }
+            Ok(Document::Other) => {}
+            Err(error) => handed += error.field.len() + error.description.len(),
+        }
+    }
+    handed.max(bytes.len())
 }
 
 type Rows = Vec<(u64, Result<Record, RowError>)>;
