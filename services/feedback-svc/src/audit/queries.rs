@@ -9,7 +9,7 @@ use emend_store::{StoreError, audit::Findings};
 use futures::StreamExt as _;
 use prost::Message as _;
 
-use super::{AHEAD, DATED_AHEAD, MINED_REWORDING, QUERY_COUNT, QUERY_PARTS};
+use super::{AHEAD, DATED_AHEAD, MINED_REWORDING, QUERY_CLICK, QUERY_COUNT, QUERY_PARTS};
 use crate::{
     queries::mining::MIN_SESSIONS,
     store::audit::{AuditRead, MinedRow, Wrong},
@@ -38,6 +38,7 @@ pub(super) async fn check(reading: &mut dyn AuditRead, findings: &mut Findings) 
                 QUERY_COUNT,
                 "a term is counted in more queries than there were, or in none",
             ),
+            Wrong::Click => (QUERY_CLICK, "whether it is a click is not what its action says"),
             Wrong::Ahead => (DATED_AHEAD, "it is dated more than an hour after now"),
         };
         findings.add(check, evidence, message);

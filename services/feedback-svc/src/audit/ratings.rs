@@ -44,7 +44,8 @@ fn wrong_with_context(row: &RatedRow) -> Option<&'static str> {
         &row.session_id,
     ];
     if ContextState::from_number(row.context_state) != Some(ContextState::Complete) {
-        let is_known = !row.query.is_empty() || named.iter().any(|name| !name.is_empty());
+        let is_known =
+            row.known_at_once != 0 || !row.query.is_empty() || named.iter().any(|name| !name.is_empty());
         return is_known.then_some("its query is not known, but something is stored of it");
     }
     if row.sent != "{}" {

@@ -39,6 +39,7 @@ pub(crate) struct RatedRow {
     pub(crate) rated_at: i64,
     pub(crate) query_id: String,
     pub(crate) context_state: i64,
+    pub(crate) known_at_once: i64,
     pub(crate) query_type: String,
     pub(crate) embedding_version: String,
     pub(crate) index_version: String,
@@ -67,12 +68,14 @@ pub(crate) enum Wrong {
     Day,
     /// The count of a term.
     Term,
+    /// Whether an interaction is a click.
+    Click,
     /// It is dated ahead of the database's clock.
     Ahead,
 }
 
 impl Wrong {
-    const ALL: [Self; 4] = [Self::Parts, Self::Day, Self::Term, Self::Ahead];
+    const ALL: [Self; 5] = [Self::Parts, Self::Day, Self::Term, Self::Click, Self::Ahead];
 
     /// The number by which a read names it.
     pub(super) fn number(self) -> i32 {
@@ -81,6 +84,7 @@ impl Wrong {
             Self::Day => 2,
             Self::Term => 3,
             Self::Ahead => 4,
+            Self::Click => 5,
         }
     }
 

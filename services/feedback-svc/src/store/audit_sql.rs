@@ -104,7 +104,7 @@ const REPLACED: &str = "
 
 const RATINGS: &str = "
     SELECT r.accept_order, f.received_at, s.redacted_at, p.context AS sent, r.rated_at, r.query_id, r.context_state,
-           r.query_type, r.embedding_version, r.index_version, r.variant, r.query, r.session_id, r.tags
+           r.known_at_once, r.query_type, r.embedding_version, r.index_version, r.variant, r.query, r.session_id, r.tags
     FROM search_ratings AS r JOIN feedback AS f ON f.accept_order = r.accept_order
       JOIN feedback_personal AS p ON p.accept_order = r.accept_order
       JOIN feedback_status AS s ON s.accept_order = r.accept_order
@@ -119,23 +119,27 @@ const INTERACTIONS: &str =
     "SELECT number, query_id, action, object_id, position, acted_at FROM query_interactions ORDER BY number";
 
 /// Rows of queries, and of what is counted of them, with what is wrong by the numbers of `Wrong`: parts that are not together;
-/// a day on which fewer queries are counted than are still kept of it; terms that were in more queries than there were; what
-/// is dated ahead.
+/// days on which fewer queries are counted than are still kept; terms that were in more queries than there were;
+/// interactions that are marked as clicks and are none, or the other way round; what is dated ahead.
 const WRONG_QUERIES: &str = "
+    WITH counted AS (
+        SELECT namespace, sum(queries) AS queries
+        FROM (SELECT namespace, queries FROM query_days UNION ALL SELECT namespace, queries FROM query_counts_pruned) AS c
+        GROUP BY namespace)
     SELECT 1 AS wrong, 'query ' || q.number AS evidence FROM queries AS q
     WHERE NOT EXISTS (SELECT 1 FROM query_personal AS p WHERE p.number = q.number AND p.namespace = q.namespace)
     UNION ALL SELECT 1, 'query ' || p.number FROM query_personal AS p
     WHERE NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.number = p.number)
     UNION ALL SELECT 2, 'namespace ' || d.namespace || ', day ' || d.day FROM query_days AS d WHERE d.queries < 1
-    UNION ALL SELECT 2, 'namespace ' || k.namespace || ', day ' || k.day FROM (
-        SELECT namespace, searched_at / 86400000000 AS day, count(*) AS queries FROM queries WHERE searched_at >= 0
-        GROUP BY namespace, searched_at / 86400000000) AS k
-    WHERE k.queries > COALESCE(
-        (SELECT sum(d.queries) FROM query_days AS d WHERE d.namespace = k.namespace AND d.day = k.day), 0)
+    UNION ALL SELECT 2, 'namespace ' || k.namespace FROM (
+        SELECT namespace, count(*) AS queries FROM queries GROUP BY namespace) AS k
+    LEFT JOIN counted AS d ON d.namespace = k.namespace WHERE k.queries > COALESCE(d.queries, 0)
+    UNION ALL SELECT 2, 'namespace ' || namespace FROM query_counts_pruned
+    WHERE queries < 0 OR words < 0 OR undercount < 0
     UNION ALL SELECT 3, 'namespace ' || t.namespace FROM query_terms AS t
-    LEFT JOIN (SELECT namespace, sum(queries) AS queries FROM query_days GROUP BY namespace) AS d
-      ON d.namespace = t.namespace
-    WHERE t.queries < 1 OR t.queries > COALESCE(d.queries, 0) GROUP BY t.namespace
+    LEFT JOIN counted AS d ON d.namespace = t.namespace WHERE t.queries < 1 OR t.queries > COALESCE(d.queries, 0) GROUP BY t.namespace
+    UNION ALL SELECT 5, 'interaction ' || number FROM query_interactions
+    WHERE is_click <> CASE WHEN replace(action, 'click', '') <> action THEN 1 ELSE 0 END
     UNION ALL SELECT 4, 'rating with accept order ' || accept_order FROM search_ratings
     WHERE rated_at > (SELECT now FROM database_clock) + $1
     UNION ALL SELECT 4, 'query ' || number FROM queries WHERE recorded_at > (SELECT now FROM database_clock) + $1

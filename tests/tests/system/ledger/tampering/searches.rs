@@ -95,6 +95,26 @@ pub(super) const CASES: &[Case] = &[
         "UPDATE search_ratings SET rated_at = rated_at - 1",
     ),
     (
+        "RATING_CONTEXT",
+        Feedback,
+        "UPDATE search_ratings SET known_at_once = 1 WHERE context_state <> 2",
+    ),
+    (
+        "QUERY_CLICK",
+        Feedback,
+        "UPDATE query_interactions SET is_click = 0",
+    ),
+    (
+        "QUERY_CLICK",
+        Feedback,
+        "UPDATE query_interactions SET action = 'view'",
+    ),
+    (
+        "QUERY_COUNT",
+        Feedback,
+        "INSERT INTO query_counts_pruned (namespace, queries, words, undercount) VALUES ('other', -1, 0, 0)",
+    ),
+    (
         "DATED_AHEAD",
         Feedback,
         "UPDATE search_ratings SET rated_at = rated_at + 7200000000",
