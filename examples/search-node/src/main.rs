@@ -29,6 +29,10 @@ use search_node::{
     serve::{Addresses, serve},
     update::Counts,
 };
+use tokio::signal::{
+    ctrl_c,
+    unix::{SignalKind, signal},
+};
 use tracing_subscriber::EnvFilter;
 
 /// How long open requests may take at the end.
@@ -293,9 +297,11 @@ async fn run(arguments: &ServeArguments) -> Result<()> {
         "search-node: http://{} (page), {} (SearchService)",
         at.http, at.grpc
     );
+    let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         () = lifecycle.soft().cancelled() => {}
-        signal = tokio::signal::ctrl_c() => signal?,
+        signal = ctrl_c() => signal?,
+        _ = terminate.recv() => {}
     }
     lifecycle.shutdown(GRACE).await;
     Ok(())

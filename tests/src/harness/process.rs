@@ -25,11 +25,12 @@ use super::{
 };
 
 /// The packages whose programs are run here, and this one, so that they are built with the features that it enables.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "emend-cli",
     "emend-tests",
     "feedback-svc",
     "learning-svc",
+    "search-node",
     "verb-node",
 ];
 

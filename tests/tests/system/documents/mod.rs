@@ -40,7 +40,10 @@ const TYPED: &[&str] = &[
     "docs/integration/research.md",
     "docs/integration/assistant.md",
     OUTPUTS,
+    SEARCH_NODE,
 ];
+/// The page of the example search node.
+const SEARCH_NODE: &str = "examples/search-node/README.md";
 /// The page about ratings, prompts and profiles.
 const OUTPUTS: &str = "docs/outputs.md";
 /// The page with a search node's dependencies.
@@ -86,6 +89,30 @@ async fn feedback_on_ai_output_works_as_pasted() {
     reader.has_typed(UP).await;
     reader.reads(OUTPUTS).await;
     assert!(reader.ends().await > 5, "the page shows what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_search_nodes_page_works_as_pasted() {
+    let Some(mut reader) = Reader::of(&[SEARCH_NODE]).await else {
+        return;
+    };
+    reader.has_typed(UP).await;
+    reader.reads(SEARCH_NODE).await;
+    assert!(reader.ends().await > 5, "the page shows what to type");
+}
+
+#[test]
+fn the_documented_record_is_in_the_search_nodes_corpus() {
+    let page = blocks(&text(SEARCH_NODE));
+    let shown = page.iter().find(|block| block.language == "json");
+    let shown = shown.expect("the page shows a record").text.trim();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/search-node/corpus");
+    let mut files = fs::read_dir(directory).expect("a directory");
+    let is_there = files.any(|file| {
+        let corpus = fs::read_to_string(file.expect("an entry").path()).expect("text");
+        corpus.lines().any(|line| line == shown)
+    });
+    assert!(is_there, "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -257,7 +284,7 @@ fn every_block_of_every_page_is_tested() {
                 // What tests of `emend` read: a trust file, and lines of the evidence graph.
                 "yaml" => page == DEPLOY || page == EVIDENCE,
                 // An assistant's configuration, which a test of `emend` starts.
-                "json" => page == "docs/mcp.md" || page == EVIDENCE,
+                "json" => page == "docs/mcp.md" || page == EVIDENCE || page == SEARCH_NODE,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, with the names in them.
                 "text" | "promql" => true,
                 // A documentation test of emend-client.
@@ -279,7 +306,7 @@ fn every_block_of_every_page_is_tested() {
 /// Every page that users read.
 fn pages() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut pages = BTreeSet::from(["README.md".to_owned()]);
+    let mut pages = BTreeSet::from(["README.md", SEARCH_NODE].map(str::to_owned));
     let mut directories: Vec<PathBuf> = vec!["docs".into(), "deploy".into()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(root.join(&directory)).expect("a directory") {

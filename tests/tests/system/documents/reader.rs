@@ -1,9 +1,10 @@
 //! A reader of a page who pastes its commands into a shell, block after block.
 //!
 //! * What a block exports is there for the next ones.
-//! * A block that ends with the line `# emend: ready …` or `# holds the terminal` is started, and keeps running beside
-//!   the others.
+//! * A block that ends with the line `# emend: ready …`, `# search-node: …` or `# holds the terminal` is started, and keeps
+//!   running beside the others.
 //! * Before a block that begins with `# while nothing of Emend runs`, all of those are ended.
+//! * Before a block that begins with `# in place of the one that runs`, the last of them is ended.
 //! * A block that begins with `# fails: CODE` must be refused with that code.
 
 use std::{
@@ -29,6 +30,8 @@ use crate::real_clients::tool;
 const FEEDBACK: &str = "127.0.0.1:7401";
 /// learning-svc's address in the pages.
 const LEARNING: &str = "127.0.0.1:7402";
+/// Other addresses in the pages: of ratings over HTTP, and of the example search node.
+const OTHERS: [&str; 3] = ["127.0.0.1:7403", "127.0.0.1:7421", "127.0.0.1:7422"];
 /// The database's URL in the pages.
 const DATABASE: &str = "postgres://emend@127.0.0.1/emend";
 /// The variable that holds it in the pages.
@@ -36,12 +39,19 @@ const DATABASE_VARIABLE: &str = "EMEND_DATABASE_URL";
 
 const FAILS: &str = "# fails: ";
 const STOPPED: &str = "# while nothing of Emend runs";
-const READY: &str = "# emend: ready ";
+const READY: [&str; 2] = ["# emend: ready ", "# search-node: "];
+const REPLACES: &str = "# in place of the one that runs";
 const HOLDS: &str = "# holds the terminal";
 /// How the documents run programs that are not installed yet, and the equivalent here, where they are built already.
-const BUILD_AND_RUN: [(&str, &str); 2] = [
+const BUILD_AND_RUN: [(&str, &str); 3] = [
     ("cargo run -p emend-cli -- ", "emend "),
     ("cargo run -p verb-node -- ", "verb-node "),
+    (
+        "cargo run -p search-node -- serve ",
+        // With the addresses that it takes by default, so that they are replaced.
+        "search-node serve --feedback 127.0.0.1:7401 --learning 127.0.0.1:7402 --grpc 127.0.0.1:7421 \
+         --http 127.0.0.1:7422 ",
+    ),
 ];
 /// The tools that pages need, each with a word that shows the need and the variable with its path.
 const TOOLS: [(&str, &str); 4] = [
@@ -61,6 +71,7 @@ pub(super) struct Reader {
     path: OsString,
     feedback: String,
     learning: String,
+    others: Vec<(&'static str, String)>,
     database: Option<Database>,
     running: Vec<Process>,
     done: usize,
@@ -83,8 +94,10 @@ impl Reader {
             None
         };
         let programs = binary("emend").await;
-        // Has to be built separately if only tests were built, since none of its own tests need it.
-        binary("verb-node").await;
+        // Have to be built separately if only tests were built, since none of their own tests need them.
+        for example in ["verb-node", "search-node"] {
+            binary(example).await;
+        }
         let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
         path.extend(
             tools
@@ -102,8 +115,13 @@ impl Reader {
         for name in CHECKOUT {
             symlink(root().join(name), directory.path().join(name)).expect("a link");
         }
+        let mut others = Vec::new();
+        for address in OTHERS {
+            others.push((address, format!("127.0.0.1:{}", free_port().await)));
+        }
         Some(Self {
             directory,
+            others,
             path: env::join_paths(path).expect("directories without colons"),
             feedback: format!("127.0.0.1:{}", free_port().await),
             learning: format!("127.0.0.1:{}", free_port().await),
@@ -128,7 +146,7 @@ impl Reader {
 
     /// Ends what is still running; answers with how many blocks were typed.
     pub(super) async fn ends(mut self) -> usize {
-        self.stops().await;
+        self.stops(0).await;
         self.done
     }
 
@@ -141,9 +159,12 @@ impl Reader {
             block = block.replace(from_source, built);
         }
         if block.starts_with(STOPPED) {
-            self.stops().await;
+            self.stops(0).await;
         }
-        if block.contains(READY) || block.contains(HOLDS) {
+        if block.starts_with(REPLACES) {
+            self.stops(self.running.len().saturating_sub(1)).await;
+        }
+        if READY.iter().any(|ready| block.contains(ready)) || block.contains(HOLDS) {
             self.starts(page, &block).await;
             return;
         }
@@ -181,10 +202,10 @@ impl Reader {
         };
         let shell = self.shell(&format!(". ./environment\nexec {command}"));
         let mut process = Process::spawn(command, shell);
-        if block.contains(READY) {
+        if let Some(ready) = READY.iter().find(|ready| block.contains(**ready)) {
             process
                 .says("that it is ready", |line| {
-                    line.starts_with(&READY[2..]).then_some(())
+                    line.starts_with(&ready[2..]).then_some(())
                 })
                 .await;
         } else if command.starts_with("learning-svc ") {
@@ -199,8 +220,9 @@ impl Reader {
         self.running.push(process);
     }
 
-    async fn stops(&mut self) {
-        while let Some(mut process) = self.running.pop() {
+    /// Ends what was started last, until so many are left.
+    async fn stops(&mut self, left: usize) {
+        for mut process in self.running.split_off(left).into_iter().rev() {
             process.terminate().await;
             let status = process.ended().await;
             assert_eq!(status.code(), Some(0), "{}", process.output());
@@ -212,6 +234,9 @@ impl Reader {
         let mut script = script
             .replace(FEEDBACK, &self.feedback)
             .replace(LEARNING, &self.learning);
+        for (address, actual) in &self.others {
+            script = script.replace(address, actual);
+        }
         if let Some(database) = &self.database {
             script = script.replace(DATABASE, &database.url(Service::Learning, None));
         }
