@@ -1,0 +1,336 @@
+//! Prompts that are being generated.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
+use emend_core::{
+    Correction, Policy, Status,
+    outputs::{Improved, Material, RatingFields, Suggested, SuggestionMaterial},
+};
+use tokio::{sync::Notify, time::timeout};
+
+use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, rate, rating, told};
+use crate::{
+    app::App,
+    ingest::apply::{FeedbackChange, IngestEvent},
+    outputs::{
+        generator::{Generator, GeneratorError},
+        metrics::Generation,
+        worker::Failing,
+    },
+    policies::{store::PolicyKey, update::PolicyUpdate},
+    store,
+    tests::{
+        on_both_databases,
+        world::{World, apply, candidates, namespace, one, operator},
+    },
+};
+
+on_both_databases!(
+    a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing,
+    what_was_redacted_meanwhile_does_not_come_back_in_a_prompt,
+    a_generator_that_fails_leaves_nothing,
+    what_a_caller_began_is_proposed_when_it_has_gone,
+    a_process_that_ends_gives_up_what_is_generated,
+    a_lease_that_expired_is_taken_over,
+    where_the_policy_says_so_improvements_come_by_themselves,
+    ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for,
+    ratings_are_taken_in_while_the_generator_works,
+    a_rating_that_arrives_late_counts_for_the_next_improvement,
+);
+
+/// A generator that waits until it is told to go on.
+#[derive(Default)]
+pub(super) struct Held {
+    pub(super) asked: Notify,
+    pub(super) go_on: Notify,
+    pub(super) fails: AtomicBool,
+}
+
+#[async_trait]
+impl Generator for Held {
+    fn name(&self) -> &'static str {
+        "held"
+    }
+
+    async fn improve(&self, material: &Material) -> Result<Improved, GeneratorError> {
+        self.asked.notify_one();
+        self.go_on.notified().await;
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(GeneratorError::Unavailable("it is held".into()));
+        }
+        Ok(Improved {
+            text: format!("{} Better.", material.prompt.text()),
+            reason: "because".into(),
+        })
+    }
+
+    async fn suggest(&self, _: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, prompt: &str, input: &str) -> Option<Result<String, GeneratorError>> {
+        Some(if prompt.contains("Better") {
+            Ok(format!("{prompt}|{input}"))
+        } else {
+            Err(GeneratorError::BadAnswer("worse".into()))
+        })
+    }
+}
+
+pub(super) fn held(app: &App) -> (App, Arc<Held>) {
+    let generator = Arc::new(Held::default());
+    let app = App {
+        generator: Arc::clone(&generator) as Arc<dyn Generator>,
+        ..app.clone()
+    };
+    (app, generator)
+}
+
+async fn a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    let (reason, message) = told(generate(&app).await);
+    assert_eq!(reason, "IMPROVEMENT_OPEN");
+    assert_eq!(message, "an improvement of SUMMARIZE_DAILY is being generated");
+    put(&app, "Summarise briefly.").await;
+    generator.go_on.notify_one();
+    assert!(matches!(generating.await.unwrap(), Err(Error::Aborted { .. })));
+    let proposed = generate(&app).await.unwrap();
+    assert_eq!(
+        proposed.candidate.proposal.map(|kept| (kept.version, kept.base)),
+        Some((3, 2))
+    );
+    // Approving what was made for another version is refused likewise.
+    put(&app, "Summarise very briefly.").await;
+    let refused = approve(&app, proposed.candidate.id).await;
+    assert!(matches!(refused, Err(Error::Aborted { .. })), "{refused:?}");
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn what_was_redacted_meanwhile_does_not_come_back_in_a_prompt(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let events = rate(world, &app, &["w", "x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    one(&app, &world.redaction(&events[0])).await;
+    generator.go_on.notify_one();
+    assert!(matches!(generating.await.unwrap(), Err(Error::Aborted { .. })));
+    assert_eq!(candidates(&app).await.len(), 1);
+    // The three that are left are enough.
+    let proposed = generate(&app).await.unwrap();
+    assert_eq!(proposed.candidate.status, Status::AwaitingReview);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_generator_that_fails_leaves_nothing(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    generator.fails.store(true, Ordering::SeqCst);
+    generator.go_on.notify_one();
+    let (reason, message) = told(generate(&slow).await);
+    assert_eq!(reason, "GENERATOR_UNAVAILABLE");
+    assert_eq!(message, "the generator is unavailable: it is held");
+    assert_eq!(candidates(&app).await.len(), 1);
+    assert_eq!(
+        generate(&app).await.unwrap().candidate.status,
+        Status::AwaitingReview
+    );
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn what_a_caller_began_is_proposed_when_it_has_gone(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    generating.abort();
+    assert!(generating.await.unwrap_err().is_cancelled());
+    let (_, message) = told(generate(&app).await);
+    assert_eq!(message, "an improvement of SUMMARIZE_DAILY is being generated");
+    generator.go_on.notify_one();
+    let open = timeout(PATIENCE, async {
+        loop {
+            if let Some(open) = app.output_stats(&key()).await.unwrap().open {
+                break open;
+            }
+        }
+    });
+    let open = app.candidate(&namespace(), open.await.unwrap()).await.unwrap();
+    assert_eq!(open.candidate.status, Status::AwaitingReview);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (mut slow, generator) = held(&app);
+    slow.lifecycle = Lifecycle::new();
+    let lifecycle = slow.lifecycle.clone();
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    assert_eq!(lifecycle.shutdown(PATIENCE).await, Shutdown::Graceful);
+    let (reason, message) = told(generating.await.unwrap());
+    assert_eq!(reason, "GENERATOR_UNAVAILABLE");
+    assert!(message.contains("shuts down"), "{message}");
+    // No lease is left to wait for.
+    generate(&app).await.unwrap();
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_lease_that_expired_is_taken_over(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    store::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
+    let app = world.instance().await;
+    let proposed = generate(&app).await.unwrap();
+    generator.go_on.notify_one();
+    let late = generating.await.unwrap();
+    assert!(late.is_err(), "{late:?}");
+    let open: Vec<_> = candidates(&app)
+        .await
+        .into_iter()
+        .filter(|of| of.candidate.status == Status::AwaitingReview)
+        .collect();
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].candidate.id, proposed.candidate.id);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World) {
+    let app = world.instance().await;
+    let mut failing = Failing::default();
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+    automatic(&app).await;
+    let (failed, generator) = held(&app);
+    generator.fails.store(true, Ordering::SeqCst);
+    generator.go_on.notify_one();
+    assert_eq!(failed.improve_once(&mut failing).await.unwrap(), 0);
+    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0, "it backs off");
+    assert_eq!(app.improve_once(&mut Failing::default()).await.unwrap(), 1);
+    assert_eq!(
+        app.improve_once(&mut Failing::default()).await.unwrap(),
+        0,
+        "one is open"
+    );
+}
+
+/// A rating that says only that the output was bad.
+fn silent(world: &World, output: &str) -> IngestEvent {
+    let mut event = rating(world, output, "BAD", "1");
+    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        unreachable!("it was recorded")
+    };
+    let correction = Correction::parse_rating(
+        RatingFields {
+            target: TARGET,
+            value: "BAD",
+            target_id: output,
+            input_text: "the day's tickets",
+            output_text: output,
+            ..RatingFields::default()
+        },
+        &[],
+    );
+    recorded.effects = correction.unwrap().effects(&namespace(), None);
+    event
+}
+
+async fn automatic(app: &App) {
+    let update = PolicyUpdate {
+        key: PolicyKey::of(&key()),
+        etag: None,
+        actor: operator(),
+        reason: None,
+        change: Box::new(|policy: &mut Policy| policy.review.automatic = true),
+    };
+    app.update_policy(&update).await.unwrap();
+}
+
+async fn ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let events = ["x", "y", "z"].map(|output| silent(world, output));
+    apply(&app, &events).await;
+    let (reason, message) = told(generate(&app).await);
+    assert_eq!(reason, "NOTHING_SAID");
+    assert_eq!(
+        message,
+        "SUMMARIZE_DAILY can't be improved: nothing in the bad ratings says what is wrong: they have neither issues nor \
+         corrected texts"
+    );
+    automatic(&app).await;
+    let tried = |app: &App| app.generations.count(Generation::Unimproved);
+    let mut failing = Failing::default();
+    for _ in 0..2 {
+        assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+        assert_eq!(tried(&app), 2, "by request and by itself, each once");
+    }
+    one(&app, &silent(world, "w")).await;
+    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+    assert_eq!(tried(&app), 3);
+    rate(world, &app, &["v"], "BAD").await;
+    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 1);
+    for failure in [Generation::Unavailable, Generation::BadAnswer, Generation::Failed] {
+        assert_eq!(app.generations.count(failure), 0);
+    }
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn ratings_are_taken_in_while_the_generator_works(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let (slow, generator) = held(&app);
+    let generating = tokio::spawn(async move { generate(&slow).await });
+    generator.asked.notified().await;
+    // If ingest waited for the generator, which waits for this, it would never end.
+    rate(world, &app, &["late"], "BAD").await;
+    generator.go_on.notify_one();
+    generating.await.unwrap().unwrap();
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!(stats.since.bad, 1, "what came meanwhile is for the next");
+}
+
+async fn a_rating_that_arrives_late_counts_for_the_next_improvement(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    // These were accepted before all others.
+    let late: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .map(|output| rating(world, output, "BAD", "1"))
+        .collect();
+    let first = proposed(world, &app, "in time").await;
+    approve(&app, first).await.unwrap();
+    apply(&app, &late).await;
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!((stats.since.bad, stats.hindrance), (3, None));
+    let next = generate(&app).await.unwrap();
+    let next = app.improvement(&next).await.unwrap().unwrap();
+    assert_eq!(next.record.counts.bad, 3);
+    assert!(next.text.contains("fault of a"), "{}", next.text);
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!(stats.since.bad, 0, "what was used counts no more");
+    assert_eq!(findings(world).await, "[]");
+}

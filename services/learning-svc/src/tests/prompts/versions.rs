@@ -1,0 +1,264 @@
+//! Versions of prompts, and what is told of them.
+
+use emend_base::Error;
+use emend_core::{Kind, Prompt, ResourceKey, Status};
+use emend_serve::auth::Access;
+use futures::StreamExt as _;
+
+use super::{
+    TARGET, approve, current_of, findings, generate, generation::held, key, key_of, proposed, put, put_to,
+    rate, rating, told, value, version,
+};
+use crate::{
+    app::App,
+    contests::review::Verdict,
+    evidence::exports::ExportSlots,
+    log::revert::Revert,
+    outputs::{examples::ExampleFormat, preview::RunSlots, versions::UseVersion},
+    tests::{
+        on_both_databases,
+        world::{World, apply, head, namespace, one, operator, review},
+    },
+};
+
+on_both_databases!(
+    versions_count_over_labels_and_are_used_again,
+    a_reverted_version_is_the_one_before,
+    statistics_tell_versions_apart_and_say_what_is_missing,
+    a_redacted_rating_is_counted_with_what_was_made_of_it,
+    examples_are_exported_with_a_stable_split,
+    a_preview_shows_both_prompts_on_rated_inputs,
+);
+
+async fn use_version(app: &App, label: &str, version: u32) -> Result<Vec<String>, Error> {
+    let wanted = UseVersion {
+        key: key_of(label),
+        version,
+        reason: None,
+        actor: operator(),
+    };
+    let (version, ..) = app.use_version(&wanted).await?;
+    Ok(version.labels)
+}
+
+async fn versions_count_over_labels_and_are_used_again(world: &World) {
+    let app = world.instance().await;
+    put(&app, "One.").await;
+    put_to(&app, "staging", "Two.").await;
+    put(&app, "Three.").await;
+    let waiting = proposed(world, &app, "a").await;
+    assert_eq!(current_of(&app, "staging").await, Some(("Two.".into(), 2)));
+    assert_eq!(told(use_version(&app, "staging", 4).await).0, "NOT_APPROVED");
+    assert_eq!(told(use_version(&app, "staging", 5).await).0, "NOT_FOUND");
+    assert_eq!(told(use_version(&app, "staging", 2).await).0, "ALREADY_APPLIED");
+    assert_eq!(
+        use_version(&app, "production", 2).await.unwrap(),
+        ["production", "staging"]
+    );
+    assert_eq!(current_of(&app, "production").await, Some(("Two.".into(), 2)));
+    let closed = app.candidate(&namespace(), waiting).await.unwrap().candidate;
+    assert_eq!(closed.status, Status::Superseded);
+    assert_eq!(use_version(&app, "production", 1).await.unwrap(), ["production"]);
+    assert_eq!(
+        use_version(&app, "production", 2).await.unwrap(),
+        ["production", "staging"]
+    );
+    let (versions, more) = app.prompt_versions(&key(), None, 3).await.unwrap();
+    let numbers: Vec<_> = versions
+        .iter()
+        .map(|(of, _)| (of.record.candidate.proposal.unwrap().version, of.labels.len()))
+        .collect();
+    assert_eq!((numbers, more), (vec![(4, 0), (3, 0), (2, 2)], true));
+    let (rest, more) = app.prompt_versions(&key(), Some(2), 3).await.unwrap();
+    assert_eq!((rest.len(), more), (1, false));
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn a_reverted_version_is_the_one_before(world: &World) {
+    let app = world.instance().await;
+    put(&app, "One.").await;
+    put(&app, "Two.").await;
+    let revert = Revert {
+        namespace: namespace(),
+        revision: emend_core::Revision(head(&app).await),
+        reason: "worse".into(),
+        actor: operator(),
+    };
+    app.revert(&revert, &Access::open()).await.unwrap();
+    assert_eq!(current_of(&app, "production").await, Some(("One.".into(), 1)));
+    put(&app, "Three.").await;
+    assert_eq!(version(&app).await, Some(3));
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
+    let app = world.instance().await;
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!((stats.hindrance, stats.missing), (Some("NO_PROMPT"), 3));
+    put(&app, "Summarise.").await;
+    let first = rating(world, "x", "BAD", "1");
+    let again = rating(world, "x", "GOOD", "1");
+    world.clock.advance(jiff::SignedDuration::from_secs(60));
+    let events = [
+        first,
+        again,
+        rating(world, "y", "BAD", "2"),
+        rating(world, "z", "NEUTRAL", "2"),
+        rating(world, "w", "BAD", "2"),
+    ];
+    apply(&app, &events).await;
+    let stats = app.output_stats(&key()).await.unwrap();
+    let rows: Vec<_> = stats
+        .versions
+        .iter()
+        .map(|of| {
+            (
+                of.prompt_version.as_str(),
+                of.counts.good,
+                of.counts.neutral,
+                of.counts.bad,
+            )
+        })
+        .collect();
+    assert_eq!(rows, [("2", 0, 1, 2), ("1", 1, 0, 0)]);
+    assert!(stats.versions[0].first > stats.versions[1].last);
+    assert_eq!((stats.hindrance, stats.missing), (Some("TOO_FEW_RATINGS"), 1));
+    one(&app, &world.retraction(&events[1])).await;
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!((stats.hindrance, stats.since.bad), (None, 3));
+    let id = generate(&app).await.unwrap().candidate.id;
+    let stats = app.output_stats(&key()).await.unwrap();
+    assert_eq!(
+        (stats.hindrance, stats.open),
+        (Some("IMPROVEMENT_OPEN"), Some(id))
+    );
+    assert_eq!((stats.since.bad, stats.missing), (0, 3));
+    assert!(stats.proposed_at.is_some());
+}
+
+async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let events = rate(world, &app, &["x", "y", "z"], "BAD").await;
+    let record = generate(&app).await.unwrap();
+    one(&app, &world.redaction(&events[0])).await;
+    one(&app, &world.retraction(&events[1])).await;
+    let improvement = app.improvement(&record).await.unwrap().unwrap();
+    assert_eq!(improvement.record.redacted, 1, "a retraction is no redaction");
+    let (versions, _) = app.prompt_versions(&key(), None, 10).await.unwrap();
+    let redacted: Vec<u64> = versions.iter().map(|(_, redacted)| *redacted).collect();
+    assert_eq!(redacted, [1, 0]);
+
+    // Operators find all such texts: the proposal, and what a person made of it.
+    let edited = Verdict::Approve {
+        edited: Some(value("Summarise, without being vague.")),
+        reason: None,
+    };
+    review(&app, record.candidate.id, None, edited).await.unwrap();
+    let listed = async |target: Option<&ResourceKey>, after, limit| {
+        let page = app.redacted_versions(&namespace(), target, after, limit).await;
+        page.unwrap()
+    };
+    let all = listed(None, None, 10).await;
+    let found: Vec<_> = all
+        .versions
+        .iter()
+        .map(|(of, redacted)| {
+            let kept = of.record.candidate.proposal.unwrap();
+            (kept.version, of.labels.len(), *redacted)
+        })
+        .collect();
+    assert_eq!((found, all.more), (vec![(3, 1, 1), (2, 0, 1)], false));
+    let first = listed(Some(&key()), None, 1).await;
+    assert!(first.more);
+    let rest = listed(Some(&key()), first.places.last().copied(), 1).await;
+    assert!(!rest.more && rest.versions[0].0.record.candidate.id == record.candidate.id);
+    let another = ResourceKey::parse("fund-admin", Some(Kind::Prompt), "INTERPRET", "", "").unwrap();
+    assert_eq!(listed(Some(&another), None, 10).await.versions, []);
+    let elsewhere = emend_core::Namespace::parse("another").unwrap();
+    let none = app.redacted_versions(&elsewhere, None, None, 10).await.unwrap();
+    assert_eq!(none.versions, []);
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn examples_are_exported_with_a_stable_split(world: &World) {
+    let app = world.instance().await;
+    rate(world, &app, &["x", "y"], "BAD").await;
+    let many: Vec<String> = (0..70).map(|number| format!("g {number}")).collect();
+    rate(
+        world,
+        &app,
+        &many.iter().map(String::as_str).collect::<Vec<_>>(),
+        "GOOD",
+    )
+    .await;
+    rate(world, &app, &["n"], "NEUTRAL").await;
+    let slots = ExportSlots::default();
+    let export = async |format, prompt| {
+        let pages = app.export_examples(&key(), format, prompt, slots.take().unwrap());
+        let pages: Vec<Vec<String>> = pages.map(Result::unwrap).collect().await;
+        let lines = pages.concat();
+        let lines = lines
+            .iter()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines.collect::<Vec<_>>()
+    };
+    let chat = export(ExampleFormat::Chat, None).await;
+    assert_eq!(chat.len(), 72);
+    assert_eq!(chat[0]["messages"][1]["content"], "forty tickets");
+    assert_eq!(chat[2]["messages"][1]["content"], "g 0");
+    assert_eq!(chat[0]["target"], TARGET);
+    let splits = |split: &str| chat.iter().filter(|line| line["split"] == split).count();
+    assert!(splits("train") > 40 && splits("train") + splits("validation") + splits("test") == 72);
+    let prompt = Prompt::new("Summarise.", vec![], vec![]).unwrap();
+    let again = export(ExampleFormat::Chat, Some(prompt.clone())).await;
+    assert_eq!(again[0]["messages"][0]["role"], "system");
+    assert!(
+        again
+            .iter()
+            .zip(&chat)
+            .all(|(one, other)| one["split"] == other["split"])
+    );
+    let pairs = export(ExampleFormat::Preference, Some(prompt)).await;
+    assert_eq!(pairs.len(), 2);
+    assert_eq!(pairs[0]["prompt"], "Summarise.\n\nthe day's tickets");
+    assert_eq!(
+        (&pairs[0]["chosen"], &pairs[0]["rejected"]),
+        (&"forty tickets".into(), &"x".into())
+    );
+    assert_eq!(pairs[0]["split"], chat[0]["split"]);
+}
+
+async fn a_preview_shows_both_prompts_on_rated_inputs(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let (app, generator) = held(&app);
+    generator.go_on.notify_one();
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    rate(world, &app, &["g"], "GOOD").await;
+    let id = generate(&app).await.unwrap().candidate.id;
+    let slots = RunSlots::default();
+    let preview = app.preview(&namespace(), id, 4, &slots).await.unwrap();
+    let outputs: Vec<_> = preview
+        .inputs
+        .iter()
+        .map(|of| of.rated.texts.output.as_str())
+        .collect();
+    assert_eq!(outputs, ["z", "y", "x", "g"]);
+    assert_eq!(
+        preview.inputs[0].prompts,
+        [
+            "Summarise.\n\nthe day's tickets",
+            "Summarise. Better.\n\nthe day's tickets"
+        ]
+    );
+    let runs = preview.inputs[0].runs.clone().unwrap();
+    assert_eq!(runs[1], Ok("Summarise. Better.|the day's tickets".to_owned()));
+    assert_eq!(
+        runs[0],
+        Err("the generator's answer can't be used: worse".to_owned())
+    );
+    assert!(preview.was_run && preview.improvement.is_some());
+    approve(&app, id).await.unwrap();
+    assert_eq!(told(app.preview(&namespace(), id, 4, &slots).await).0, "NOT_OPEN");
+}
