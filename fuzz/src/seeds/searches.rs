@@ -20,7 +20,8 @@ pub(super) fn requests() -> Vec<Vec<u8>> {
         user_id: "ana".into(),
         without_learning: true,
         session_id: "s-1".into(),
-        expansion: None,
+        unrecorded: true,
+        ..SearchRequest::default()
     };
     let requests = [
         all,

@@ -72,14 +72,13 @@ pub(super) fn tool_calls(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
+/// Takes a document with its line; false: no more.
+type Take<'t> = &'t mut dyn FnMut(u64, Result<Document, RowError>) -> bool;
 type Documents = Vec<(u64, Result<Document, RowError>)>;
 
 /// The documents do not depend on how the file is chunked, line numbers never decrease, reading stops when asked to, and a
 /// document that is about a query or a result names it.
-fn of_users(
-    bytes: &[u8],
-    read: fn(&mut dyn BufRead, &mut dyn FnMut(u64, Result<Document, RowError>) -> bool),
-) -> usize {
+fn of_users(bytes: &[u8], read: for<'t> fn(&mut dyn BufRead, Take<'t>)) -> usize {
     let first = |from: &mut dyn BufRead, most: usize| {
         let mut documents = Documents::new();
         read(from, &mut |line, document| {
