@@ -7,7 +7,11 @@
 //! Japanese is written without spaces, so only ASCII letters and digits make a number part of a longer word. Full-width
 //! characters and other hyphens count as the ASCII characters they stand for.
 
+mod dates;
+
 use std::{borrow::Cow, net::IpAddr, ops::Range};
+
+use self::dates::are_dates;
 
 /// Maximum passes over a text. Nearly all texts need one pass that masks and one that finds nothing.
 const ROUNDS: usize = 8;
@@ -364,58 +368,6 @@ impl Scan<'_> {
     }
 }
 
-/// Whether a run of groups of digits is nothing but dates and times of the day: each date a year, a month and a day, or the
-/// other way round, with the same separator between them; times of up to three parts before or after it.
-fn are_dates(run: &str, after_colon: bool) -> bool {
-    let mut groups: Vec<(&str, &str)> = Vec::new();
-    let mut rest = run;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (group, behind) = rest.split_at(digits);
-        let separators = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
-        let (separator, behind) = behind.split_at(separators);
-        groups.push((group, separator));
-        rest = behind;
-    }
-    let (mut place, mut dates, mut parts_of_time) = (0, 0, usize::from(after_colon));
-    while place < groups.len() {
-        if is_date(&groups[place..]) {
-            place += 3;
-            dates += 1;
-            parts_of_time = 0;
-        } else if parts_of_time < 3 && within(groups[place].0, 0..=59) {
-            place += 1;
-            parts_of_time += 1;
-        } else {
-            return false;
-        }
-    }
-    dates > 0
-}
-
-/// Whether the groups, each with the separator behind it, begin with a date. A year has four digits, or two between slashes.
-fn is_date(groups: &[(&str, &str)]) -> bool {
-    let [(one, between), (two, same), (three, _), ..] = groups else {
-        return false;
-    };
-    if between != same || !matches!(*between, "/" | "-" | ".") {
-        return false;
-    }
-    let is_year = |group: &str| match group.len() {
-        4 => group.starts_with("19") || group.starts_with("20"),
-        2 => *between == "/",
-        _ => false,
-    };
-    let month_and_day = |month, day| within(month, 1..=12) && within(day, 1..=31);
-    is_year(one) && month_and_day(two, three)
-        || is_year(three) && (month_and_day(one, two) || month_and_day(two, one))
-}
-
-/// Whether one or two digits are such a number.
-fn within(group: &str, range: std::ops::RangeInclusive<u32>) -> bool {
-    matches!(group.len(), 1 | 2) && group.parse().is_ok_and(|number| range.contains(&number))
-}
-
 /// Whether the Luhn checksum holds.
 fn luhn(digits: &str) -> bool {
     let sum: u32 = digits
@@ -453,13 +405,6 @@ mod tests {
             ("from 192.168.0.17:8080", "from [ip]:8080"),
             ("[2001:db8::1]", "[[ip]]"),
             ("(030)901820,a@b.cd", "[phone],[email]"),
-            // No dates, whatever they look like.
-            ("01.02.03.04.05", "[phone]"),
-            ("2026/13/21 10", "[phone]"),
-            ("2026/11-21 10", "[phone]"),
-            ("2026/11/21 090-1234-5678", "[phone]"),
-            ("090-1234-5678 2026/11/21", "[phone]"),
-            ("1999-12-31 555 1234", "[phone]"),
             // Too many groups for one number are several numbers.
             ("0151 234567 0151 234567 1", "[phone]"),
             ("1234 5678 9012 3456", "[phone]"),
@@ -532,19 +477,6 @@ mod tests {
             "I was charged $1.50 twice",
             "transfer 1000000 euros",
             "version 4.2.1",
-            "on 2026-11-21",
-            "2026/11/21 10",
-            "2026/11/21 10:30",
-            "at 10:30 2026/11/21",
-            "at 10:30:15 2026-11-21",
-            "2026-11-21 10.30.15",
-            "21.11.2026 9",
-            "11/21/2026 10:30",
-            "26/11/21 10:30",
-            "2026/11/21-2026/11/25",
-            "2026/11/21 10-12",
-            "２０２６／１１／２１　１０：３０に",
-            "2026/11/21 10時",
             "order 123456",
             "what @ time",
             "a@b",

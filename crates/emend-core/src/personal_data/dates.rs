@@ -1,0 +1,135 @@
+//! Tells dates and times of the day from telephone numbers.
+
+use std::ops::RangeInclusive;
+
+/// Whether a run of groups of digits is nothing but dates and times of the day: each date a year, a month and a day, or the
+/// other way round, with the same separator between them; times of up to three parts before or after it.
+///
+/// A date whose year has two digits looks like a part of a telephone number in pairs of digits: beside it there is at most one
+/// other group, and that is no further part behind a slash.
+pub(super) fn are_dates(run: &str, after_colon: bool) -> bool {
+    let groups = groups(run);
+    let (mut place, mut dates, mut parts_of_time) = (0, 0, usize::from(after_colon));
+    while place < groups.len() {
+        if let Some(year) = date(&groups[place..]) {
+            if year == Year::TwoDigits && !is_alone(&groups, place) {
+                return false;
+            }
+            place += 3;
+            dates += 1;
+            parts_of_time = 0;
+        } else if parts_of_time < 3 && within(groups[place].0, 0..=59) {
+            place += 1;
+            parts_of_time += 1;
+        } else {
+            return false;
+        }
+    }
+    dates > 0
+}
+
+/// The groups of digits, each with the separators behind it.
+fn groups(run: &str) -> Vec<(&str, &str)> {
+    let mut groups = Vec::new();
+    let mut rest = run;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (group, behind) = rest.split_at(digits);
+        let separators = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
+        let (separator, behind) = behind.split_at(separators);
+        groups.push((group, separator));
+        rest = behind;
+    }
+    groups
+}
+
+/// How the year of a date is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Year {
+    TwoDigits,
+    FourDigits,
+}
+
+/// The year of the date with which the groups begin, if they do. It has four digits, or two between slashes.
+fn date(groups: &[(&str, &str)]) -> Option<Year> {
+    let [(one, between), (two, same), (three, _), ..] = groups else {
+        return None;
+    };
+    if between != same || !matches!(*between, "/" | "-" | ".") {
+        return None;
+    }
+    let year = |group: &str| match group.len() {
+        4 => (group.starts_with("19") || group.starts_with("20")).then_some(Year::FourDigits),
+        2 => (*between == "/").then_some(Year::TwoDigits),
+        _ => None,
+    };
+    let month_and_day = |month, day| within(month, 1..=12) && within(day, 1..=31);
+    let first = year(one).filter(|_| month_and_day(two, three));
+    first.or_else(|| year(three).filter(|_| month_and_day(one, two) || month_and_day(two, one)))
+}
+
+/// Whether beside the date at this place there is at most one other group, which no slash joins to it.
+fn is_alone(groups: &[(&str, &str)], place: usize) -> bool {
+    let before = place.checked_sub(1).map_or("", |place| groups[place].1);
+    let behind = groups[place + 2].1;
+    groups.len() <= 4 && !before.contains('/') && !behind.contains('/')
+}
+
+/// Whether one or two digits are such a number.
+fn within(group: &str, range: RangeInclusive<u32>) -> bool {
+    matches!(group.len(), 1 | 2) && group.parse().is_ok_and(|number| range.contains(&number))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::personal_data::mask;
+
+    #[test]
+    fn dates_and_times_are_not_masked() {
+        for text in [
+            "on 2026-11-21",
+            "2026/11/21 10",
+            "2026/11/21 10:30",
+            "at 10:30 2026/11/21",
+            "at 10:30:15 2026-11-21",
+            "2026-11-21 10.30.15",
+            "21.11.2026 9",
+            "11/21/2026 10:30",
+            "26/11/21",
+            "26/11/21 10",
+            "26/11/21 10:30",
+            "26/11/21 10:30:15",
+            "at 10:30 26/11/21",
+            "at 10:30:15 26/11/21",
+            "2026/11/21-2026/11/25",
+            "2026/11/21 10-12",
+            "２０２６／１１／２１　１０：３０に",
+            "2026/11/21 10時",
+        ] {
+            assert_eq!(mask(text), text);
+        }
+    }
+
+    #[test]
+    fn numbers_that_only_look_like_dates_are_masked() {
+        for text in [
+            "01.02.03.04.05",
+            "2026/13/21 10",
+            "2026/11-21 10",
+            "2026/11/21 090-1234-5678",
+            "090-1234-5678 2026/11/21",
+            "1999-12-31 555 1234",
+            // Pairs of digits, as telephone numbers are written in France.
+            "06/12/34/56/18",
+            "06/12/34 56 18",
+            "06/12/34-56-18",
+            "06/12/34/56",
+            "06 18 12/11/34",
+            "06 12/11/34 18",
+            "34/06/12/11/08",
+            "０６／１２／３４／５６／１８",
+        ] {
+            assert_eq!(mask(text), "[phone]", "{text}");
+        }
+    }
+}
