@@ -1,6 +1,7 @@
 //! What a node makes of a query: terms found in running text and what else to search for, what to try when nothing is
-//! found, and how good a list of results is; and how somebody rates it.
+//! found, and how good a list of results is; what counts as a click on one, and how somebody rates it.
 
+mod click;
 mod expand;
 mod fold;
 mod matcher;
@@ -16,6 +17,7 @@ mod terms;
 mod tuning;
 
 pub use self::{
+    click::is_click,
     expand::{Alternatives, ExpandMode, ExpandedText, OrGroup, Term, expand},
     fold::FoldedText,
     matcher::{Found, FoundTerm, Matcher, find},

@@ -2,8 +2,8 @@
 //!
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
-//! rest, and prunes the counts. [`erased`] knows what must not be stored again. [`mining`] proposes rewordings that worked as synonyms, and [`stats`] says
-//! what ratings say of search.
+//! rest, and prunes the counts. [`erased`] knows what must not be stored again. [`mining`] proposes rewordings that worked as
+//! synonyms, and [`stats`] says what ratings say of search.
 
 pub(crate) mod erased;
 pub(crate) mod grpc;
@@ -18,7 +18,7 @@ mod tests;
 
 use std::time::Duration;
 
-use emend_core::{Caller, Namespace, QueryId};
+use emend_core::{Caller, Namespace, QueryId, search::is_click};
 use jiff::Timestamp;
 
 /// Of the results of a query this many are kept: those with the highest scores.
@@ -118,9 +118,9 @@ pub(crate) struct Interaction {
 }
 
 impl Interaction {
-    /// Whether it is a click: an action that is named after one, as `click`, `item_click` and `click_through` of UBI are.
+    /// Whether it is a click.
     pub(crate) fn is_click(&self) -> bool {
-        self.action.contains("click")
+        is_click(&self.action)
     }
 }
 

@@ -2,9 +2,9 @@
 //! nothing is learned from one alone.
 //!
 //! [`limits`] says how often one rater may rate, [`plain_text`] what becomes of what people write, [`labels`] how operators
-//! sort ratings, [`clicks`] what is kept of what users clicked, [`export`] what is given away, [`observe`] counts and logs them, [`worker`] gives up on queries that
-//! were not recorded, [`store`] is the port,
-//! [`grpc`] parses and renders, and [`http`] serves raters in browsers.
+//! sort ratings, [`clicks`] what is kept of what users clicked, [`export`] what is given away, [`observe`] counts and logs
+//! them, [`worker`] gives up on queries that were not recorded, [`store`] is the port, [`grpc`] parses and renders, and
+//! [`http`] serves raters in browsers.
 
 pub(crate) mod clicks;
 pub(crate) mod export;

@@ -120,7 +120,8 @@ const INTERACTIONS: &str =
 
 /// Rows of queries, and of what is counted of them, with what is wrong by the numbers of `Wrong`: parts that are not together;
 /// days on which fewer queries are counted than are still kept; terms that were in more queries than there were;
-/// interactions that are marked as clicks and are none, or the other way round; what is dated ahead.
+/// interactions that are marked as clicks and are none, as `emend_core::search::is_click` says, or the other way round; what is
+/// dated ahead.
 const WRONG_QUERIES: &str = "
     WITH counted AS (
         SELECT namespace, sum(queries) AS queries

@@ -10,7 +10,10 @@ use std::{
     fmt,
 };
 
-use emend_core::{NormalizedKey, search::Judged};
+use emend_core::{
+    NormalizedKey,
+    search::{Judged, is_click},
+};
 use emend_proto::feedback::v1::{
     ExportFeedbackRequest, ExportFormat, ListQueriesRequest, Query as RecordedQuery, SearchRatingFilter,
 };
@@ -238,7 +241,7 @@ impl Judging {
     }
 
     fn clicked(&mut self, query: &RecordedQuery) {
-        let clicks = query.interactions.iter().filter(|of| of.action.contains("click"));
+        let clicks = query.interactions.iter().filter(|of| is_click(&of.action));
         let clicked: HashSet<&str> = clicks.map(|of| &*of.object_id).collect();
         if clicked.is_empty() || query.query_text.is_empty() || self.rated.contains(&query.query_id) {
             return;

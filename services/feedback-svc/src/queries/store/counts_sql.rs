@@ -37,7 +37,7 @@ pub(super) async fn count_terms(connection: &mut Connection, arrived: &[Arrived<
 }
 
 /// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
+pub(super) const DAY: i64 = 86_400_000_000;
 
 const ADD_TO_DAY: &str =
     " ON CONFLICT (namespace, day, query_type, embedding_version, index_version, variant)
@@ -99,10 +99,11 @@ impl Backend {
         let words = prune_words(&mut transaction, namespace, i64::from(kept.words)).await?;
         let forgotten: Vec<i64> = sqlx::query_scalar(
             "DELETE FROM query_days
-             WHERE namespace = $1 AND day < (SELECT now FROM database_clock) / 86400000000 - $2 RETURNING queries",
+             WHERE namespace = $1 AND day < (SELECT now FROM database_clock) / $3 - $2 RETURNING queries",
         )
         .bind(namespace)
         .bind(i64::from(kept.days))
+        .bind(DAY)
         .fetch_all(&mut *transaction)
         .await?;
         let unnamed = forget_names(&mut transaction, namespace, i64::from(kept.rows)).await?;

@@ -10,6 +10,7 @@ use sqlx::QueryBuilder;
 use super::{
     super::{StoreError, chunks::chunks},
     Connection, Db,
+    counts_sql::DAY,
     feedback_sql::ceiling_micros,
 };
 use crate::queries::{
@@ -18,9 +19,6 @@ use crate::queries::{
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
-
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
 
 /// The first Monday of 1970.
 const FIRST_MONDAY: Date = jiff::civil::date(1970, 1, 5);
