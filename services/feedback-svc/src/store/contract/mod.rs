@@ -30,10 +30,14 @@ macro_rules! contract {
     };
 }
 
+mod erased_queries;
 mod feedback;
 mod installation;
 mod outbox;
 mod queries;
+mod query_counts;
+mod rating_contexts;
+mod rating_limits;
 mod ratings;
 mod search_ratings;
 mod stats;

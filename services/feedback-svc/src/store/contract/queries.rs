@@ -2,23 +2,18 @@
 
 use std::time::Duration;
 
-use emend_core::{
-    Caller, FeedbackId, Namespace, QueryId,
-    search::{SearchRating, terms},
-};
+use emend_core::{Caller, Namespace, QueryId, search::terms};
 use emend_proto::common::v1 as common;
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
 
-use super::get;
 use crate::{
-    erasure::tests::redaction,
     queries::{
-        Interaction, KeptCounts, New, Pruned, Query, QueryFilter, QueryResult, StoredQuery,
+        Interaction, New, Query, QueryFilter, QueryResult, StoredQuery,
         store::{Group, Written},
     },
     settings::{Change, Settings, SettingsUpdate},
-    testing::{TestStore, feedback, namespace, search_rated, stored},
+    testing::{TestStore, namespace},
 };
 
 macro_rules! on_both {
@@ -32,15 +27,9 @@ pub(super) use on_both;
 
 on_both! {
     a_query_is_read_as_it_was_recorded
-    a_query_counts_once_however_often_it_is_recorded
     interactions_are_shown_with_their_query_whichever_came_first
     lists_have_conditions_and_pages
     what_is_old_or_too_much_is_forgotten_and_its_counts_stay
-    redacting_feedback_erases_the_texts_of_its_query_and_session
-    what_is_recorded_of_an_erased_query_or_session_later_is_erased
-    a_query_that_is_recorded_while_it_is_erased_keeps_no_texts
-    a_large_group_is_stored_whole
-    counts_are_bounded_and_what_is_pruned_is_said
     a_rewording_that_worked_is_proposed_once
 }
 
@@ -112,7 +101,7 @@ pub(super) async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
     (queries, interactions)
 }
 
-async fn found(database: &TestStore, id: &str) -> Option<StoredQuery> {
+pub(super) async fn found(database: &TestStore, id: &str) -> Option<StoredQuery> {
     let store = database.store.queries().unwrap();
     let id = QueryId::parse(id).unwrap();
     store.find_query(&namespace(), &id).await.unwrap()
@@ -161,34 +150,6 @@ async fn a_query_is_read_as_it_was_recorded(database: &TestStore) {
     dated.queries[0].0.at = Some(long_ago);
     record(database, &dated).await;
     assert_eq!(found(database, "q-2").await.unwrap().searched_at, long_ago);
-}
-
-async fn a_query_counts_once_however_often_it_is_recorded(database: &TestStore) {
-    let twice = || vec![query("q-1", "first"), query("q-1", "second")];
-    assert_eq!(record(database, &group(twice(), vec![])).await, (1, 0));
-    assert_eq!(record(database, &group(twice(), vec![])).await, (0, 0));
-    assert_eq!(found(database, "q-1").await.unwrap().query.query_text, "first");
-    assert_eq!(
-        database
-            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_terms")
-            .await,
-        1
-    );
-    assert_eq!(
-        database
-            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_days")
-            .await,
-        1
-    );
-    record(database, &group(vec![query("q-2", "first again")], vec![])).await;
-    let of_first = "SELECT queries FROM query_terms WHERE term = 'first'";
-    assert_eq!(database.number(of_first).await, 2);
-    assert_eq!(
-        database
-            .number("SELECT CAST(sum(queries) AS BIGINT) FROM query_days")
-            .await,
-        2
-    );
 }
 
 async fn interactions_are_shown_with_their_query_whichever_came_first(database: &TestStore) {
@@ -333,200 +294,6 @@ async fn what_is_old_or_too_much_is_forgotten_and_its_counts_stay(database: &Tes
     assert_eq!(store.forget(2).await.unwrap(), 1);
     assert_eq!(store.forget(2).await.unwrap(), 0);
     assert_eq!(ids(database, &all()).await, ["r-5", "r-4", "r-3"]);
-}
-
-async fn redacting_feedback_erases_the_texts_of_its_query_and_session(database: &TestStore) {
-    // The feedback is on query-1, in session-1.
-    let other = Query {
-        session_id: "session-2".into(),
-        ..query("q-2", "other cards")
-    };
-    let queries = vec![query("query-1", "her cards"), query("q-1", "more of hers"), other];
-    record(database, &group(queries, vec![])).await;
-    let given = feedback("a");
-    stored(&*database.store, &given, None).await;
-    redact(database, given.id).await;
-    assert!(get(database, given.id).await.redaction.is_some());
-    for (id, text) in [("query-1", ""), ("q-1", ""), ("q-2", "other cards")] {
-        let found = found(database, id).await.unwrap().query;
-        assert_eq!(found.query_text, text, "{id}");
-        assert_eq!(found.session_id.is_empty(), text.is_empty(), "{id}");
-        assert_eq!(found.hit_count, 12, "{id}");
-    }
-}
-
-async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database: &TestStore) {
-    // The feedback is on query-1, in session-1.
-    let given = feedback("a");
-    stored(&*database.store, &given, None).await;
-    redact(database, given.id).await;
-    let of = |id: &str, session: &str| Query {
-        session_id: session.into(),
-        ..query(id, &format!("words of {id}"))
-    };
-    let texts = async |id: &str| {
-        let Query {
-            query_text,
-            answer_text,
-            classification,
-            session_id,
-            hit_count,
-            ..
-        } = found(database, id).await.unwrap().query;
-        assert_eq!(hit_count, 12, "{id}");
-        [query_text, answer_text, classification, session_id]
-    };
-    let queries = vec![of("query-1", "s-2"), of("q-1", "session-1"), of("q-2", "s-2")];
-    let clicks = ["query-1", "q-1", "q-2"].map(|id| clicked(id, "card-1")).to_vec();
-    record(database, &group(vec![], vec![clicked("q-1", "card-2")])).await;
-    assert_eq!(record(database, &group(queries, clicks)).await, (3, 1));
-    for id in ["query-1", "q-1"] {
-        assert_eq!(texts(id).await, [""; 4], "{id}");
-        assert_eq!(found(database, id).await.unwrap().interactions, [], "{id}");
-    }
-    assert_eq!(
-        texts("q-2").await,
-        ["words of q-2", "an answer", "a question", "s-2"]
-    );
-    let counted = "SELECT queries FROM query_terms WHERE term = 'words'";
-    assert_eq!(database.number(counted).await, 1);
-    let days = "SELECT CAST(sum(queries) AS BIGINT) FROM query_days";
-    assert_eq!(database.number(days).await, 3);
-    let mut elsewhere = group(vec![of("query-1", "session-1")], vec![]);
-    elsewhere.queries[0].0.namespace = Namespace::parse("other").unwrap();
-    assert_eq!(record(database, &elsewhere).await, (1, 0));
-    let kept = "SELECT count(*) FROM query_personal WHERE query_text = 'words of query-1'";
-    assert_eq!(database.number(kept).await, 1);
-
-    // Once it is forgotten, too; but what is searched later in that session is not what was erased.
-    database.advance(25 * 3_600).await;
-    while database.store.queries().unwrap().forget(10).await.unwrap() > 0 {}
-    let again = vec![
-        of("query-1", "s-3"),
-        of("q-1", "session-1"),
-        of("q-3", "session-1"),
-    ];
-    assert_eq!(record(database, &group(again, vec![])).await, (3, 0));
-    for id in ["query-1", "q-1"] {
-        assert_eq!(texts(id).await, [""; 4], "{id}");
-    }
-    assert_eq!(texts("q-3").await[3], "session-1");
-}
-
-async fn a_query_that_is_recorded_while_it_is_erased_keeps_no_texts(database: &TestStore) {
-    let replica = database.replica().await;
-    for number in 0..20 {
-        let id = format!("q-{number}");
-        let rated = search_rated([&format!("r-{number}"), "", ""], &id, SearchRating::Down);
-        stored(&*database.store, &rated, None).await;
-        let redactions = [redaction(rated.id)];
-        let recorded = group(vec![query(&id, "her cards")], vec![clicked(&id, "card-1")]);
-        let erasures = replica.erasures().unwrap();
-        let (erased, _) = futures::join!(erasures.redact(&redactions), record(database, &recorded));
-        erased.unwrap();
-        let found = found(database, &id).await.unwrap();
-        assert_eq!((&*found.query.query_text, &found.interactions[..]), ("", &[][..]));
-    }
-    replica.close().await;
-}
-
-async fn counts_are_bounded_and_what_is_pruned_is_said(database: &TestStore) {
-    let store = database.store.queries().unwrap();
-    let kept = KeptCounts {
-        words: 10,
-        days: 30,
-        rows: 4,
-    };
-    let mut queries: Vec<_> = (0..9)
-        .map(|number| query(&format!("q-{number}"), &format!("cards often{number}")))
-        .collect();
-    queries.extend((0..9).map(|number| query(&format!("r-{number}"), &format!("often{number}"))));
-    record(database, &group(queries, vec![])).await;
-    assert_eq!(store.prune_counts(kept).await.unwrap(), Pruned::default());
-    record(
-        database,
-        &group(vec![query("rare", "rare words of cards")], vec![]),
-    )
-    .await;
-    // Down to nine tenths: also one of those that were twice.
-    let words = database
-        .number("SELECT count(*) FROM query_terms")
-        .await
-        .unsigned_abs();
-    let pruned = store.prune_counts(kept).await.unwrap();
-    assert_eq!((pruned.words, pruned.rows), (words - 9, 0));
-    let asked = ["cards", "rare", "often8"];
-    let counted = store.term_counts(&namespace(), &asked).await.unwrap();
-    assert_eq!(counted.by_term.get("cards"), Some(&10));
-    assert_eq!(counted.by_term.get("rare"), None);
-    assert_eq!(
-        (counted.queries, counted.pruned, counted.undercount),
-        (19, words - 9, 2)
-    );
-
-    // Days that are too long ago are forgotten, though not how many queries there were; older rows lose their names first.
-    database.advance(40 * 86_400).await;
-    let of_variants = |day: &str| {
-        let queries = (0..4).map(|number| Query {
-            variant: format!("v{number}"),
-            ..query(&format!("{day}-{number}"), "cards")
-        });
-        let mut recorded = group(queries.collect(), vec![]);
-        recorded.queries.push(recorded.queries[3].clone());
-        recorded.queries[4].0.what.id = QueryId::parse(&format!("{day}-again")).unwrap();
-        recorded
-    };
-    record(database, &of_variants("one")).await;
-    database.advance(86_400).await;
-    record(database, &of_variants("two")).await;
-    let pruned = store.prune_counts(kept).await.unwrap();
-    assert_eq!((pruned.words, pruned.rows), (0, 1 + 4));
-    let number = async |condition: &str| {
-        let sql =
-            format!("SELECT CAST(COALESCE(sum(queries), 0) AS BIGINT) FROM query_days WHERE {condition}");
-        database.number(&sql).await
-    };
-    assert_eq!(number("variant = ''").await, 5);
-    assert_eq!(number("variant = 'v3'").await, 2);
-    assert_eq!(number("1 = 1").await, 10);
-    assert_eq!(store.prune_counts(kept).await.unwrap(), Pruned::default());
-    let counted = store.term_counts(&namespace(), &asked).await.unwrap();
-    assert_eq!(counted.queries, 29);
-}
-
-async fn redact(database: &TestStore, id: FeedbackId) {
-    let caller = Caller::parse("console").unwrap();
-    let event_id = emend_core::EventId(emend_base::Entropy::system().uuid_v4());
-    let redaction = crate::erasure::NewRedaction {
-        namespace: namespace(),
-        id,
-        caller: caller.clone(),
-        event: crate::outbox::event::redacted(event_id, id, &namespace(), &caller, ""),
-    };
-    database
-        .store
-        .erasures()
-        .unwrap()
-        .redact(&[redaction])
-        .await
-        .unwrap();
-}
-
-async fn a_large_group_is_stored_whole(database: &TestStore) {
-    let queries: Vec<Query> = (0..700)
-        .map(|number| query(&format!("q-{number}"), &format!("word{number} cards")))
-        .collect();
-    let clicks = (0..700)
-        .map(|number| clicked(&format!("q-{number}"), "card-1"))
-        .collect();
-    assert_eq!(record(database, &group(queries, clicks)).await, (700, 700));
-    assert_eq!(database.number("SELECT count(*) FROM query_terms").await, 701);
-    assert_eq!(
-        database
-            .number("SELECT queries FROM query_terms WHERE term = 'cards'")
-            .await,
-        700
-    );
 }
 
 /// A session in which nothing was found for one wording, and a result of the other was clicked.
