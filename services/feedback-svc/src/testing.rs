@@ -8,6 +8,8 @@ use emend_core::{
     correction::Form, outputs::RatingFields, search::SearchRating,
 };
 use emend_store::{
+    DatabaseUrl,
+    audit::{Finding, Findings},
     simulation::NoInterference,
     testing::{TestDatabase, TestPostgres},
 };
@@ -16,6 +18,7 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
+    audit::Audit,
     config::{CommitConfig, RelayConfig},
     corrections::{
         feedback::{FeedbackQuery, NewFeedback, NewRetraction, Submission},
@@ -331,6 +334,19 @@ impl TestStore {
         ))
         .await
         .unwrap();
+    }
+
+    /// What an audit finds wrong.
+    pub(crate) async fn findings(&self) -> Vec<Finding> {
+        let url = match &self.database {
+            Database::Sqlite(_, directory) => DatabaseUrl::sqlite(directory.path().join("feedback.db")),
+            Database::Postgres(_, database) => database.database_url(),
+            Database::Memory(_) => panic!("the store in memory has no audit"),
+        };
+        let mut findings = Findings::default();
+        let mut audit = Audit::open(&url).await.unwrap();
+        audit.check(&mut findings).await.unwrap();
+        findings.kept().to_vec()
     }
 
     /// Corrupts the feedback ids that belong to the request ids in use.

@@ -1,6 +1,7 @@
 //! What every database must do with what is counted of queries.
 
 use emend_core::QueryId;
+use jiff::{SignedDuration, Timestamp};
 
 use super::queries::{clicked, found, group, on_both, query, record};
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
 on_both! {
     a_query_counts_once_however_often_it_is_recorded
     counts_are_bounded_and_what_is_pruned_is_said
+    days_that_are_pruned_before_their_queries_leave_the_database_sound
     a_large_group_is_stored_whole
 }
 
@@ -104,6 +106,36 @@ async fn counts_are_bounded_and_what_is_pruned_is_said(database: &TestStore) {
     assert_eq!(store.prune_counts(kept).await.unwrap(), Pruned::default());
     let counted = store.term_counts(&namespace(), &asked).await.unwrap();
     assert_eq!(counted.queries, 29);
+    assert_eq!(database.findings().await, []);
+}
+
+async fn days_that_are_pruned_before_their_queries_leave_the_database_sound(database: &TestStore) {
+    let store = database.store.queries().unwrap();
+    let mut long_ago = group(
+        vec![query("q-1", "old cards"), query("q-2", "new cards")],
+        vec![clicked("q-1", "card-1")],
+    );
+    let now = database.number("SELECT now FROM database_clock").await;
+    let now = Timestamp::from_microsecond(now).unwrap();
+    long_ago.queries[0].0.at = Some(now - SignedDuration::from_hours(3 * 366 * 24));
+    assert_eq!(record(database, &long_ago).await, (2, 1));
+    let pruned = store.prune_counts(KeptCounts::SET).await.unwrap();
+    assert_eq!((pruned.words, pruned.rows), (0, 1));
+    let days = "SELECT CAST(sum(queries) AS BIGINT) FROM query_days";
+    assert_eq!(database.number(days).await, 1);
+    assert!(found(database, "q-1").await.is_some(), "it is kept for a day");
+    assert_eq!(database.findings().await, []);
+    let counted = store.term_counts(&namespace(), &["cards"]).await.unwrap();
+    assert_eq!((counted.by_term["cards"], counted.queries), (2, 2));
+
+    // Counts that are too low are found still.
+    database
+        .execute("UPDATE query_counts_pruned SET queries = queries - 1")
+        .await
+        .unwrap();
+    let wrong = database.findings().await;
+    let codes: Vec<_> = wrong.iter().map(|finding| finding.check.code).collect();
+    assert_eq!(codes, ["QUERY_COUNT", "QUERY_COUNT"], "{wrong:?}");
 }
 
 async fn a_large_group_is_stored_whole(database: &TestStore) {
