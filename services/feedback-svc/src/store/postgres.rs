@@ -124,7 +124,8 @@ const FOR_UPDATE: &str = " FOR UPDATE";
 /// Keeps the personal parts of queries, `p`, from being changed until the transaction ends.
 const FOR_SHARE_OF_P: &str = " FOR SHARE OF p";
 
-/// Waits until nobody erases queries of a namespace, and keeps everybody from it until the transaction ends.
+/// Waits until nobody erases queries of a namespace or prunes what is counted of them, and keeps everybody from it until the
+/// transaction ends.
 const UNLESS_ERASING: &str =
     "SELECT pg_advisory_xact_lock_shared(hashtextextended('erasing queries of ' || $1, 0))";
 

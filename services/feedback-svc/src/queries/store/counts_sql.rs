@@ -7,14 +7,15 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks},
-    Backend, Connection, Db,
+    Backend, Connection, Db, erased_sql,
     query_sql::{Arrived, happened},
 };
 use crate::queries::{KeptCounts, Pruned};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Adds the words of new queries to the counts of all queries. In order, so that replicas never deadlock.
+/// Adds the words of new queries to the counts of all queries. In order, so that replicas never deadlock; nobody prunes
+/// meanwhile.
 pub(super) async fn count_terms(connection: &mut Connection, arrived: &[Arrived<'_>]) -> Result<()> {
     let mut counts: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (new, terms) in arrived {
@@ -96,6 +97,8 @@ impl Backend {
     /// Keeps no more of a namespace's counts than that.
     pub(super) async fn prune_counts_of(&self, namespace: &str, kept: KeptCounts) -> Result<Pruned> {
         let mut transaction = self.begin_write().await?;
+        // Rows are deleted in no order: nobody may count meanwhile.
+        erased_sql::alone(&mut transaction, namespace).await?;
         let words = prune_words(&mut transaction, namespace, i64::from(kept.words)).await?;
         let forgotten: Vec<i64> = sqlx::query_scalar(
             "DELETE FROM query_days

@@ -29,11 +29,17 @@ pub(super) async fn erase_alone<'a>(
     namespaces: impl Iterator<Item = &'a Namespace>,
 ) -> Result<()> {
     for namespace in namespaces.collect::<BTreeSet<_>>() {
-        sqlx::query(ERASE_ALONE)
-            .bind(namespace.as_str())
-            .execute(&mut *connection)
-            .await?;
+        alone(&mut *connection, namespace.as_str()).await?;
     }
+    Ok(())
+}
+
+/// Holds up who records queries in this namespace until the transaction ends.
+pub(super) async fn alone(connection: &mut Connection, namespace: &str) -> Result<()> {
+    sqlx::query(ERASE_ALONE)
+        .bind(namespace)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

@@ -41,12 +41,15 @@ impl Backend {
         let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
         counts_sql::count_terms(&mut transaction, &arrived).await?;
         counts_sql::count_days(&mut transaction, &arrived, now).await?;
-        let of_ratings: Vec<_> = arrived
-            .iter()
-            .map(|(new, _)| (new.namespace.as_str(), new.what.id.as_str()))
-            .collect();
-        let rated = context_sql::complete(&mut transaction, &of_ratings, false).await?;
         let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
+        let clicks = group.interactions.iter().filter(|new| new.what.is_click());
+        let clicked = clicks.map(|new| (new.namespace.as_str(), new.what.query_id.as_str()));
+        let of_ratings = arrived
+            .iter()
+            .map(|(new, _)| (new.namespace.as_str(), new.what.id.as_str()));
+        let ratings = context_sql::lock_of(&mut transaction, &of_ratings.chain(clicked).collect()).await?;
+        let rated = context_sql::complete(&mut transaction, &ratings, false).await?;
+        context_sql::keep_clicks(&mut transaction, &ratings).await?;
         transaction.commit().await?;
         Ok(Written {
             queries: arrived.len() as u64,
@@ -116,7 +119,8 @@ impl Backend {
         let clicked = clicks
             .map(|(_, query_id, _)| (namespace, query_id.as_str()))
             .collect();
-        context_sql::keep_clicks(&mut transaction, &clicked).await?;
+        let ratings = context_sql::lock_of(&mut transaction, &clicked).await?;
+        context_sql::keep_clicks(&mut transaction, &ratings).await?;
         let interactions: Vec<i64> = interactions.into_iter().map(|(number, ..)| number).collect();
         delete_all(&mut transaction, "query_interactions", &interactions).await?;
         let queries: Vec<i64> = sqlx::query_scalar(FORGET_QUERIES)
@@ -293,9 +297,6 @@ async fn insert_interactions(
         insert.push(" ON CONFLICT (namespace, query_id, action, object_id, position) DO NOTHING");
         inserted += insert.build().execute(&mut *connection).await?.rows_affected();
     }
-    let clicks = interactions.iter().filter(|new| new.what.is_click());
-    let clicked = clicks.map(|new| (new.namespace.as_str(), new.what.query_id.as_str()));
-    context_sql::keep_clicks(connection, &clicked.collect()).await?;
     Ok(inserted)
 }
 

@@ -70,44 +70,81 @@ struct FoundRow {
     query: QueryRow,
 }
 
-/// Gives the ratings that wait for these queries, by namespace and id, what is known of them; `at_once` if the ratings are
-/// stored only now. What the rater sent of the query is dropped. To be called by whoever stores ratings or queries, in the same
-/// transaction. Returns the ratings.
-pub(super) async fn complete(
+/// Locks the ratings of these queries, by namespace and id, until the transaction ends; returns their accept orders. Ratings
+/// are locked before queries, and all that a transaction needs at once, in accept order: so no two wait for each other.
+pub(super) async fn lock_of(
     connection: &mut Connection,
-    queries: &[(&str, &str)],
-    at_once: bool,
-) -> Result<Vec<SettledRating>> {
-    let mut completed = Vec::new();
-    for chunk in chunks(queries) {
-        let mut select = select_found();
-        select.push(" AND (r.namespace, r.query_id) IN (");
+    queries: &BTreeSet<(&str, &str)>,
+) -> Result<Vec<i64>> {
+    let mut orders: Vec<i64> = Vec::new();
+    for chunk in chunks(&queries.iter().collect::<Vec<_>>()) {
+        let mut select = QueryBuilder::<Db>::new(
+            "SELECT accept_order FROM search_ratings WHERE query_id <> '' AND (namespace, query_id) IN (",
+        );
         select.push_values(chunk, |mut row, (namespace, query_id)| {
             row.push_bind(*namespace).push_bind(*query_id);
         });
-        select.push(")").push(LOCK_FOUND).push(FOR_SHARE_OF_P);
+        select.push(")");
+        let found: Vec<i64> = select.build_query_scalar().fetch_all(&mut *connection).await?;
+        orders.extend(found);
+    }
+    lock(connection, &mut orders).await?;
+    Ok(orders)
+}
+
+/// Puts these ratings in accept order, and locks them in it until the transaction ends.
+pub(super) async fn lock(connection: &mut Connection, orders: &mut Vec<i64>) -> Result<()> {
+    orders.sort_unstable();
+    orders.dedup();
+    for chunk in chunks(orders) {
+        let mut select =
+            QueryBuilder::<Db>::new("SELECT accept_order FROM search_ratings WHERE accept_order IN (");
+        push_orders(&mut select, chunk);
+        select.push(" ORDER BY accept_order").push(FOR_UPDATE);
+        let _: Vec<i64> = select.build_query_scalar().fetch_all(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Ends a list of accept orders that has begun.
+pub(super) fn push_orders(query: &mut QueryBuilder<Db>, orders: &[i64]) {
+    let mut list = query.separated(", ");
+    for order in orders {
+        list.push_bind(*order);
+    }
+    query.push(")");
+}
+
+/// Gives those of these ratings that wait for queries which are known what is known of them; `at_once` if the ratings are stored
+/// only now. What the rater sent of the query is dropped. To be called by whoever stores ratings or queries, in the same
+/// transaction, of ratings that it has stored or locked. Returns the ratings that wait no longer.
+pub(super) async fn complete(
+    connection: &mut Connection,
+    orders: &[i64],
+    at_once: bool,
+) -> Result<Vec<SettledRating>> {
+    let mut completed = Vec::new();
+    for chunk in chunks(orders) {
+        let mut select = QueryBuilder::<Db>::new("SELECT ");
+        select
+            .push(IdRow::COLUMNS)
+            .push(", ")
+            .push(QueryRow::COLUMNS)
+            .push(
+                " FROM search_ratings AS r JOIN feedback AS f ON f.accept_order = r.accept_order
+                JOIN queries AS q ON q.namespace = r.namespace AND q.query_id = r.query_id
+                JOIN query_personal AS p ON p.number = q.number
+              WHERE r.context_state = 1 AND r.query_id <> '' AND r.accept_order IN (",
+            );
+        push_orders(&mut select, chunk);
+        // Locked, so that a text that was read is not erased before it is written.
+        select
+            .push(" ORDER BY p.number, r.accept_order")
+            .push(FOR_SHARE_OF_P);
         let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *connection).await?;
         completed.append(&mut write_found(connection, found, at_once).await?);
     }
     Ok(completed)
-}
-
-/// The order in which what is found is locked, so that a text that was read is not erased before it is written.
-const LOCK_FOUND: &str = " ORDER BY p.number, r.accept_order";
-
-fn select_found() -> QueryBuilder<Db> {
-    let mut select = QueryBuilder::new("SELECT ");
-    select
-        .push(IdRow::COLUMNS)
-        .push(", ")
-        .push(QueryRow::COLUMNS)
-        .push(
-            " FROM search_ratings AS r JOIN feedback AS f ON f.accept_order = r.accept_order
-            JOIN queries AS q ON q.namespace = r.namespace AND q.query_id = r.query_id
-            JOIN query_personal AS p ON p.number = q.number
-          WHERE r.context_state = 1 AND r.query_id <> ''",
-        );
-    select
 }
 
 async fn write_found(
@@ -116,11 +153,11 @@ async fn write_found(
     at_once: bool,
 ) -> Result<Vec<SettledRating>> {
     found.sort_unstable_by_key(|row| row.rating.accept_order);
-    let mut completed = Vec::with_capacity(found.len());
+    let mut settled = Vec::with_capacity(found.len());
     let mut copies = Vec::with_capacity(found.len());
     for FoundRow { rating, query } in found {
         let query = render::query(StoredQuery::try_from(query)?);
-        completed.push(rating.settled(&query)?);
+        settled.push(rating.settled(&query)?);
         copies.push(Copied {
             accept_order: rating.accept_order,
             namespace: rating.namespace,
@@ -129,14 +166,15 @@ async fn write_found(
         });
     }
     add_clicks(connection, &mut copies).await?;
-    for Copied {
-        accept_order, query, ..
-    } in copies
-    {
-        sqlx::query(
+    let mut completed = Vec::with_capacity(settled.len());
+    for (copy, settled) in copies.into_iter().zip(settled) {
+        let Copied {
+            accept_order, query, ..
+        } = copy;
+        let written = sqlx::query(
             "UPDATE search_ratings SET context_state = $2, query_type = $3, embedding_version = $4, index_version = $5,
                     variant = $6, query = $7, session_id = $8, known_at_once = $9
-             WHERE accept_order = $1 AND query_id <> ''",
+             WHERE accept_order = $1 AND query_id <> '' AND context_state = 1",
         )
         .bind(accept_order)
         .bind(ContextState::Complete.number())
@@ -149,10 +187,15 @@ async fn write_found(
         .bind(i64::from(at_once))
         .execute(&mut *connection)
         .await?;
+        if written.rows_affected() == 0 {
+            // Counted by whoever changed it.
+            continue;
+        }
         sqlx::query("UPDATE feedback_personal SET context = '{}' WHERE accept_order = $1")
             .bind(accept_order)
             .execute(&mut *connection)
             .await?;
+        completed.push(settled);
     }
     Ok(completed)
 }
@@ -212,21 +255,17 @@ async fn add_clicks(connection: &mut Connection, copies: &mut [Copied]) -> Resul
     Ok(())
 }
 
-/// Gives the ratings that took over what is known of these queries, by namespace and id, the clicks that came after that. To be
-/// called by whoever stores clicks, in the same transaction, and by whoever forgets them: two transactions at one moment, that of
-/// a rating and that of a click, may not have seen each other.
-pub(super) async fn keep_clicks(connection: &mut Connection, queries: &BTreeSet<(&str, &str)>) -> Result<()> {
-    let queries: Vec<_> = queries.iter().copied().collect();
-    for chunk in chunks(&queries) {
+/// Gives these ratings, if they took over what is known of their queries, the clicks that came after that. To be called by
+/// whoever stores clicks, in the same transaction, and by whoever forgets them: two transactions at one moment, that of a rating
+/// and that of a click, may not have seen each other. The ratings must be locked.
+pub(super) async fn keep_clicks(connection: &mut Connection, orders: &[i64]) -> Result<()> {
+    for chunk in chunks(orders) {
         // A copy that is erased stays so.
         let mut select = QueryBuilder::<Db>::new(
             "SELECT accept_order, namespace, query FROM search_ratings
-             WHERE query_id <> '' AND length(query) > 0 AND (namespace, query_id) IN (",
+             WHERE query_id <> '' AND length(query) > 0 AND accept_order IN (",
         );
-        select.push_values(chunk, |mut row, (namespace, query_id)| {
-            row.push_bind(*namespace).push_bind(*query_id);
-        });
-        select.push(") ORDER BY accept_order").push(FOR_UPDATE);
+        push_orders(&mut select, chunk);
         let rows: Vec<(i64, String, Vec<u8>)> = select.build_query_as().fetch_all(&mut *connection).await?;
         let mut copies = Vec::with_capacity(rows.len());
         for (accept_order, namespace, query) in rows {
@@ -297,40 +336,28 @@ pub(super) async fn erase_copies(
 impl Backend {
     pub(super) async fn settle_contexts_once(&self, waited: Duration, limit: u32) -> Result<Settled> {
         let mut transaction = self.begin_write().await?;
-        // Locks the rows, in order, and passes over those that became complete meanwhile.
-        let mut lock = QueryBuilder::<Db>::new(
-            "UPDATE search_ratings SET context_state = 1 WHERE context_state = 1 AND accept_order IN (
-                 SELECT accept_order FROM search_ratings
-                 WHERE context_state = 1 AND rated_at <= (SELECT now FROM database_clock) - ",
-        );
-        lock.push_bind(rows::micros(waited))
-            .push(" ORDER BY rated_at, accept_order LIMIT ")
-            .push_bind(i64::from(limit))
-            .push(FOR_UPDATE)
-            .push(") RETURNING accept_order");
-        let waiting: Vec<i64> = lock.build_query_scalar().fetch_all(&mut *transaction).await?;
-        let mut settled = Settled::default();
+        let mut waiting: Vec<i64> = sqlx::query_scalar(
+            "SELECT accept_order FROM search_ratings
+             WHERE context_state = 1 AND rated_at <= (SELECT now FROM database_clock) - $1
+             ORDER BY rated_at, accept_order LIMIT $2",
+        )
+        .bind(rows::micros(waited))
+        .bind(i64::from(limit))
+        .fetch_all(&mut *transaction)
+        .await?;
+        lock(&mut transaction, &mut waiting).await?;
+        // Those that became complete before they were locked are passed over from here on.
+        let mut settled = Settled {
+            complete: complete(&mut transaction, &waiting, false).await?,
+            missing: Vec::new(),
+        };
         for chunk in chunks(&waiting) {
-            let orders = |query: &mut QueryBuilder<Db>| {
-                let mut list = query.separated(", ");
-                for order in chunk {
-                    list.push_bind(*order);
-                }
-                query.push(")");
-            };
-            let mut select = select_found();
-            select.push(" AND r.accept_order IN (");
-            orders(&mut select);
-            select.push(LOCK_FOUND).push(FOR_SHARE_OF_P);
-            let found: Vec<FoundRow> = select.build_query_as().fetch_all(&mut *transaction).await?;
-            let mut complete = write_found(&mut transaction, found, false).await?;
-            settled.complete.append(&mut complete);
             let mut select = QueryBuilder::<Db>::new("SELECT ");
             select.push(IdRow::COLUMNS).push(
                 " FROM search_ratings AS r JOIN feedback AS f ON f.accept_order = r.accept_order
                   WHERE r.context_state = 1 AND r.accept_order IN (",
             );
-            orders(&mut select);
+            push_orders(&mut select, chunk);
             let missing: Vec<IdRow> = select.build_query_as().fetch_all(&mut *transaction).await?;
             for rating in &missing {
                 settled.missing.push(rating.settled(&pb::Query::default())?);
@@ -339,7 +366,7 @@ impl Backend {
             update
                 .push_bind(ContextState::Missing.number())
                 .push(" WHERE context_state = 1 AND accept_order IN (");
-            orders(&mut update);
+            push_orders(&mut update, chunk);
             update.build().execute(&mut *transaction).await?;
         }
         transaction.commit().await?;

@@ -187,32 +187,48 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
             row.push("'', '', 0, 0");
         });
         query.build().execute(&mut *connection).await?;
-        let mut query = QueryBuilder::<Db>::new(
-            "UPDATE search_ratings SET replaced_by = (
-                 SELECT max(newer.accept_order) FROM search_ratings AS newer
-                 WHERE newer.namespace = search_ratings.namespace AND newer.query_id = search_ratings.query_id
-                   AND newer.query_id <> '' AND newer.rater = search_ratings.rater)
-             WHERE replaced_by IS NULL AND query_id <> '' AND accept_order < (
-                 SELECT max(newer.accept_order) FROM search_ratings AS newer
-                 WHERE newer.namespace = search_ratings.namespace AND newer.query_id = search_ratings.query_id
-                   AND newer.query_id <> '' AND newer.rater = search_ratings.rater)
-               AND (namespace, query_id) IN (",
-        );
-        query.push_values(chunk, |mut row, (item, ..)| {
+    }
+    replace(&mut *connection, &ratings).await?;
+    // Others that wait for these queries are left to whoever settles them, and counts them then.
+    let mut orders: Vec<i64> = ratings.iter().map(|(.., order, _)| *order).collect();
+    orders.sort_unstable();
+    context_sql::complete(connection, &orders, true).await?;
+    Ok(())
+}
+
+/// The newest rating of one query by one rater.
+const NEWEST: &str = "
+    (SELECT max(newer.accept_order) FROM search_ratings AS newer
+     WHERE newer.namespace = search_ratings.namespace AND newer.query_id = search_ratings.query_id
+       AND newer.query_id <> '' AND newer.rater = search_ratings.rater)";
+
+/// Lets ratings of the same queries by the same raters no longer count.
+async fn replace(connection: &mut Connection, newer: &[(&Columns<'_>, Rater, i64, i64, i64)]) -> Result<()> {
+    let mut older: Vec<i64> = Vec::new();
+    for chunk in chunks(newer) {
+        let mut select =
+            QueryBuilder::<Db>::new("SELECT accept_order FROM search_ratings WHERE replaced_by IS NULL");
+        select
+            .push(" AND query_id <> '' AND accept_order < ")
+            .push(NEWEST)
+            .push(" AND (namespace, query_id) IN (");
+        select.push_values(chunk, |mut row, (item, ..)| {
             row.push_bind(item.new.submission.namespace.as_str())
                 .push_bind(item.new.submission.query_id.as_str());
         });
-        query.push(")");
-        query.build().execute(&mut *connection).await?;
+        select.push(")");
+        let found: Vec<i64> = select.build_query_scalar().fetch_all(&mut *connection).await?;
+        older.extend(found);
     }
-    let queries: Vec<_> = ratings
-        .iter()
-        .map(|(item, ..)| {
-            let submission = &item.new.submission;
-            (submission.namespace.as_str(), submission.query_id.as_str())
-        })
-        .collect();
-    context_sql::complete(connection, &queries, true).await?;
+    context_sql::lock(connection, &mut older).await?;
+    for chunk in chunks(&older) {
+        let mut update = QueryBuilder::<Db>::new("UPDATE search_ratings SET replaced_by = ");
+        update
+            .push(NEWEST)
+            .push(" WHERE replaced_by IS NULL AND query_id <> '' AND accept_order IN (");
+        context_sql::push_orders(&mut update, chunk);
+        update.build().execute(&mut *connection).await?;
+    }
     Ok(())
 }
 

@@ -23,6 +23,8 @@ use crate::{
 on_both! {
     a_rating_takes_its_context_from_its_query_and_from_nobody_else
     a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_come_is_missing
+    a_rating_that_waits_is_counted_by_who_settles_it_and_by_nobody_else
+    a_rating_whose_query_comes_as_it_is_given_up_is_counted_once
     what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating
     redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_session
     a_rating_that_is_stored_while_its_query_is_erased_keeps_no_copy
@@ -144,6 +146,52 @@ async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_com
     let titles = vec!["A card".to_owned()];
     assert_eq!((complete[0].id, &complete[0].titles), (unseen.id, &titles));
     assert_eq!(known(&state(database, &unseen).await), Some(of_card("late")));
+}
+
+async fn a_rating_that_waits_is_counted_by_who_settles_it_and_by_nobody_else(database: &TestStore) {
+    record(database, &group(vec![recorded("q1", "cards")], vec![])).await;
+    let [waits, new] = ["jane", "ken"].map(|reporter| search_rated([reporter, "", ""], "q1", Down));
+    stored(&*database.store, &waits, None).await;
+    // As it is where its transaction did not see the query.
+    let undo = "UPDATE search_ratings SET context_state = 1, query_type = '', known_at_once = 0";
+    assert_eq!(database.execute(undo).await.unwrap(), 1);
+    stored(&*database.store, &new, None).await;
+    assert!(state(database, &new).await.is_known_at_once);
+    assert_eq!(state(database, &waits).await.context, ContextState::Pending);
+    database.advance(10).await;
+    let ratings = database.store.ratings().unwrap();
+    let settled = ratings.settle_contexts(LONGEST_WAIT, 100).await.unwrap();
+    let complete: Vec<_> = settled.complete.iter().map(|rating| rating.id).collect();
+    assert_eq!((&complete[..], &settled.missing[..]), (&[waits.id][..], &[][..]));
+    let waited = state(database, &waits).await;
+    assert_eq!(
+        (waited.context, waited.is_known_at_once),
+        (ContextState::Complete, false)
+    );
+    let again = ratings.settle_contexts(LONGEST_WAIT, 100).await.unwrap();
+    assert_eq!(again, Settled::default());
+}
+
+async fn a_rating_whose_query_comes_as_it_is_given_up_is_counted_once(database: &TestStore) {
+    let replica = database.replica().await;
+    let (ratings, queries) = (replica.ratings().unwrap(), database.store.queries().unwrap());
+    for number in 0..20 {
+        let id = format!("q{number}");
+        let rating = search_rated([&format!("r{number}"), "", ""], &id, Down);
+        stored(&*database.store, &rating, None).await;
+        database.advance(10).await;
+        let recorded = group(vec![recorded(&id, "cards")], vec![clicked(&id, "card-1")]);
+        let (settled, written) = futures::join!(
+            ratings.settle_contexts(LONGEST_WAIT, 100),
+            queries.record(&recorded)
+        );
+        let (settled, written) = (settled.unwrap(), written.unwrap());
+        let complete = settled.complete.len() + written.rated.len();
+        assert_eq!(complete + settled.missing.len(), 1, "{settled:?} {written:?}");
+        let is_complete = state(database, &rating).await.context == ContextState::Complete;
+        assert_eq!(is_complete, complete == 1, "{settled:?} {written:?}");
+    }
+    replica.close().await;
 }
 
 async fn what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating(database: &TestStore) {
