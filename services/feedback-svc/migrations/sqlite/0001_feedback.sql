@@ -207,11 +207,13 @@ CREATE TABLE query_interactions (
 ) STRICT;
 CREATE INDEX interactions_by_namespace ON query_interactions (namespace, number);
 
--- Queries and sessions whose texts were erased, by pseudonyms: what is recorded of them later is erased, too.
+-- Queries and sessions whose texts were erased, by pseudonyms: what is recorded of them within 90 days after that is erased,
+-- too.
 CREATE TABLE erased_queries (
     pseudonym BLOB   PRIMARY KEY CHECK (length(pseudonym) = 16),
     erased_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX erased_queries_by_time ON erased_queries (erased_at);
 
 -- Rewordings that worked and were proposed as synonyms, each once: what found nothing and what was searched for instead, in
 -- normal form. It outlives the queries.

@@ -5,6 +5,11 @@ use std::time::Duration;
 use emend_core::Namespace;
 use uuid::Uuid;
 
+use crate::settings::MAX_QUERY_RETENTION;
+
+/// How long it is known what was erased: as long as a query may be kept. What is recorded later than that is stored as it is.
+pub(crate) const KNOWN: Duration = MAX_QUERY_RETENTION;
+
 /// How long after its erasure a search may seem to be that is part of an erased session: clocks differ, and a query may have
 /// waited to be recorded. What is searched later in that session is not erased.
 pub(crate) const LATE: Duration = Duration::from_mins(5);

@@ -6,11 +6,13 @@ use emend_base::{Entropy, Error};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{KeptCounts, Pruned};
+use super::{KeptCounts, Pruned, erased::KNOWN};
 use crate::use_cases::UseCases;
 
 /// Queries forgotten in one transaction.
 const BATCH: u32 = 500;
+/// Erased queries and sessions forgotten in one transaction.
+const ERASED_BATCH: u32 = 10_000;
 /// How often it looks, give or take a fifth.
 const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -45,7 +47,7 @@ impl Forgetter {
         Ok(forgotten)
     }
 
-    /// Prunes counts.
+    /// Prunes counts, and what is known of erased queries.
     async fn prune(&self) -> Result<(), Error> {
         let Some(store) = self.use_cases.store.queries() else {
             return Ok(());
@@ -54,6 +56,7 @@ impl Forgetter {
         if words + rows > 0 {
             tracing::info!(words, rows, "pruned the counts of queries");
         }
+        while store.forget_erased(KNOWN, ERASED_BATCH).await? > 0 {}
         Ok(())
     }
 
@@ -64,7 +67,7 @@ impl Forgetter {
                 if round.is_multiple_of(PRUNED_EVERY)
                     && let Err(error) = self.prune().await
                 {
-                    tracing::warn!(%error, "can't prune the counts of queries");
+                    tracing::warn!(%error, "can't prune what is known of old queries");
                 }
                 round = round.wrapping_add(1);
                 match self.run_once().await {

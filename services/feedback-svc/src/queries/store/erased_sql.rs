@@ -4,6 +4,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
+    time::Duration,
 };
 
 use emend_core::Namespace;
@@ -11,7 +12,7 @@ use sqlx::QueryBuilder;
 
 use super::{
     super::{StoreError, chunks::chunks, rows::micros},
-    Connection, Db, ERASE_ALONE, FOR_UPDATE, UNLESS_ERASING, context_sql,
+    Backend, Connection, Db, ERASE_ALONE, FOR_UPDATE, UNLESS_ERASING, context_sql,
     query_sql::happened,
 };
 use crate::queries::{
@@ -127,6 +128,24 @@ async fn delete_interactions(
         delete.build().execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+impl Backend {
+    pub(super) async fn forget_erased_once(&self, known: Duration, limit: u32) -> Result<u64> {
+        // Locked in the order in which they are noted.
+        let mut delete = QueryBuilder::<Db>::new(
+            "DELETE FROM erased_queries WHERE pseudonym IN (
+                 SELECT pseudonym FROM erased_queries WHERE erased_at < (SELECT now FROM database_clock) - ",
+        );
+        delete
+            .push_bind(micros(known))
+            .push(" ORDER BY pseudonym LIMIT ")
+            .push_bind(i64::from(limit))
+            .push(FOR_UPDATE)
+            .push(")");
+        let deleted = delete.build().execute(&mut *self.writer().await?).await?;
+        Ok(deleted.rows_affected())
+    }
 }
 
 /// When these were erased, in microseconds.

@@ -5,6 +5,7 @@ pub(crate) mod rows;
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::Debug,
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -67,6 +68,9 @@ pub(crate) trait QueryStore: Send + Sync + Debug {
 
     /// Keeps no more than that of what is counted of each namespace.
     async fn prune_counts(&self, kept: KeptCounts) -> Result<Pruned, StoreError>;
+
+    /// Forgets what was erased longer ago than that, at most `limit` queries and sessions; returns how many.
+    async fn forget_erased(&self, known: Duration, limit: u32) -> Result<u64, StoreError>;
 
     /// Forgets queries and interactions that are older or more than the settings of their namespaces allow, at most `limit`
     /// of each in each namespace; returns how many.

@@ -1,6 +1,9 @@
 //! The portable SQL of queries. Written once, compiled for each database: `super::Db` says which.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use emend_core::{FeedbackId, Namespace, QueryId};
@@ -471,6 +474,10 @@ impl QueryStore for Backend {
             all.rows += pruned.rows;
         }
         Ok(all)
+    }
+
+    async fn forget_erased(&self, known: Duration, limit: u32) -> Result<u64> {
+        retry_conflicts(&self.entropy, || self.forget_erased_once(known, limit)).await
     }
 
     async fn forget(&self, limit: u32) -> Result<u64> {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     erasure::tests::redaction,
-    queries::Query,
+    queries::{Query, erased::KNOWN},
     testing::{TestStore, feedback, namespace, search_rated, stored},
 };
 
@@ -16,6 +16,7 @@ on_both! {
     redacting_feedback_erases_the_texts_of_its_query_and_session
     what_is_recorded_of_an_erased_query_or_session_later_is_erased
     a_query_that_is_recorded_while_it_is_erased_keeps_no_texts
+    what_was_erased_is_known_for_as_long_as_a_query_may_be_kept
 }
 
 async fn redacting_feedback_erases_the_texts_of_its_query_and_session(database: &TestStore) {
@@ -111,6 +112,24 @@ async fn a_query_that_is_recorded_while_it_is_erased_keeps_no_texts(database: &T
         assert_eq!((&*found.query.query_text, &found.interactions[..]), ("", &[][..]));
     }
     replica.close().await;
+}
+
+async fn what_was_erased_is_known_for_as_long_as_a_query_may_be_kept(database: &TestStore) {
+    let queries = database.store.queries().unwrap();
+    // The feedback is on query-1, in session-1.
+    let given = feedback("a");
+    stored(&*database.store, &given, None).await;
+    redact(database, given.id).await;
+    database.advance(KNOWN.as_secs().cast_signed()).await;
+    assert_eq!(queries.forget_erased(KNOWN, 10).await.unwrap(), 0);
+    record(database, &group(vec![query("query-1", "her cards")], vec![])).await;
+    assert_eq!(found(database, "query-1").await.unwrap().query.query_text, "");
+    database.advance(1).await;
+    // The query, and its session.
+    assert_eq!(queries.forget_erased(KNOWN, 1).await.unwrap(), 1);
+    assert_eq!(queries.forget_erased(KNOWN, 10).await.unwrap(), 1);
+    assert_eq!(database.number("SELECT count(*) FROM erased_queries").await, 0);
+    assert_eq!(queries.forget_erased(KNOWN, 10).await.unwrap(), 0);
 }
 
 async fn redact(database: &TestStore, id: FeedbackId) {
