@@ -91,8 +91,8 @@ impl Replica {
         }
     }
 
-    /// A replica with what was held at `position`, of `installation` if that was known. If a key occurs twice the last one wins; the digests will show the
-    /// difference.
+    /// A replica with what was held at `position`, of `installation` if that was known. If a key occurs twice the last one
+    /// wins; the digests will show the difference.
     pub(crate) fn restore(
         hash: Arc<KeyedHash>,
         held: &[SavedResource],

@@ -58,8 +58,10 @@ impl Engine {
             || self.publisher.is_slow(pending + bytes / CHANGE_BYTES)
     }
 
-    /// Applies one message. Its effect is visible in the view when this returns.
-    pub(super) fn receive(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
+    /// Applies one message. Its effect is visible in the view when this returns. Where it is not `heavy`, what has become so
+    /// since [`is_heavy`](Self::is_heavy) was asked is left to a later message.
+    pub(super) fn receive(&mut self, frame: Frame, heavy: bool) -> Result<Effect, ProtocolViolation> {
+        self.publisher.leave_large(!heavy);
         let message = wire::SubscribeResponse::decode(frame.0)
             .map_err(|error| ProtocolViolation::Undecodable(error.to_string()))?;
         let effect = self.replica.receive(message)?;

@@ -191,10 +191,11 @@ impl Session {
         self.transport.open(self.settings.request(cursor)).await
     }
 
-    /// Hands the message to the engine. Work that may take milliseconds runs in the background, and takes no processor from queries.
+    /// Hands the message to the engine. Work that may take milliseconds runs in the background, and takes no processor from
+    /// queries.
     async fn apply(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
         if !self.engine().is_heavy(frame.0.len()) {
-            return self.engine().receive(frame);
+            return self.engine().receive(frame, false);
         }
         let engine = Arc::clone(&self.engine);
         // A thread of the runtime only waits: it is shared, and could not take its priority back.
@@ -345,9 +346,9 @@ impl Session {
 /// Has the engine receive a message in a thread of its own; if the system has none now, in this one.
 fn receive_in_background(engine: &Arc<Mutex<Engine>>, frame: Frame) -> Result<Effect, ProtocolViolation> {
     let (theirs, copy) = (Arc::clone(engine), frame.clone());
-    match background::spawn("emend-apply", move || lock(&theirs).receive(copy)) {
+    match background::spawn("emend-apply", move || lock(&theirs).receive(copy, true)) {
         Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-        Err(_) => lock(engine).receive(frame),
+        Err(_) => lock(engine).receive(frame, true),
     }
 }
 

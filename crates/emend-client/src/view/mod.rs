@@ -310,8 +310,8 @@ impl Reading<'_> {
         decided.as_ref().map(SourceTrust::by).unwrap_or_default()
     }
 
-    /// Whether the sources of a host, in the form of [`emend_core::evidence::host`], must not be shown. Looks up each name above the host
-    /// once, however many rules there are.
+    /// Whether the sources of a host, in the form of [`emend_core::evidence::host`], must not be shown. Looks up each name
+    /// above the host once, however many rules there are.
     #[inline]
     pub fn is_blocked(&self, namespace: &Namespace, host: &str) -> bool {
         self.trust_level(namespace, host) == TrustLevel::Blocked

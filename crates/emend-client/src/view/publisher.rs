@@ -66,6 +66,8 @@ pub struct Publisher {
     hash: Arc<KeyedHash>,
     texts: TextIndex,
     terms: TermIndex,
+    /// Whether large matchers are left where they are: neither taken nor freed.
+    leaves_large: bool,
     pub(super) retired: Vec<Arc<ViewState>>,
 }
 
@@ -77,6 +79,7 @@ impl Publisher {
             hash,
             texts,
             terms: TermIndex::default(),
+            leaves_large: false,
             retired: Vec::new(),
         }
     }
@@ -134,7 +137,7 @@ impl Publisher {
         if next.overlay.len() > overlay_bound(next.table.len()) {
             self.merge(&mut next);
         }
-        self.terms.refresh();
+        self.terms.refresh(!self.leaves_large);
         next.terms = self.terms.current();
         self.publish(next);
     }
@@ -143,7 +146,7 @@ impl Publisher {
     pub fn advance(&mut self, revision: Revision) {
         self.sweep();
         let current = self.view.state();
-        if self.terms.refresh() || current.revision != revision {
+        if self.terms.refresh(!self.leaves_large) || current.revision != revision {
             self.publish(ViewState {
                 revision,
                 terms: self.terms.current(),
@@ -152,8 +155,8 @@ impl Publisher {
         }
     }
 
-    /// Whether the next `apply` of so many changes, or the next `advance`, may take milliseconds, because it merges into a large
-    /// table, has many new terms, takes or begins a large matcher, or frees what is large.
+    /// Whether the next `apply` of so many changes, or the next `advance`, may take milliseconds, because it merges into a
+    /// large table, has many new terms, takes or begins a large matcher, or frees what is large.
     pub(crate) fn is_slow(&self, changes: usize) -> bool {
         let current = self.view.state();
         let phrases = current.table.len();
@@ -161,13 +164,19 @@ impl Publisher {
         merges || self.terms.is_slow_to_refresh(changes) || self.frees_much(&current)
     }
 
+    /// From now on leaves large matchers and tables to a later update that may be slow, or does not. What `is_slow` found may
+    /// have changed since: a matcher may be ready, and a reader gone.
+    pub(crate) fn leave_large(&mut self, leaves: bool) {
+        self.leaves_large = leaves;
+    }
+
     /// Whether a state that no reader holds any more has a large table or matcher that the current one does not share.
     fn frees_much(&self, current: &ViewState) -> bool {
         let is_free = |state: &&Arc<ViewState>| Arc::strong_count(state) == 1;
-        self.retired.iter().filter(is_free).any(|state| {
-            let has_table = state.table.len() > LARGE && !Arc::ptr_eq(&state.table, &current.table);
-            has_table || state.terms.has_large_beside(&current.terms)
-        })
+        self.retired
+            .iter()
+            .filter(is_free)
+            .any(|state| is_large_beside(state, current))
     }
 
     /// The thread that builds a large matcher, and whether it is done.
@@ -210,10 +219,20 @@ impl Publisher {
         self.sweep();
     }
 
-    /// Frees the states that no reader holds any more.
+    /// Frees the states that no reader holds any more; large ones only where that may be slow.
     fn sweep(&mut self) {
-        self.retired.retain(|state| Arc::strong_count(state) > 1);
+        let current = self.view.state();
+        let leaves_large = self.leaves_large;
+        self.retired.retain(|state| {
+            Arc::strong_count(state) > 1 || (leaves_large && is_large_beside(state, &current))
+        });
     }
+}
+
+/// Whether a state has a large table or matcher that the current one does not share.
+fn is_large_beside(state: &ViewState, current: &ViewState) -> bool {
+    let has_table = state.table.len() > LARGE && !Arc::ptr_eq(&state.table, &current.table);
+    has_table || state.terms.has_large_beside(&current.terms)
 }
 
 /// The size of the overlay, in phrases, above which it is merged: small enough to be copied for every update and to

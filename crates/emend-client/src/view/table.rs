@@ -2,11 +2,11 @@
 //!
 //! A line holds four slots. Each has half of its key's 128-bit keyed hash (the other half selected the line) and a word
 //! with the single answer that most phrases have, or the single decision about a domain. Entries with more (a verb and an
-//! entity, or prohibitions) are stored separately. Texts of answers are shared: thousands of phrases mean one verb. The slots of a line are compared
-//! without branches, because a mispredicted branch would discard the look-ups begun speculatively behind it, which
-//! costs more than the comparisons. What does not fit in a full line goes to the next, and a removal moves it back
-//! (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear probing with buckets, Algorithm R), so there are no
-//! tombstones.
+//! entity, or prohibitions) are stored separately. Texts of answers are shared: thousands of phrases mean one verb. The
+//! slots of a line are compared without branches, because a mispredicted branch would discard the look-ups begun
+//! speculatively behind it, which costs more than the comparisons. What does not fit in a full line goes to the next, and
+//! a removal moves it back (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear probing with buckets, Algorithm
+//! R), so there are no tombstones.
 //!
 //! A phrase that was not learned is mistaken for one that was if 63 bits of their hashes and their lines are equal:
 //! with a million phrases and 10^12 look-ups a day, by chance about once in ten thousand years.

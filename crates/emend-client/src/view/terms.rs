@@ -2,9 +2,9 @@
 //!
 //! A matcher of many terms takes long to build (up to a second or two for 90,000), so no update waits for one: what finds a
 //! namespace's terms is a large matcher and beside it a small one of the terms that are new since, which is built with the
-//! update. Once there are many, a thread in the background builds a large one of all, and the next state has it. A term that lost its synonyms
-//! stays in the large matcher until then: a matcher only finds, what is found means the state's table says, so a look-up sees
-//! one revision. Only a complete new state waits for its matchers, as it does for its table.
+//! update. Once there are many, a thread in the background builds a large one of all, and the next state has it. A term
+//! that lost its synonyms stays in the large matcher until then: a matcher only finds, what is found means the state's
+//! table says, so a look-up sees one revision. Only a complete new state waits for its matchers, as it does for its table.
 
 use std::{collections::HashMap, sync::Arc, thread::JoinHandle};
 
@@ -137,8 +137,8 @@ impl TermIndex {
         Arc::clone(&self.current)
     }
 
-    /// Whether a refresh after this many changes may take milliseconds: it builds a small matcher of many terms, takes a large
-    /// one or begins one.
+    /// Whether a refresh after this many changes may take milliseconds: it builds a small matcher of many terms, takes a
+    /// large one or begins one.
     pub(super) fn is_slow_to_refresh(&self, changes: usize) -> bool {
         let has_large = self.building.as_ref().is_some_and(Building::is_ready);
         let begins = self.building.is_none() && self.namespaces.values().any(|here| here.is_crowded(changes));
@@ -161,11 +161,12 @@ impl TermIndex {
         self.republish();
     }
 
-    /// Takes a large matcher that is ready, begins another one where many terms are new, and lets small ones find the rest.
-    /// Says whether anything changed.
-    pub(super) fn refresh(&mut self) -> bool {
+    /// Takes a large matcher that is ready if it `takes_large`, begins another one where many terms are new, and lets small
+    /// ones find the rest. Says whether anything changed.
+    pub(super) fn refresh(&mut self, takes_large: bool) -> bool {
         let mut is_changed = false;
-        if self.building.as_ref().is_some_and(Building::is_ready)
+        if takes_large
+            && self.building.as_ref().is_some_and(Building::is_ready)
             && let Some(Building { namespace, thread }) = self.building.take()
             && let Ok(large) = thread.join()
             && let Some(here) = self.namespaces.get_mut(&namespace)
@@ -252,8 +253,8 @@ impl TermsHere {
         }
     }
 
-    /// Whether, with so many more, the small matcher has become so large that each update takes long to build it, or the large
-    /// one finds much that is gone.
+    /// Whether, with so many more, the small matcher has become so large that each update takes long to build it, or the
+    /// large one finds much that is gone.
     fn is_crowded(&self, more: usize) -> bool {
         let large = self.terms.len() - self.new;
         let has_many_new = self.new > 0 && self.new + more > (large / 256).clamp(128, 1024);

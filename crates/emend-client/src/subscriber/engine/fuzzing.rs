@@ -40,9 +40,9 @@ pub fn stream(bytes: &[u8]) {
     for frame in sent.frames {
         let message = SubscribeResponse::decode(frame.clone()).ok();
         let position = engine.replica.position().cloned();
-        let _ = engine.is_heavy(frame.len());
+        let heavy = engine.is_heavy(frame.len());
         match (
-            engine.receive(Frame(frame)),
+            engine.receive(Frame(frame), heavy),
             message.and_then(|message| message.message),
         ) {
             (Err(_), _) => {

@@ -112,7 +112,7 @@ impl Node {
 
     fn send(&mut self, message: Message) -> Result<Effect, ProtocolViolation> {
         self.engine
-            .receive(Frame(Bytes::from(response(message).encode_to_vec())))
+            .receive(Frame(Bytes::from(response(message).encode_to_vec())), true)
     }
 
     fn send_all(&mut self, messages: Vec<Message>) {
@@ -271,7 +271,7 @@ proptest! {
     )) {
         let mut node = Node::new();
         for frame in frames {
-            let _ = node.engine.receive(Frame(frame.into()));
+            let _ = node.engine.receive(Frame(frame.into()), true);
         }
     }
 }

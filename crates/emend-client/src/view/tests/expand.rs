@@ -232,7 +232,15 @@ fn a_large_matcher_is_built_in_the_background_and_taken_only_by_what_may_be_slow
         thread::sleep(Duration::from_millis(1));
     }
     assert!(publisher.is_slow(0), "it takes the matcher");
+    // Decided before the matcher was ready.
+    let new = publisher.new_terms();
+    publisher.leave_large(true);
     publisher.advance(Revision(4));
+    publisher.apply([fact(1_000)], Revision(5));
+    assert_eq!(publisher.new_terms(), new, "it is left");
+    assert!(publisher.is_slow(0));
+    publisher.leave_large(false);
+    publisher.advance(Revision(6));
     assert_eq!((publisher.new_terms(), publisher.is_slow(0)), (0, false));
 }
 
@@ -280,6 +288,10 @@ fn what_a_reader_held_last_is_freed_by_the_publisher() {
         reader.join().unwrap();
     });
     assert!(publisher.is_slow(0), "it frees the matcher");
+    publisher.leave_large(true);
+    publisher.advance(Revision(2));
+    assert!(before.upgrade().is_some(), "it is left");
+    publisher.leave_large(false);
     publisher.advance(Revision(2));
     assert!(before.upgrade().is_none());
     assert!(!publisher.is_slow(0));
