@@ -96,16 +96,16 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Checks that a text has so many characters, and no control characters but white space.
+/// Checks that a text has so many characters, white space around it included, and no control characters but white space.
 pub(crate) fn check_text(
     violations: &mut Violations,
     field: &str,
     text: &str,
     bounds: RangeInclusive<usize>,
 ) {
-    let count = text.trim().chars().count();
+    let count = text.chars().count();
     let (least, most) = (bounds.start(), bounds.end());
-    if *least > 0 && count == 0 {
+    if *least > 0 && text.trim().is_empty() {
         violations.add(field, format!("is required: {least} to {most} characters"));
     } else if !bounds.contains(&count) {
         violations.add(
@@ -276,6 +276,29 @@ mod tests {
                 "tuning.top_k: must be 1 to 100, is 101",
             ]
         );
+    }
+
+    #[test]
+    fn white_space_around_a_text_counts() {
+        let asked = Asked {
+            query: format!("場{}", " ".repeat(1_000)),
+            query_type: format!("x{}", " ".repeat(64)),
+            session_id: format!("{}x", "\n".repeat(128)),
+            ..Asked::default()
+        };
+        assert_eq!(
+            violations(&asked),
+            [
+                "query: must be 1 to 1000 characters, has 1001",
+                "query_type: must be 0 to 64 characters, has 65",
+                "session_id: must be 0 to 128 characters, has 129",
+            ]
+        );
+        let blank = Asked {
+            query: " ".repeat(2_000),
+            ..Asked::default()
+        };
+        assert_eq!(violations(&blank), ["query: is required: 1 to 1000 characters"]);
     }
 
     #[test]

@@ -35,9 +35,9 @@ pub fn request(request: SearchRequest) {
             }
         }
         Ok(question) => {
-            assert!((1..=1_000).contains(&question.text.trim().chars().count()));
-            assert!(question.query_type.trim().chars().count() <= 64);
-            assert!(question.session_id.trim().chars().count() <= 128);
+            assert!((1..=1_000).contains(&question.text.chars().count()));
+            assert!(question.query_type.chars().count() <= 64);
+            assert!(question.session_id.chars().count() <= 128);
             let Some(expanded) = &question.expansion else {
                 return;
             };
