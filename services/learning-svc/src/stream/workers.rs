@@ -101,8 +101,8 @@ fn set_ready(stream: &Stream, ready: bool) {
         .send_if_modified(|before| std::mem::replace(before, ready) != ready);
 }
 
-/// Wakes streams that have something to send: at once after a while in which nothing was published, else after a pause, once
-/// for all that was published in it.
+/// Wakes streams that have something to send: at once if the pause after those that were woken last is over, else at its end,
+/// once for all that was published in it. There is one pause for all streams: it leaves the processor to commits.
 pub(super) async fn wake_streams(stream: Stream, lifecycle: Lifecycle) {
     let audiences = &stream.0.common.audiences;
     let _paced = audiences.pace();
