@@ -48,7 +48,7 @@ impl Forgetter {
     }
 
     /// Prunes counts, and what is known of erased queries.
-    async fn prune(&self) -> Result<(), Error> {
+    pub(crate) async fn prune(&self) -> Result<(), Error> {
         let Some(store) = self.use_cases.store.queries() else {
             return Ok(());
         };

@@ -1,5 +1,6 @@
 //! What every database must do with queries that are erased: nothing of them is stored again.
 
+use emend_base::Entropy;
 use emend_core::{Caller, FeedbackId, Namespace, search::SearchRating};
 
 use super::{
@@ -8,8 +9,8 @@ use super::{
 };
 use crate::{
     erasure::tests::redaction,
-    queries::{Query, erased::KNOWN},
-    testing::{TestStore, feedback, namespace, search_rated, stored},
+    queries::{Query, erased::KNOWN, retention::Forgetter},
+    testing::{TestStore, feedback, namespace, search_rated, stored, use_cases},
 };
 
 on_both! {
@@ -127,14 +128,18 @@ async fn what_was_erased_is_known_for_as_long_as_a_query_may_be_kept(database: &
     database.advance(1).await;
     // The query, and its session.
     assert_eq!(queries.forget_erased(KNOWN, 1).await.unwrap(), 1);
-    assert_eq!(queries.forget_erased(KNOWN, 10).await.unwrap(), 1);
+    let forgetter = Forgetter {
+        use_cases: use_cases(&database.store),
+        entropy: Entropy::system(),
+    };
+    forgetter.prune().await.unwrap();
     assert_eq!(database.number("SELECT count(*) FROM erased_queries").await, 0);
     assert_eq!(queries.forget_erased(KNOWN, 10).await.unwrap(), 0);
 }
 
 async fn redact(database: &TestStore, id: FeedbackId) {
     let caller = Caller::parse("console").unwrap();
-    let event_id = emend_core::EventId(emend_base::Entropy::system().uuid_v4());
+    let event_id = emend_core::EventId(Entropy::system().uuid_v4());
     let redaction = crate::erasure::NewRedaction {
         namespace: namespace(),
         id,
