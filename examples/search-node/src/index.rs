@@ -154,6 +154,11 @@ impl SearchIndex {
         Ok(())
     }
 
+    /// Lets the next searcher see what other processes have written.
+    pub(crate) fn catch_up(&self) -> Result<()> {
+        self.reload(self.index.load_metas()?.opstamp)
+    }
+
     /// The hosts that records were taken from.
     pub(crate) fn hosts(&self) -> Result<BTreeSet<String>> {
         let mut hosts = BTreeSet::new();

@@ -265,7 +265,7 @@ async fn run(arguments: &ServeArguments) -> Result<()> {
         index.update(&records, None, false, SystemClock.now(), &mut sink())?;
         // Searches do not wait for it: words are searched meanwhile.
         if let Some(model) = arguments.embedding.for_records()? {
-            let worker = RecordEmbedder::new(Arc::clone(&index), records, Box::new(model));
+            let worker = RecordEmbedder::new(Arc::clone(&index), Box::new(model));
             let stop = lifecycle.soft().clone();
             lifecycle.spawn("embed records", worker.run(stop.cancelled_owned()));
         }

@@ -65,6 +65,41 @@ impl SearchIndex {
         Ok(with_text.filter(|record| !is_held(record)).collect())
     }
 
+    /// The records that the index holds, by their ids.
+    pub(crate) fn records(&self) -> Result<Vec<Record>> {
+        let held = self.held()?.into_values();
+        let mut records: Vec<Record> = held.map(|held| held.record).collect();
+        records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        Ok(records)
+    }
+
+    /// Writes the vectors of those records that the index still holds as they are here, and nothing else: the corpus may have
+    /// been indexed since they were embedded.
+    pub(crate) fn add_vectors(&self, records: &[Record], embedded: &Embedded) -> Result<()> {
+        let mut writer = self.only_writer()?;
+        let held = self.held()?;
+        let version = &*embedded.version;
+        for record in records {
+            let is_wanted =
+                |held: &Held| held.record == *record && held.embedding_version != embedded.version;
+            if let Some(vector) = embedded.vectors.get(&record.id)
+                && held.get(&record.id).is_some_and(is_wanted)
+            {
+                writer.delete_term(Term::from_field_text(self.fields.id, &record.id));
+                writer.add_document(self.document(record, Some((version, vector)))?)?;
+            }
+        }
+        let version = writer.commit()?;
+        self.reload(version)
+    }
+
+    /// What writes into the index. Until it is dropped nobody else does, and the next searcher sees all that others wrote.
+    fn only_writer(&self) -> Result<IndexWriter> {
+        let writer = self.writer(WRITER_BYTES)?;
+        self.catch_up()?;
+        Ok(writer)
+    }
+
     /// Makes the index hold these records, with these vectors, writing only what has changed; `None`: a record that is as it was
     /// keeps its vector. One line of JSON for each record goes to `audit`. Nothing is changed by a dry run.
     pub fn update(
@@ -75,8 +110,8 @@ impl SearchIndex {
         now: Timestamp,
         audit: &mut dyn Write,
     ) -> Result<BTreeMap<String, Counts>> {
+        let mut writer = self.only_writer()?;
         let mut held = self.held()?;
-        let mut writer: IndexWriter = self.writer(WRITER_BYTES)?;
         let mut summary: BTreeMap<String, Counts> = BTreeMap::new();
         let mut note = |record: &Record, upserted: bool, embedded: bool, skipped_reason: Option<&str>| {
             let line = json!({

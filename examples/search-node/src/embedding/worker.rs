@@ -1,12 +1,11 @@
 //! Makes the vectors of the records while searches run.
 
-use std::{io::sink, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use emend_client::{Clock as _, SystemClock};
 
 use super::{Embedded, Embedder};
-use crate::{corpus::Record, index::SearchIndex};
+use crate::index::SearchIndex;
 
 /// The pause before what failed is tried again.
 const AGAIN: Duration = Duration::from_mins(1);
@@ -14,7 +13,6 @@ const AGAIN: Duration = Duration::from_mins(1);
 /// Embeds the records of which the index has no vector.
 pub struct RecordEmbedder {
     index: Arc<SearchIndex>,
-    records: Arc<[Record]>,
     embedder: Box<dyn Embedder>,
 }
 
@@ -26,23 +24,21 @@ impl std::fmt::Debug for RecordEmbedder {
 
 impl RecordEmbedder {
     /// For the records that the index holds.
-    pub fn new(index: Arc<SearchIndex>, records: Vec<Record>, embedder: Box<dyn Embedder>) -> Self {
-        Self {
-            index,
-            records: records.into(),
-            embedder,
-        }
+    pub fn new(index: Arc<SearchIndex>, embedder: Box<dyn Embedder>) -> Self {
+        Self { index, embedder }
     }
 
-    /// Embeds what has no vector, and writes the vectors into the index. An error leaves the rest for the next time.
-    pub async fn run_once(&self) -> Result<()> {
-        let embedded = Embedded::of_changed(&self.index, &self.records, &*self.embedder).await?;
-        let (index, records) = (Arc::clone(&self.index), Arc::clone(&self.records));
-        let write = move || -> Result<()> {
+    /// Embeds what has no vector, and writes the vectors into the index; returns how many it made. An error leaves the rest for
+    /// the next time, as does a record that was indexed anew meanwhile.
+    pub async fn run_once(&self) -> Result<usize> {
+        let records = self.index.records()?;
+        let embedded = Embedded::of_changed(&self.index, &records, &*self.embedder).await?;
+        let index = Arc::clone(&self.index);
+        let write = move || -> Result<usize> {
             if !embedded.vectors.is_empty() {
-                index.update(&records, Some(&embedded), false, SystemClock.now(), &mut sink())?;
+                index.add_vectors(&records, &embedded)?;
             }
-            embedded.failure.map_or(Ok(()), Err)
+            embedded.failure.map_or(Ok(embedded.vectors.len()), Err)
         };
         tokio::task::spawn_blocking(write)
             .await
@@ -52,9 +48,15 @@ impl RecordEmbedder {
     /// Runs until all records have vectors, or until `stop`.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let work = async {
-            while let Err(error) = self.run_once().await {
-                tracing::warn!("some records have no vector and are found by words alone: {error:#}");
-                tokio::time::sleep(AGAIN).await;
+            loop {
+                match self.run_once().await {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::warn!("some records have no vector and are found by words alone: {error:#}");
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                }
             }
         };
         tokio::select! {

@@ -1,5 +1,7 @@
 //! Searches by meaning, with an embedding server that answers over HTTP and fails in the ways that servers do.
 
+mod records;
+
 use std::{
     borrow::Cow,
     io::sink,
@@ -31,7 +33,7 @@ use search_node::{
     backend::{Asked, Found, VectorSearch},
     corpus::Record,
     embedding::{
-        Embedded, Embedder, RecordEmbedder,
+        Embedded, Embedder, RecordEmbedder, Vector,
         http::{Endpoint, Model, bearer},
     },
     index::SearchIndex,
@@ -383,93 +385,6 @@ async fn a_search_goes_on_by_words_whatever_the_server_does() {
         search(&node, "リーダー").await.vector_search,
         VectorSearch::NoVectors
     );
-}
-
-#[tokio::test]
-async fn only_what_has_changed_is_embedded_again() {
-    let server = Server::start().await;
-    let (_directory, index) = indexed(&server, "meanings@1").await;
-    let mut records = records();
-    let unchanged = Counts {
-        unchanged: 3,
-        ..Counts::default()
-    };
-    let first = server.model("meanings@1");
-    assert_eq!(updated(&index, &records, &*first).await, (unchanged, None));
-    assert_eq!(server.asked(), [""; 0]);
-
-    "カードを3枚引く。".clone_into(&mut records[1].text);
-    let changed = Counts {
-        upserted: 1,
-        unchanged: 2,
-        embedded: 1,
-        ..Counts::default()
-    };
-    assert_eq!(updated(&index, &records, &*first).await, (changed, None));
-    assert_eq!(server.asked(), ["CARD-B\nカードを3枚引く。"]);
-
-    // A model of another name makes all of them again, in any number of runs.
-    let second = server.model("meanings@2");
-    server.behaves(Behaviour::Broken);
-    let (counts, failure) = updated(&index, &records, &*second).await;
-    assert_eq!(
-        (counts.embedded, counts.not_embedded, counts.unchanged),
-        (0, 3, 3)
-    );
-    assert!(failure.unwrap().contains("answered 500"));
-    server.behaves(Behaviour::Answers { more: 0 });
-    server.asked();
-    let (counts, failure) = updated(&index, &records, &*second).await;
-    assert_eq!((counts.embedded, counts.unchanged, failure), (3, 3, None));
-    assert_eq!(server.asked().len(), 3);
-
-    // Under one name all have one length.
-    "カードを4枚引く。".clone_into(&mut records[1].text);
-    server.behaves(Behaviour::Answers { more: 2 });
-    let (counts, failure) = updated(&index, &records, &*second).await;
-    assert_eq!((counts.upserted, counts.embedded, counts.not_embedded), (1, 0, 1));
-    let failure = failure.unwrap();
-    assert!(
-        failure.starts_with(
-            "the model \"meanings@2\" makes vectors of 6 numbers, and those in the index have 4"
-        ),
-        "{failure}"
-    );
-
-    // Without a model, what is as it was keeps its vector, and what has changed has none.
-    server.behaves(Behaviour::Answers { more: 0 });
-    server.asked();
-    "相手の顔に4ダメージ。".clone_into(&mut records[0].text);
-    let now = ManualClock::new(Timestamp::UNIX_EPOCH).now();
-    index.update(&records, None, false, now, &mut sink()).unwrap();
-    updated(&index, &records, &*second).await;
-    assert_eq!(
-        server.asked(),
-        ["CARD-A\n相手の顔に4ダメージ。", "CARD-B\nカードを4枚引く。"]
-    );
-}
-
-#[tokio::test]
-async fn records_are_embedded_while_searches_run_and_again_after_a_failure() {
-    let server = Server::start().await;
-    let directory = tempfile::tempdir().unwrap();
-    let index = Arc::new(SearchIndex::open(directory.path()).unwrap());
-    let mut many: Vec<Record> = (0..40)
-        .map(|number| record(&format!("CARD-{number}"), "場のカードを破壊する。"))
-        .collect();
-    many.extend(records());
-    let now = ManualClock::new(Timestamp::UNIX_EPOCH).now();
-    index.update(&many, None, false, now, &mut sink()).unwrap();
-    let worker = RecordEmbedder::new(Arc::clone(&index), many.clone(), server.model("meanings@1"));
-    server.behaves(Behaviour::Tires { after: 32 });
-    let failed = worker.run_once().await.unwrap_err();
-    assert!(format!("{failed:#}").contains("answered 500"), "{failed:#}");
-    server.asked();
-    server.behaves(Behaviour::Answers { more: 0 });
-    worker.run_once().await.unwrap();
-    assert_eq!(server.asked().len(), 11, "the first batch is kept");
-    worker.run(std::future::pending()).await;
-    assert_eq!(server.asked(), [""; 0], "all have vectors");
 }
 
 both_databases! {
