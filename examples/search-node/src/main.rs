@@ -232,7 +232,9 @@ async fn index(arguments: &IndexArguments) -> Result<()> {
     match embedded.and_then(|embedded| embedded.failure) {
         Some(failure) => {
             let count: usize = summary.values().map(|counts| counts.not_embedded).sum();
-            bail!("{count} records have no vector, which the next run makes: {failure:#}")
+            bail!(
+                "{count} records have no vector and are found by words alone; the next run tries again: {failure:#}"
+            )
         }
         None => Ok(()),
     }

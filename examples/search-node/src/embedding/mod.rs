@@ -5,13 +5,16 @@ mod worker;
 
 use std::collections::HashMap;
 
-use anyhow::{Result, ensure};
+use anyhow::{Error, Result, ensure};
+use emend_base::http_client::{Sort, Unanswered};
 
 pub use self::worker::RecordEmbedder;
 use crate::{corpus::Record, index::SearchIndex};
 
 /// The most texts that are embedded in one call.
 pub const BATCH: usize = 32;
+/// After so many batches in succession of which no record could be embedded, the model is not asked for more.
+const MAX_REFUSED: usize = 3;
 /// The most numbers of a vector.
 const MAX_DIMENSIONS: usize = 8_192;
 
@@ -21,8 +24,15 @@ pub trait Embedder: Send + Sync {
     /// What its vectors are called, 1 to 64 characters. They are never compared with vectors of another name.
     fn version(&self) -> &str;
 
-    /// A vector for each of these texts, 1 to [`BATCH`], in their order; all of one length.
+    /// A vector for each of these texts, 1 to [`BATCH`], in their order; all of one length. An error that is [`Unanswered`] and
+    /// may be otherwise later says that the model is away; of any other one the texts may be the cause.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>>;
+}
+
+/// Whether a model gave no answer at all, so that others wait in vain, too.
+pub(crate) fn is_away(failure: &Error) -> bool {
+    let unanswered = failure.downcast_ref::<Unanswered>();
+    unanswered.is_some_and(|unanswered| unanswered.sort == Sort::Later)
 }
 
 /// A direction: as many finite numbers as its model makes, of which the squares add up to 1.
@@ -73,8 +83,8 @@ pub struct Embedded {
     pub(crate) version: String,
     /// By the record's id.
     pub(crate) vectors: HashMap<String, Vector>,
-    /// Why others could not be made.
-    pub failure: Option<anyhow::Error>,
+    /// Why others could not be made: the first reason.
+    pub failure: Option<Error>,
 }
 
 impl Embedded {
@@ -87,8 +97,8 @@ impl Embedded {
         }
     }
 
-    /// Embeds the records of which the index has no vector of their text and this version. It ends at the first failure, with
-    /// the vectors made so far.
+    /// Embeds the records of which the index has no vector of their text and this version. What the model refuses is left out;
+    /// where it is away, or refuses one batch after the other, that is all, with the vectors made so far.
     pub async fn of_changed(
         index: &SearchIndex,
         records: &[Record],
@@ -97,13 +107,55 @@ impl Embedded {
         let mut made = Self::none(embedder);
         let changed = index.to_embed(records, embedder.version())?;
         let mut dimensions = index.dimensions(embedder.version());
+        let mut refused = 0;
         for batch in changed.chunks(BATCH) {
-            if let Err(failure) = made.add(batch, embedder, &mut dimensions).await {
-                made.failure = Some(failure);
+            let before = made.vectors.len();
+            let Err(failure) = made.add(batch, embedder, &mut dimensions).await else {
+                refused = 0;
+                continue;
+            };
+            let is_away = if is_away(&failure) {
+                made.failure.get_or_insert(failure);
+                true
+            } else {
+                made.add_each(batch, failure, embedder, &mut dimensions).await
+            };
+            refused = if made.vectors.len() > before {
+                0
+            } else {
+                refused + 1
+            };
+            if is_away || refused == MAX_REFUSED {
                 break;
             }
         }
         Ok(made)
+    }
+
+    /// Embeds one by one the records of a batch that failed, of which one may be the cause. Returns whether the model is away.
+    async fn add_each(
+        &mut self,
+        records: &[&Record],
+        failure: Error,
+        embedder: &dyn Embedder,
+        dimensions: &mut Option<usize>,
+    ) -> bool {
+        // One alone needs not be asked for again.
+        let mut failure = (records.len() == 1).then_some(failure);
+        for record in records {
+            let failed = match failure.take() {
+                Some(failure) => Some(failure),
+                None => self.add(&[record], embedder, dimensions).await.err(),
+            };
+            let Some(failed) = failed else { continue };
+            let is_away = is_away(&failed);
+            self.failure
+                .get_or_insert_with(|| failed.context(format!("the record {:?}", record.id)));
+            if is_away {
+                return true;
+            }
+        }
+        false
     }
 
     async fn add(

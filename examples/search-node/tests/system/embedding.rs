@@ -55,6 +55,8 @@ enum Behaviour {
     Answers { more: usize },
     /// Only the first so many texts of all calls.
     Tires { after: usize },
+    /// 400 where one of the texts has this in it.
+    Refuses(&'static str),
     /// 500.
     Broken,
     /// Something that is no answer.
@@ -137,6 +139,10 @@ async fn embeddings(State(shared): State<Arc<Mutex<Shared>>>, Json(request): Jso
     };
     let more = match behaviour {
         Behaviour::Answers { more } => more,
+        Behaviour::Refuses(some) if texts.iter().any(|text| text.contains(some)) => {
+            return StatusCode::BAD_REQUEST.into_response();
+        }
+        Behaviour::Refuses(_) => 0,
         Behaviour::Tires { after } if before + texts.len() <= after => 0,
         Behaviour::Tires { .. } | Behaviour::Broken => {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();

@@ -48,7 +48,8 @@ async fn only_what_has_changed_is_embedded_again() {
     let failure = failure.unwrap();
     assert!(
         failure.starts_with(
-            "the model \"meanings@2\" makes vectors of 6 numbers, and those in the index have 4"
+            "the record \"CARD-B:effect_1\": the model \"meanings@2\" makes vectors of 6 numbers, and those in the \
+             index have 4"
         ),
         "{failure}"
     );
@@ -146,4 +147,37 @@ async fn what_was_indexed_while_records_were_embedded_stays() {
         server.asked(),
         ["CARD-B\nカードを3枚引く。", "CARD-D\n場に出す。"]
     );
+}
+
+#[tokio::test]
+async fn a_record_that_the_model_refuses_leaves_no_other_without_a_vector() {
+    let server = Server::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let index = SearchIndex::open(directory.path()).unwrap();
+    let mut many: Vec<Record> = (0..70)
+        .map(|number| record(&format!("CARD-{number}"), "場のカードを破壊する。"))
+        .collect();
+    for refused in [3, 35] {
+        many[refused] = record(&format!("CARD-{refused}"), "長い文。");
+    }
+    let model = server.model("meanings@1");
+    server.behaves(Behaviour::Refuses("長い文"));
+    let (counts, failure) = updated(&index, &many, &*model).await;
+    assert_eq!((counts.embedded, counts.not_embedded), (68, 2));
+    let failure = failure.unwrap();
+    assert!(
+        failure.starts_with("the record \"CARD-3:effect_1\": the embedding server: answered 400"),
+        "{failure}"
+    );
+    assert_eq!(server.asked().len(), 2 * (32 + 32) + 6);
+
+    // One that refuses everything is not asked for each record.
+    let all = server.model("meanings@2");
+    server.behaves(Behaviour::Refuses("カード"));
+    let many: Vec<Record> = (0..200)
+        .map(|number| record(&format!("CARD-{number}"), "場のカードを破壊する。"))
+        .collect();
+    let (counts, _) = updated(&index, &many, &*all).await;
+    assert_eq!((counts.embedded, counts.not_embedded), (0, 200));
+    assert_eq!(server.asked().len(), 3 * (32 + 32));
 }
