@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc};
 use anyhow::{Context as _, Result};
 use emend_client::{
     Attempt, Entropy, ExpandMode, ExpandedText, Kind, LearnedView, Namespace, QueryRecorder, Resolution,
-    RetryPlan, Step, Tuning,
+    RetryPlan, Step, SystemClock, Tuning,
     proto::feedback::v1::{Query, QueryResult},
 };
 
@@ -135,7 +135,7 @@ impl Backend {
     /// The same, searching vectors, too, where the index has those of this embedder.
     #[must_use]
     pub fn embedding(mut self, embedder: Box<dyn Embedder>) -> Self {
-        self.embedding = Some(Port::new(embedder));
+        self.embedding = Some(Port::new(embedder, SystemClock::shared()));
         self
     }
 
