@@ -11,7 +11,7 @@ use crate::{
     words::Words,
 };
 
-static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
+static WORDS: LazyLock<Words> = LazyLock::new(Words::default);
 
 /// Reads a request: either it names what is wrong, by fields of the contract, or there is something to search for, within its
 /// bounds and whatever it is expanded with.
@@ -46,7 +46,7 @@ pub fn request(request: SearchRequest) {
                     .groups
                     .is_sorted_by(|one, next| one.span.end <= next.span.start)
             );
-            let parts = parts(&WORDS, expanded);
+            let parts = parts(&WORDS, expanded).expect("ICU cuts every text");
             assert!(parts.len() <= question.text.len() + expanded.groups.len());
             assert!(!expanded.render().trim().is_empty(), "{expanded:?}");
             assert!(for_embedding(expanded).starts_with(question.text));
