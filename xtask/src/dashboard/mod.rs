@@ -5,6 +5,7 @@
 //! The exceptions for Grafana's `dashboard-linter`, each with its reason, are in `.lint` beside the dashboard.
 
 mod panels;
+mod processes;
 mod ratings;
 
 use serde_json::{Value, json};
