@@ -34,5 +34,5 @@ pub use self::{
 #[cfg(feature = "words")]
 pub use self::{
     rewrites::{REWRITE_WITHIN, Rewrite, Searched, rewrites},
-    terms::{MAX_TERM_CHARS, MAX_TERMS, terms},
+    terms::{MAX_TERM_CHARS, MAX_TERMS, terms, written_terms},
 };

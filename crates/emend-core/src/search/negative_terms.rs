@@ -5,6 +5,8 @@
 pub struct TermCounts {
     /// The word, folded.
     pub term: String,
+    /// The word as it is written.
+    pub written: String,
     /// Queries with it whose results were rated −1.
     pub negative: u64,
     /// All queries with it.
@@ -61,6 +63,7 @@ mod tests {
     fn counts(term: &str, negative: u64, all: u64) -> TermCounts {
         TermCounts {
             term: term.into(),
+            written: term.into(),
             negative,
             all,
         }

@@ -1,7 +1,10 @@
 //! The words of a text as they are counted over all queries: cut by Unicode Standard Annex #29, Japanese, Chinese, Thai and
 //! their like by a dictionary, and folded like the terms that are found in running text.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed, options::WordBreakInvariantOptions};
 
@@ -19,14 +22,20 @@ static SEGMENTER: LazyLock<WordSegmenterBorrowed<'static>> =
 /// The words of a text, each once and folded: at most [`MAX_TERMS`], each of at most [`MAX_TERM_CHARS`] characters. Without
 /// symbols, single kana and what took the place of personal data.
 pub fn terms(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    written_terms(text).into_keys().collect()
+}
+
+/// The same words, each with how it is first written there: in lower case and full width.
+pub fn written_terms(text: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
     for part in personal_data::unmasked_parts(text) {
         // The dictionary knows full-width forms only.
         let text = normalize(part);
         for (start, end) in words(&text) {
-            let word: String = FoldedText::new(&text[start..end]).chars().iter().collect();
+            let written = &text[start..end];
+            let word: String = FoldedText::new(written).chars().iter().collect();
             if is_counted(&word) {
-                found.insert(word);
+                found.entry(word).or_insert_with(|| written.to_owned());
             }
             if found.len() == MAX_TERMS {
                 return found;
@@ -85,6 +94,17 @@ mod tests {
         }
         assert_eq!(terms_of("ﾌｫﾛﾜｰ"), terms_of("フォロワー"), "width does not matter");
         assert_eq!(terms_of("場"), ["場"], "a single kanji is a word");
+    }
+
+    #[test]
+    fn words_are_known_as_they_are_written() {
+        let found = written_terms("ﾘｰﾀﾞｰ isn’t a リーダ");
+        assert_eq!(found["リダ"], "リーダー", "as it comes first");
+        assert!(found["isnt"].starts_with("isn"), "{found:?}");
+        assert_eq!(
+            found.into_keys().collect::<BTreeSet<_>>(),
+            terms("リーダー isn’t a")
+        );
     }
 
     #[test]

@@ -2365,7 +2365,8 @@ impl ::prost::Name for ListNegativeTermsResponse {
 /// A word that stands out.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct NegativeTerm {
-    /// The word, folded: in lower case, in full width, without the long-vowel mark.
+    /// The word as the newest of these queries has it, in lower case and full width. Words that differ in the long-vowel mark or in
+    /// quotes only are counted as one.
     #[prost(string, tag = "1")]
     pub term: ::prost::alloc::string::String,
     /// Its TF-IDF: the share of the negative queries that have it, times ln((1 + all queries) / (1 + queries with it)).

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     Namespace,
-    search::{Interval, NegativeTerm, TermCounts, negative_terms, terms, two_proportions, wilson},
+    search::{Interval, NegativeTerm, TermCounts, negative_terms, two_proportions, wilson, written_terms},
 };
 use jiff::Timestamp;
 
@@ -188,6 +188,8 @@ impl UseCases {
     ) -> Result<NegativeTerms, Error> {
         let store = self.query_store()?;
         let (mut words, mut negative_queries) = (BTreeMap::new(), 0);
+        // As the newest query has them.
+        let mut written = BTreeMap::new();
         let (mut looked_at, mut before) = (0, None);
         while looked_at < MAX_NEGATIVE {
             let texts = store.negative_texts(filter, before, PAGE).await?;
@@ -196,17 +198,20 @@ impl UseCases {
             looked_at += texts.len();
             for (_, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
                 negative_queries += 1;
-                for term in terms(text) {
-                    *words.entry(term).or_default() += 1;
+                for (term, as_written) in written_terms(text) {
+                    *words.entry(term.clone()).or_default() += 1;
+                    written.entry(term).or_insert(as_written);
                 }
             }
             keep_frequent(&mut words, MAX_WORDS);
+            written.retain(|term, _| words.contains_key(term));
         }
         let asked: Vec<&str> = words.keys().map(String::as_str).collect();
         let counted = store.term_counts(&filter.namespace, &asked).await?;
         let counts = words.into_iter().map(|(term, negative)| TermCounts {
             all: counted.by_term.get(&term).copied().unwrap_or_default(),
             negative,
+            written: written.remove(&term).unwrap_or_default(),
             term,
         });
         let queries = counted.queries;

@@ -157,7 +157,7 @@ pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
 /// The words that stand out.
 pub(super) fn told_terms(found: NegativeTerms) -> pb::ListNegativeTermsResponse {
     let term = |found: emend_core::search::NegativeTerm| pb::NegativeTerm {
-        term: found.counts.term,
+        term: found.counts.written,
         score: found.score,
         negative_count: saturated(found.counts.negative),
         query_count: saturated(found.counts.all),

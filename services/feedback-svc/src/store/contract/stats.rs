@@ -184,11 +184,14 @@ async fn queries_count_where_nobody_rated_and_what_lists_leave_out_is_said(datab
 async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStore) {
     rated(
         database,
-        [("A", "cards that bounce", 8), ("B", "cards that draw", 1)],
+        [
+            ("A", "cards that bounce リーダー", 8),
+            ("B", "cards that draw", 1),
+        ],
     )
     .await;
     let found = use_cases(&database.store)
-        .negative_terms(&all(), 2)
+        .negative_terms(&all(), 3)
         .await
         .unwrap();
     assert_eq!((found.negative_queries, found.queries), (9, 20));
@@ -198,11 +201,19 @@ async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStor
         .map(|found| {
             (
                 found.counts.term.as_str(),
+                found.counts.written.as_str(),
                 found.counts.negative,
                 found.counts.all,
             )
         })
         .collect();
-    assert_eq!(terms, [("bounce", 8, 10), ("draw", 1, 10)]);
-    assert!(found.terms[0].score > found.terms[1].score);
+    assert_eq!(
+        terms,
+        [
+            ("bounce", "bounce", 8, 10),
+            ("リダ", "リーダー", 8, 10),
+            ("draw", "draw", 1, 10)
+        ]
+    );
+    assert!(found.terms[1].score > found.terms[2].score);
 }
