@@ -65,7 +65,7 @@ impl Shown<'_> {
                     of.change.word().to_owned(),
                 ]
             });
-            let mut text = self.table(table, foreseen.len(), width);
+            let mut text = self.table(&table, foreseen.len(), width);
             let told = Change::ALL.map(|change| {
                 let what = match change {
                     Change::Nothing => "would find nothing",
@@ -148,7 +148,7 @@ impl Shown<'_> {
                     missing(&after.ids, &before.ids),
                 ]
             });
-            let mut text = self.table(table, changed.len(), width);
+            let mut text = self.table(&table, changed.len(), width);
             let count = |loss| {
                 let is =
                     |(_, _, (before, after)): &&(_, _, (&Found, &Found))| Loss::of(before, after) == loss;
@@ -206,7 +206,7 @@ impl Shown<'_> {
     }
 
     /// The steps of both tunings, and queries of which there are so many.
-    fn table(&self, queries: Table, count: usize, width: usize) -> String {
+    fn table(&self, queries: &Table, count: usize, width: usize) -> String {
         let mut text = self.steps().render(width);
         text.push('\n');
         if count > 0 {
