@@ -47,7 +47,9 @@ async fn address_in(process: &Process, message: &str) -> SocketAddr {
 async fn rate(raters: SocketAddr, origin: &str) -> String {
     let headers = format!("Origin: {origin}\r\n");
     let body = r#"{"query_id": "q-1", "rating": -1}"#;
-    let answer = ask(raters, "POST /v1/feedback", &headers, body).await.unwrap();
+    let answer = ask(raters, "POST /v1/feedback", &headers, body)
+        .await
+        .expect("an answer");
     answer.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
@@ -112,7 +114,7 @@ async fn pods_take_ratings_of_one_namespace_from_the_pages_that_the_manifest_nam
 
 /// The paths that the Ingress hands on.
 fn served_by_ingress(objects: &Objects) -> Vec<String> {
-    let ingress = objects.named("Ingress", "emend-ratings").unwrap();
+    let ingress = objects.named("Ingress", "emend-ratings").expect("an Ingress");
     let paths = list(ingress, "/spec/rules/0/http/paths");
     paths.iter().map(|path| text(path, "/path")).collect()
 }
@@ -132,7 +134,7 @@ fn an_overlay_says_what_is_rated_and_where_as_the_page_shows() {
         );
     }
     assert!(environment.contains_key("EMEND_RATING_KEY_FILE"));
-    let ingress = objects.named("Ingress", "emend-ratings").unwrap();
+    let ingress = objects.named("Ingress", "emend-ratings").expect("an Ingress");
     let hosts = ["/spec/tls/0/hosts/0", "/spec/rules/0/host"].map(|host| text(ingress, host));
     assert_eq!(hosts, ["ratings.you.example", "ratings.you.example"]);
 }
