@@ -21,7 +21,7 @@ fn arguments<'a>(copy: &'a Copy, directory: &'a str, more: &[&'a str]) -> Vec<&'
 }
 
 async fn a_doctor_tells(system: System) {
-    let frozen = a_bit_of_everything(system).await;
+    let frozen = Box::pin(a_bit_of_everything(system)).await;
     let copy = frozen.copy().await;
     let directory = copy
         .directory()

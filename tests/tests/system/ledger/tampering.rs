@@ -104,14 +104,14 @@ async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_check_reports_its_violation_on_sqlite() {
-    let frozen = a_bit_of_everything(System::sqlite().await).await;
+    let frozen = Box::pin(a_bit_of_everything(System::sqlite().await)).await;
     every_check_notices(&frozen, &cases(SQLITE_CASES, true)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_check_reports_its_violation_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        let frozen = a_bit_of_everything(system).await;
+        let frozen = Box::pin(a_bit_of_everything(system)).await;
         every_check_notices(&frozen, &cases(POSTGRES_CASES, is_long())).await;
     }
 }
