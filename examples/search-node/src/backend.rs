@@ -139,6 +139,11 @@ impl Backend {
         self
     }
 
+    /// The search application.
+    pub const fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
     /// What was learned, as far as it is known here.
     pub const fn learned(&self) -> &LearnedView {
         &self.learned

@@ -22,7 +22,10 @@ impl SearchService for Service {
     async fn search(&self, request: Request<SearchRequest>) -> Result<Response<SearchResponse>, Status> {
         let asked = asked(request.into_inner());
         let found = self.0.search(&asked).await.map_err(refused)?;
-        Ok(Response::new(rendered(found)))
+        Ok(Response::new(SearchResponse {
+            namespace: self.0.namespace().to_string(),
+            ..rendered(found)
+        }))
     }
 }
 
@@ -69,6 +72,7 @@ fn rendered(found: Found) -> SearchResponse {
         .into(),
         embedding_version: found.embedding_version,
         embedded_query: found.embedded,
+        ..SearchResponse::default()
     }
 }
 

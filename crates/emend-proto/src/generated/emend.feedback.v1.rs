@@ -2528,7 +2528,8 @@ pub enum ExportFormat {
     Jsonl = 2,
     /// For training: JSON objects {query, positive, negative}, a line each. Positive are the titles of results that were clicked
     /// and, of a query that was rated UP and has no clicks, the best one; negative are the other results of a query that was
-    /// rated DOWN. One of both is null where nobody said.
+    /// rated DOWN. One of both is null where nobody said. Each rating has its own pairs: the same may come again, and where people
+    /// disagree, the other way round.
     Pairs = 3,
     /// TREC's judgments, `query_id 0 object_id grade` a line: grade 1 for what is positive in PAIRS, 0 for what is negative.
     Qrels = 4,

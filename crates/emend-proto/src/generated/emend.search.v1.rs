@@ -122,6 +122,9 @@ pub struct SearchResponse {
     /// The text that was embedded last; empty: none was.
     #[prost(string, tag = "13")]
     pub embedded_query: ::prost::alloc::string::String,
+    /// The search application that the node serves: what was learned there, and nothing else, counted. Empty: the node does not say.
+    #[prost(string, tag = "14")]
+    pub namespace: ::prost::alloc::string::String,
 }
 impl ::prost::Name for SearchResponse {
     const NAME: &'static str = "SearchResponse";

@@ -73,6 +73,11 @@ fn assert_found(node: &Node, query: &str, cards: &[String]) {
 
 /// What `emend` answers about judged queries and a node.
 async fn emend(words: &[&str], node: &Node) -> Value {
+    serde_json::from_str(&asked(words, node).await.unwrap()).unwrap()
+}
+
+/// The same, as it is printed, or why there is no answer.
+async fn asked(words: &[&str], node: &Node) -> Result<String, String> {
     let mut command = Command::new(binary("emend").await);
     let judged = Path::new(env!("CARGO_MANIFEST_DIR")).join("judged.jsonl");
     let address = node.serve("").await.grpc.to_string();
@@ -81,7 +86,7 @@ async fn emend(words: &[&str], node: &Node) -> Value {
         .args(words)
         .args(["--node", &address, "--judgements"])
         .arg(judged);
-    serde_json::from_str(&run("emend", command).await.unwrap()).unwrap()
+    run("emend", command).await
 }
 
 #[test]
@@ -149,6 +154,16 @@ both_databases! {
         let found = changed[0]["foundAfter"].as_array().unwrap();
         assert!(found.len() >= 3, "{preview}");
         assert!(node.ids(NOTHING_YET[1]).is_empty(), "nothing is taught yet");
+        // Another namespace has other synonyms and tunings: what it would change tells nothing of this node.
+        let of_another = ["--learning-addr", &learning, "--namespace", "another"];
+        for preview in [
+            &["synonyms", "preview", "リーダー", "顔"][..],
+            &["tuning", "preview", "HYBRID", "top_k=5"],
+        ] {
+            let refused = asked(&[&of_another[..], preview].concat(), &node).await.unwrap_err();
+            let why = format!("serves the namespace \\\"{NAMESPACE}\\\", not \\\"another\\\": pass --namespace {NAMESPACE}");
+            assert!(refused.contains(&why), "{refused}");
+        }
 
         for set in sets() {
             let others: Vec<&str> = set[1..].iter().map(String::as_str).collect();
@@ -169,6 +184,7 @@ both_databases! {
         let report = emend(&["evaluate"], &node).await;
         let all = &report["groups"][0];
         assert_eq!((&report["k"], &all["queries"]), (&10.into(), &16.into()));
+        assert_eq!(report["namespace"], NAMESPACE);
         for measure in all["measures"].as_array().unwrap() {
             let value = |when: &str| measure[when].as_f64().unwrap();
             assert!(value("after") > value("before") + 0.1 && value("p") < 0.5, "{measure}");

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use self::{
     chart::p_value,
     judgements::{BadLine, Format, Queries},
-    node::{Answers, With},
+    node::{Answers, Node, With},
     ratings::Counts,
     report::{Group, Report},
     runs::Run,
@@ -97,7 +97,11 @@ pub struct Args {
 /// Measures, prints, and draws.
 pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Result {
     let (queries, by) = queries(args, context).await?;
-    let (before, after) = runs(args, context, &queries).await?;
+    let Runs {
+        before,
+        after,
+        namespace,
+    } = runs(args, context, &queries).await?;
     let report = report::measure(&queries, &before, after.as_ref(), args.k.into());
     if let Some(path) = &args.svg {
         std::fs::write(path, chart::draw(&report)).map_err(|error| unwritable(path, &error))?;
@@ -107,9 +111,18 @@ pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Res
     if let Some(by) = &by {
         json["judgedBy"] = by.json();
     }
-    output.result(&json, || match &by {
-        None => to_text(&report, width),
-        Some(by) => format!("{by}\n\n{}", to_text(&report, width)),
+    if !namespace.is_empty() {
+        json["namespace"] = namespace.as_str().into();
+    }
+    output.result(&json, || {
+        let mut text = String::new();
+        if let Some(by) = &by {
+            let _ = write!(text, "{by}\n\n");
+        }
+        if !namespace.is_empty() {
+            let _ = write!(text, "The node serves the namespace {namespace:?}.\n\n");
+        }
+        text + &to_text(&report, width)
     })
 }
 
@@ -148,24 +161,46 @@ fn judged(path: &Path, format: Format) -> Result<Queries> {
     Ok(queries)
 }
 
-/// The run before the change, and the one after it.
-async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<(Run, Option<Run>)> {
+/// What is compared.
+#[derive(Default)]
+struct Runs {
+    /// The run before the change.
+    before: Run,
+    /// The one after it.
+    after: Option<Run>,
+    /// What the node that was asked serves; empty: none was asked, or it does not say.
+    namespace: String,
+}
+
+async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<Runs> {
     let run = |path: &Path| runs::parse(&read(path)?).map_err(|bad| unreadable(path, &bad));
     let before = args.before.as_deref().map(run).transpose()?;
     let after = args.after.as_deref().map(run).transpose()?;
     let Some(address) = &args.node else {
-        return Ok((before.unwrap_or_default(), after));
+        return Ok(Runs {
+            before: before.unwrap_or_default(),
+            after,
+            ..Runs::default()
+        });
     };
-    let node = context.search_node(address).await?;
+    let mut node = Node::connect(context, address).await?;
+    if args.judgements.is_none() {
+        // The namespace's users judge.
+        node = node.of_namespace();
+    }
     let before = match before {
         Some(before) => before,
-        None => node::run(&node::ask(context, &node, queries, |_| With::Nothing).await?),
+        None => node::run(&node.ask(queries, |_| With::Nothing).await?),
     };
-    let after = node::ask(context, &node, queries, |_| With::Learned).await?;
+    let after = node.ask(queries, |_| With::Learned).await?;
     if let Some(path) = &args.save {
         std::fs::write(path, lines(queries, &after)).map_err(|error| unwritable(path, &error))?;
     }
-    Ok((before, Some(node::run(&after))))
+    Ok(Runs {
+        before,
+        after: Some(node::run(&after)),
+        namespace: node::namespace(&after).to_owned(),
+    })
 }
 
 /// A run as JSON lines, in the order of its queries.

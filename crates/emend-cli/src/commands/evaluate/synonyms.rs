@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::{
     judged,
     judgements::Queries,
-    node::{self, With},
+    node::{self, Node, With},
     preview::{self, Source},
     report,
     runs::Run,
@@ -217,7 +217,7 @@ async fn found(
     queries: &Queries,
     changed: &[Changed],
 ) -> Result<Results> {
-    let node = context.search_node(address).await?;
+    let node = Node::connect(context, address).await?.of_namespace();
     let place: HashMap<&str, &Changed> = changed.iter().map(|of| (&*of.id, of)).collect();
     let is_changed = |id: &str| place.contains_key(id);
     let with = |expanded: fn(&Changed) -> &ExpandedText| {
@@ -228,10 +228,10 @@ async fn found(
         }
     };
     let all = queries.iter().filter(|(id, _)| is_judged || is_changed(id));
-    let before = node::ask(context, &node, all, with(|of| &of.before)).await?;
+    let before = node.ask(all, with(|of| &of.before)).await?;
     let some = queries.iter().filter(|(id, _)| is_changed(id));
     let mut after = before.clone();
-    after.extend(node::ask(context, &node, some, with(|of| &of.after)).await?);
+    after.extend(node.ask(some, with(|of| &of.after)).await?);
     Ok(Results {
         before: node::run(&before),
         after: node::run(&after),

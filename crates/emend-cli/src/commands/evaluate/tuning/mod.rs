@@ -12,7 +12,7 @@ use self::outlook::{Change, Outlook, Places, Recording, Search};
 use super::{
     judged,
     judgements::Queries,
-    node::{self, Answers, With},
+    node::{Answers, Node, With},
     preview::{self, Source},
     read, report,
     runs::{self, Run, ScoredRun},
@@ -32,8 +32,8 @@ use crate::{
 Examples:
   emend tuning preview HYBRID min_score=0.5
   emend tuning preview HYBRID top_k=20 min_score=0.3 retry=synonyms --node 127.0.0.1:7421
-  emend tuning preview HYBRID min_score=0.5 --judged judged.jsonl --node 127.0.0.1:7421
-  emend tuning preview HYBRID min_score=0.5 --judged judged.jsonl --run wide.jsonl
+  emend tuning preview HYBRID min_score=0.5 --judgements judged.jsonl --node 127.0.0.1:7421
+  emend tuning preview HYBRID min_score=0.5 --judgements judged.jsonl --run wide.jsonl
 
 Compares a tuning with the one in force: its searches, step by step, and what queries of the type
 find. Nothing is changed; `emend tuning set` with the same settings sets it.
@@ -199,10 +199,10 @@ async fn results(args: &Preview, context: &Context, queries: &Queries, plans: &P
             "judged queries need --node, a search node to ask, or --run, results with scores",
         ));
     };
-    let node = context.search_node(address).await?;
+    let node = Node::connect(context, address).await?.of_namespace();
     let tuning = emend_wire::search::tuning_message(&plans.after.clone().into());
-    let before = node::ask(context, &node, queries, |_| With::Learned).await?;
-    let after = node::ask(context, &node, queries, |_| With::Tuning(tuning.clone())).await?;
+    let before = node.ask(queries, |_| With::Learned).await?;
+    let after = node.ask(queries, |_| With::Tuning(tuning.clone())).await?;
     Ok(Results {
         before: answered(&before),
         after: answered(&after),
