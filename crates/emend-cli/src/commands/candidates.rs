@@ -2,7 +2,9 @@
 
 mod render;
 
-use clap::Subcommand;
+use std::fmt::Write as _;
+
+use clap::{Subcommand, ValueEnum as _};
 use emend_base::status::from_item_status;
 use emend_core::{Invalid, Learned, Relation, Synonym};
 use emend_proto::{
@@ -40,7 +42,9 @@ Examples:
   emend candidates approve $(emend candidates list --status pending --json | jq -r .candidateId)
 
 What a person approves is pinned: votes do not replace it. What a person rejects, votes do not
-re-open.")]
+re-open. NET is a candidate's votes less those of its strongest rival; one without votes, such as a
+synonym that was mined from queries (`emend queries --help`), has none. What can be mined is
+proposed within some five minutes.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -158,14 +162,31 @@ async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Res
         }
     })
     .await?;
-    output.results(
-        &candidates,
-        view::candidate,
-        table,
-        &context.none_of("candidates"),
-    )?;
+    output.results(&candidates, view::candidate, table, &none(&args, context))?;
     note_more(more);
     Ok(())
+}
+
+/// The text for an empty list: of which candidates there are none, and which others there may be.
+fn none(args: &ListArgs, context: &Context) -> String {
+    let name = |status: Status| words::status_name(CandidateStatus::from(status) as i32);
+    let names = |statuses: Vec<Status>| statuses.into_iter().map(name).collect::<Vec<_>>();
+    let what = format!(
+        "candidates with the status {}",
+        names(args.status.clone()).join(" or ")
+    );
+    let is_filtered = !args.kind.is_empty() || args.key.is_some() || !args.user.is_empty();
+    let mut text = context.none_found(&what, is_filtered);
+    let mut others = Status::value_variants().to_vec();
+    others.retain(|status| !args.status.contains(status));
+    if !others.is_empty() {
+        let _ = write!(
+            text,
+            "\nFor others: --status {}",
+            names(others).join(" --status ")
+        );
+    }
+    text
 }
 
 /// Written to standard error, so that it is not mistaken for a result.

@@ -106,7 +106,13 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
         .lines();
     assert_eq!(own[0]["candidateId"], id);
     let everybodys = up.run(&["candidates", "list"]).await.ok().stdout;
-    assert!(everybodys.starts_with("No candidates"), "{everybodys}");
+    let others = ["pending", "applied", "rejected", "superseded", "withdrawn"].join(" --status ");
+    assert_eq!(
+        everybodys,
+        format!(
+            "No candidates with the status awaiting_review in the namespace \"default\".\nFor others: --status {others}\n"
+        )
+    );
     let shown = up.run(&["candidates", "show", id]).await.ok().stdout;
     assert!(
         shown.contains("suggests    technology (") && shown.contains("from        GITHUB pr-18"),

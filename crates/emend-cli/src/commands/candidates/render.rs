@@ -31,10 +31,18 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
             what(candidate),
             words::status_name(candidate.status),
             candidate.reporter_count.to_string(),
-            candidate.net_confirmations.to_string(),
+            net(candidate),
             candidate.threshold.to_string(),
         ]
     })
+}
+
+/// The votes for a candidate less those for its strongest rival; where it has none there is nothing to weigh.
+fn net(candidate: &Candidate) -> String {
+    match candidate.reporter_count {
+        0 => "–".into(),
+        _ => candidate.net_confirmations.to_string(),
+    }
 }
 
 /// One candidate with its votes, rivals, feedback and history.
@@ -109,6 +117,12 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize, coloure
 }
 
 fn votes_text(candidate: &Candidate) -> String {
+    if candidate.reporter_count == 0 {
+        return format!(
+            "none; it takes {} to apply it without a person",
+            candidate.confirmations_needed
+        );
+    }
     format!(
         "{} voters, proposed {} times; {} net confirmations of {}, {} missing",
         candidate.reporter_count,
@@ -222,4 +236,26 @@ fn history(details: &GetCandidateResponse) -> Option<Table> {
             ]
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_candidate_without_votes_is_not_weighed_against_its_rivals() {
+        let mut candidate = Candidate {
+            net_confirmations: -1,
+            threshold: 3,
+            confirmations_needed: 4,
+            ..Candidate::default()
+        };
+        assert_eq!(net(&candidate), "–");
+        assert_eq!(
+            votes_text(&candidate),
+            "none; it takes 4 to apply it without a person"
+        );
+        candidate.reporter_count = 1;
+        assert_eq!(net(&candidate), "-1");
+    }
 }
