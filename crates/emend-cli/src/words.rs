@@ -1,6 +1,6 @@
 //! The names that command lines and tables use for the enum numbers of the wire contract.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
 use clap::{
     ValueEnum,
@@ -44,6 +44,26 @@ impl Kind {
     /// The number on the wire.
     pub fn number(self) -> i32 {
         self.0.number()
+    }
+}
+
+/// A kind that phrases are resolved to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerKind(pub Kind);
+
+impl ValueEnum for AnswerKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ANSWERS: LazyLock<Vec<AnswerKind>> = LazyLock::new(|| {
+            let answers = Kind::value_variants()
+                .iter()
+                .filter(|kind| kind.0.rules().is_answer);
+            answers.map(|kind| AnswerKind(*kind)).collect()
+        });
+        &ANSWERS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        self.0.to_possible_value()
     }
 }
 
@@ -367,6 +387,15 @@ mod tests {
         assert_eq!(key_value("topic=a=b"), Ok(("topic".into(), "a=b".into())));
         assert!(key_value("topic").is_err());
         assert!(key_value("=x").is_err());
+    }
+
+    #[test]
+    fn only_kinds_that_phrases_are_resolved_to_are_offered_for_them() {
+        let names: Vec<_> = AnswerKind::value_variants()
+            .iter()
+            .map(|kind| kind.0.0.name())
+            .collect();
+        assert_eq!(names, ["invocation_phrase", "entity_alias"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     failure::Result,
     output::Output,
     view,
-    words::{self, Kind},
+    words::{self, AnswerKind, Kind},
 };
 
 /// Which phrase to resolve.
@@ -24,8 +24,8 @@ pub struct Args {
     /// What the user said
     phrase: String,
     /// The kind of resource to look for
-    #[arg(long, value_enum, default_value_t = Kind(emend_core::Kind::InvocationPhrase))]
-    kind: Kind,
+    #[arg(long, value_enum, default_value_t = AnswerKind(Kind(emend_core::Kind::InvocationPhrase)))]
+    kind: AnswerKind,
     /// Look for this user's own preference first
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
@@ -50,7 +50,7 @@ fn scored(text: &str) -> Result<(String, f64), String> {
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = ResolveRequest {
         namespace: context.namespace(),
-        kind: args.kind.number(),
+        kind: args.kind.0.number(),
         phrase: args.phrase,
         user_id: args.user,
         backend_candidates: args
