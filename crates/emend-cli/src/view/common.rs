@@ -317,8 +317,7 @@ pub fn value_text(value: Option<&ResourceValue>) -> String {
 
 /// A key and what was learned for it: `set up a CSA → create_isda`.
 pub fn pair(input: &str, learned: &Learned) -> String {
-    let arrow = learned.kind().rules().arrow;
-    format!("{input} {arrow} {}", learned_text(learned))
+    format!("{input} {} {}", learned.arrow(), learned_text(learned))
 }
 
 /// A value and the key that it was learned for, as people write it.

@@ -424,6 +424,14 @@ impl Learned {
         self.fields().into_iter().find(|of| of.name == field)
     }
 
+    /// Stands between the key and this: that of the kind, unless the key is led to it and it is not led to the key.
+    pub const fn arrow(&self) -> char {
+        match self {
+            Self::Synonym(synonym) if !matches!(synonym.relation, Relation::Equivalent) => '→',
+            _ => self.kind().rules().arrow,
+        }
+    }
+
     /// Checks that this may be learned for a key, where the kind's keys say something of it; the error names the field.
     pub fn check_key(&self, key: &crate::ResourceKey) -> Result<(), (&'static str, Invalid)> {
         match self {

@@ -105,6 +105,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_arrow_tells_which_way_terms_are_led() {
+        let arrows = Relation::ALL.map(|relation| {
+            let representative = "leader".to_owned();
+            Learned::Synonym(Synonym {
+                relation,
+                representative,
+            })
+            .arrow()
+        });
+        assert_eq!(arrows, ['≈', '→', '→']);
+    }
+
+    #[test]
     fn a_relation_is_parsed_by_its_name() {
         for relation in Relation::ALL {
             assert_eq!(Relation::parse(relation.name()), Ok(relation));
