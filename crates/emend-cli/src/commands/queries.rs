@@ -39,7 +39,12 @@ Examples:
   emend queries import --format ubi ubi_queries.jsonl ubi_events.jsonl
 
 Backends record their queries themselves, with emend-client's QueryRecorder or the RPC RecordQuery.
-Queries are kept for a day unless the settings say otherwise: emend settings set --query-retention.
+What is recorded is stored, and listed, within 250 ms. Queries are kept for a day unless the
+settings say otherwise: emend settings set --query-retention.
+
+A query that found nothing, and then in the same session, within 2 minutes, another one with a
+click, are a rewording that worked. After three sessions it is proposed as a synonym: `emend
+candidates list`. feedback-svc looks for them when it starts and then every five minutes.
 
 UBI files hold the documents of OpenSearch's indexes ubi_queries and ubi_events, as JSON lines or
 CSV. Importing a file twice changes nothing while its queries are kept.")]
@@ -133,6 +138,12 @@ struct Record {
     /// A result: its id, title and score; may be repeated
     #[arg(long = "result", value_name = "ID=TITLE:SCORE", value_parser = result)]
     results: Vec<QueryResult>,
+    /// From which score on results were taken, 0.0 to 1.0
+    #[arg(long, value_name = "SCORE")]
+    min_score: Option<f64>,
+    /// Where in the index was searched; may be repeated
+    #[arg(long = "searched-in", value_name = "NAME")]
+    searched_in: Vec<String>,
     /// The user's session
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     session: String,
@@ -178,7 +189,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Record(record) => {
             let mut sender = Sender::new(context).await?;
             sender.queries(vec![query(*record)]).await?;
-            output.result(&json!({"recordedCount": 1}), || "1 query is recorded".into())
+            output.result(&json!({"recordedCount": 1}), || {
+                "1 query is recorded, and listed within 250 ms".into()
+            })
         }
         Action::Interact {
             query_id,
@@ -196,7 +209,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             let mut sender = Sender::new(context).await?;
             sender.interactions(vec![interaction]).await?;
             output.result(&json!({"recordedCount": 1}), || {
-                "1 interaction is recorded".into()
+                "1 interaction is recorded, and listed within 250 ms".into()
             })
         }
         Action::Terms { query_type, limit } => {
@@ -298,6 +311,8 @@ fn query(record: Record) -> Query {
         query_type: record.query_type,
         hit_count: record.hits,
         top_results: record.results,
+        min_score: record.min_score,
+        namespaces: record.searched_in,
         session_id: record.session,
         variant: record.variant,
         embedding_version: record.embedding_version,

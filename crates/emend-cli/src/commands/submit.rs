@@ -6,7 +6,7 @@ use emend_proto::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, TermCorrection, VerbCorrection,
         correction::Correction as Variant,
     },
-    feedback::v1::{Feedback, SubmitFeedbackRequest},
+    feedback::v1::{ContextState, Feedback, SubmitFeedbackRequest},
 };
 use emend_wire::kinds::relation_number;
 
@@ -232,17 +232,32 @@ pub(super) async fn submit(
 /// The outcome's message, and the id to retract by.
 pub(super) fn outcome_text(feedback: &Feedback) -> String {
     let outcome = feedback.outcome.as_ref();
-    let message = match outcome.map_or("", |outcome| outcome.message.as_str()) {
+    let message = match (outcome, &feedback.search_rating) {
         // It is never evaluated: nothing is learned from it alone.
-        _ if feedback.search_rating.is_some() => "Stored.",
-        "" => "Stored; not evaluated yet.",
-        message => message,
+        (_, Some(rating)) => stored_rating(&feedback.query_id, rating.context_state()),
+        (Some(outcome), None) if !outcome.message.is_empty() => outcome.message.clone(),
+        _ => "Stored; not evaluated yet.".to_owned(),
     };
     let effects = outcome.map_or(&[][..], |outcome| &outcome.effects);
     let mut lines = match effects {
-        [] => vec![message.to_owned()],
+        [] => vec![message],
         effects => effects.iter().map(|effect| effect.message.clone()).collect(),
     };
     lines.push(format!("feedback {}", feedback.feedback_id));
     lines.join("\n")
+}
+
+/// Whether the rated query was found, which tells who mistyped its id.
+fn stored_rating(query_id: &str, state: ContextState) -> String {
+    match state {
+        ContextState::Complete => "Stored; the query is known.".to_owned(),
+        ContextState::Missing => {
+            format!("Stored, but no query {query_id:?} was recorded: the rating counts for none.")
+        }
+        ContextState::Pending | ContextState::Unspecified => {
+            format!(
+                "Stored, but no query {query_id:?} is known yet: unless one is recorded within 10 s, the rating counts for none."
+            )
+        }
+    }
 }

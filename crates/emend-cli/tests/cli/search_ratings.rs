@@ -52,9 +52,15 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         "A",
         "--index-version",
         "7",
+        "--min-score",
+        "0.4",
+        "--searched-in",
+        "effects",
+        "--searched-in",
+        "qa",
     ];
     let recorded = up.run(&first).await.ok();
-    assert_eq!(recorded.stdout, "1 query is recorded\n");
+    assert_eq!(recorded.stdout, "1 query is recorded, and listed within 250 ms\n");
     let second = [
         "queries",
         "record",
@@ -70,7 +76,10 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
     ];
     assert_eq!(up.run(&second).await.ok().json(), json!({"recordedCount": 1}));
     let click = ["queries", "interact", "q-1", "c-2", "--position", "2"];
-    assert_eq!(up.run(&click).await.ok().stdout, "1 interaction is recorded\n");
+    assert_eq!(
+        up.run(&click).await.ok().stdout,
+        "1 interaction is recorded, and listed within 250 ms\n"
+    );
     until(
         up,
         &["queries", "list", "--json", "--query-id", "q-1"],
@@ -99,7 +108,7 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
     let down = up.run(&down).await.ok();
     let down = down
         .stdout
-        .strip_prefix("Stored.\nfeedback ")
+        .strip_prefix("Stored; the query is known.\nfeedback ")
         .expect("it says so and its id");
     let down = down.trim_end().to_owned();
     let up_vote = up
@@ -111,14 +120,28 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         up_vote["searchRating"]["contextState"], "CONTEXT_STATE_COMPLETE",
         "{up_vote}"
     );
+    let rate_unknown = [
+        "rate",
+        "q-9",
+        "neutral",
+        "--session",
+        "s-9",
+        "--request-id",
+        "r-9",
+    ];
     let neutral = up
-        .run(&["rate", "q-9", "neutral", "--session", "s-9", "--json"])
+        .run(&[&rate_unknown[..], &["--json"]].concat())
         .await
         .ok()
         .json();
     assert_eq!(
         neutral["searchRating"]["contextState"], "CONTEXT_STATE_PENDING",
         "{neutral}"
+    );
+    let again = up.run(&rate_unknown).await.ok().stdout;
+    assert!(
+        again.starts_with("Stored, but no query \"q-9\" is known yet: unless one is recorded within 10 s"),
+        "{again}"
     );
     let id = |stored: &Value| stored["feedbackId"].as_str().expect("an id").to_owned();
     [down, id(&up_vote), id(&neutral)]
@@ -131,6 +154,12 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
     assert_eq!(none, "No queries in the namespace \"default\".\n");
     let [down, up_vote, _] = searched_and_rated(&up).await;
 
+    let first = ["queries", "list", "--query-id", "q-1", "--json"];
+    let first = up.run(&first).await.ok().json();
+    assert_eq!(
+        (&first["minScore"], &first["namespaces"]),
+        (&json!(0.4), &json!(["effects", "qa"]))
+    );
     let listed = up.run(&["queries", "list"]).await.ok();
     let header = listed.stdout.lines().next().expect("a header");
     let header: Vec<&str> = header.split_whitespace().collect();
