@@ -153,12 +153,47 @@ async fn a_change_is_a_table_a_document_and_a_picture() {
     // The reciprocal rank was 1/2 and 0, and is 1 and 1.
     let row = text.lines().find(|line| line.contains("mrr")).unwrap();
     assert!(row.contains("0.250") && row.contains("1.000"), "{text}");
+    assert!(
+        text.ends_with("\n2 queries changed: of so few, p is never below 0.500\n"),
+        "{text}"
+    );
+    let each = run(&[&arguments[..], &["--queries"]].concat()).await.ok().stdout;
+    let (_, each) = each.rsplit_once("\n\n").expect("a second table");
+    let rows: Vec<Vec<&str>> = each
+        .lines()
+        .map(|row| {
+            row.split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .collect()
+        })
+        .collect();
+    assert_eq!(rows[0], ["QUERY", "PRECISION@10", "RECALL@10", "MRR", "NDCG@10"]);
+    assert_eq!(
+        rows[1],
+        [
+            "storm",
+            "0.000 → 0.100",
+            "0.000 → 1.000",
+            "0.000 → 1.000",
+            "0.000 → 1.000"
+        ]
+    );
+    assert_eq!(
+        rows[2][..4],
+        ["ward", "0.100 → 0.200", "0.500 → 1.000", "0.500 → 1.000"]
+    );
     let svg = fs::read_to_string(&svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("ndcg@10"), "{svg}");
-    let json = run(&[&arguments[..], &["--json", "-k", "1"]].concat())
+    let json = run(&[&arguments[..], &["--json", "--queries", "-k", "1"]].concat())
         .await
         .ok()
         .json();
+    assert_eq!(
+        json["each"][0]["measures"][0],
+        json!({"name": "precision@1", "before": 0.0, "after": 1.0}),
+        "{json}"
+    );
     let names: Vec<_> = json["groups"][0]["measures"]
         .as_array()
         .unwrap()
@@ -257,7 +292,7 @@ async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
         "preview",
         "HYBRID",
         "min_score=0.4",
-        "--judged",
+        "--judgements",
         &judged,
     ];
     let measured = up
@@ -335,7 +370,7 @@ async fn ratings_and_clicks_judge_what_is_found() {
         .ok();
     let from_file = [
         "evaluate",
-        "--judged",
+        "--judgements",
         &rated,
         "--format",
         "ratings",
@@ -363,6 +398,25 @@ async fn ratings_and_clicks_judge_what_is_found() {
     assert!(
         none.code == 1 && none.stderr.contains("no query is judged"),
         "{none:?}"
+    );
+
+    // Where nothing is relevant there is nothing to measure.
+    let down = path("down.jsonl");
+    up.run(&[
+        "export", "ratings", &down, "--format", "jsonl", "--rating", "down",
+    ])
+    .await
+    .ok();
+    let from_file = [
+        "evaluate", "--judgements", &down, "--format", "ratings", "--before", &before,
+    ];
+    let nothing = up.run(&from_file).await;
+    assert_eq!(nothing.code, 1, "{nothing:?}");
+    assert_eq!(
+        nothing.stderr,
+        "emend: no query is left to measure: 1 query was left out: nothing is relevant to it\nJudged by 1 rating, 0 of them \
+         with clicks.\n1 query with 2 judgements: 0 of grade 2, 0 of grade 1, 2 of grade 0\n1 rating left out: nothing is \
+         known of the query\n"
     );
 
     let svg = path("negative.svg");

@@ -1,6 +1,7 @@
 //! `emend evaluate`: how good ranked results are against judged queries, before and after a change.
 
 mod chart;
+mod each;
 mod judgements;
 mod node;
 mod preview;
@@ -31,6 +32,9 @@ use crate::{
     output::{Column, Output, Table},
 };
 
+/// So many changed queries can be significant at 0.05: 2 of 2⁶ exchanges are as far apart if all changed alike.
+const FEW: usize = 6;
+
 /// Measure runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,13 +42,14 @@ Examples:
   emend evaluate --judgements judged.jsonl --before monday.run
   emend evaluate --judgements qrels.txt --format trec --before a.run --after b.run --svg change.svg
   emend evaluate --judgements quepid.csv --format quepid --before a.jsonl --after b.jsonl -k 5
-  emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421
+  emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421 --queries
   emend evaluate --judgements judged.jsonl --node 127.0.0.1:7421 --before old.jsonl --save new.jsonl
   emend evaluate --ratings --min-ratings 3 --rated-from 2026-03-01 --node 127.0.0.1:7421
 
 Prints precision, recall and nDCG of the first K results and the mean reciprocal rank, over all
 queries and by query type. With two runs, p says how probable a difference at least as large is if
-both are equally good (Fisher's paired randomisation test). A search node that serves
+both are equally good (Fisher's paired randomisation test): 0.25 or more while only 3 queries
+changed, and below 0.05 from 6 on at the earliest. A search node that serves
 emend.search.v1.SearchService is asked what it finds, and without --before also what it would find
 if nothing had been learned.
 
@@ -64,7 +69,6 @@ pub struct Args {
     /// The file of judgements
     #[arg(
         long,
-        visible_alias = "judged",
         value_name = "FILE",
         required_unless_present = "ratings"
     )]
@@ -89,6 +93,9 @@ pub struct Args {
     /// How many results of a query count
     #[arg(short, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
+    /// Also show each query, those that changed first
+    #[arg(long)]
+    queries: bool,
     /// Also draw the measures, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -103,6 +110,13 @@ pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Res
         namespace,
     } = runs(args, context, &queries).await?;
     let report = report::measure(&queries, &before, after.as_ref(), args.k.into());
+    if report.each.is_empty() {
+        let counts = by.map_or_else(String::new, |by| format!("\n{by}"));
+        return Err(Failure::failed(format!(
+            "no query is left to measure: {}{counts}",
+            left_out(report.without_relevant)
+        )));
+    }
     if let Some(path) = &args.svg {
         std::fs::write(path, chart::draw(&report)).map_err(|error| unwritable(path, &error))?;
     }
@@ -110,6 +124,9 @@ pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Res
     let mut json = to_json(&report);
     if let Some(by) = &by {
         json["judgedBy"] = by.json();
+    }
+    if args.queries {
+        json["each"] = each::json(&report);
     }
     if !namespace.is_empty() {
         json["namespace"] = namespace.as_str().into();
@@ -122,7 +139,11 @@ pub async fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Res
         if !namespace.is_empty() {
             let _ = write!(text, "The node serves the namespace {namespace:?}.\n\n");
         }
-        text + &to_text(&report, width)
+        text += &to_text(&report, width);
+        if args.queries {
+            let _ = write!(text, "\n\n{}", each::table(&report).render(width));
+        }
+        text
     })
 }
 
@@ -298,15 +319,25 @@ fn to_text(report: &Report, width: usize) -> String {
         })
     };
     let mut text = table.render(width);
-    match report.without_relevant {
-        0 => {}
-        1 => text.push_str("\n1 query was left out: nothing is relevant to it"),
-        left_out => {
-            let _ = write!(
-                text,
-                "\n{left_out} queries were left out: nothing is relevant to them"
-            );
-        }
+    if let Some(changed @ 1..FEW) = report.changed() {
+        // Of so many equal differences each exchange but two is less far apart.
+        let least = 0.5f64.powi(i32::try_from(changed).unwrap_or_default() - 1);
+        let queries = if changed == 1 { "query" } else { "queries" };
+        let _ = write!(
+            text,
+            "\n{changed} {queries} changed: of so few, p is never below {least:.3}"
+        );
+    }
+    if report.without_relevant > 0 {
+        let _ = write!(text, "\n{}", left_out(report.without_relevant));
     }
     text
+}
+
+/// Says of so many queries why they do not count.
+fn left_out(count: usize) -> String {
+    match count {
+        1 => "1 query was left out: nothing is relevant to it".to_owned(),
+        count => format!("{count} queries were left out: nothing is relevant to them"),
+    }
 }

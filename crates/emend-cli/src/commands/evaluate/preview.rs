@@ -12,7 +12,7 @@ use crate::{commands::queries, context::Context, failure::Result};
 #[derive(Debug, clap::Args)]
 pub(super) struct Source {
     /// Judged queries, instead of recorded ones
-    #[arg(long, visible_alias = "judged", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(super) judgements: Option<PathBuf>,
     /// How the judgements are written
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]

@@ -33,6 +33,45 @@ pub(super) struct Report {
     pub(super) without_relevant: usize,
     /// Over all queries first, then by query type, if there is more than one.
     pub(super) groups: Vec<Group>,
+    /// Each query that counts.
+    pub(super) each: Vec<OfQuery>,
+}
+
+impl Report {
+    /// How many queries differ in a measure between the two runs; `None` of one run.
+    pub(super) fn changed(&self) -> Option<usize> {
+        let is_compared = self
+            .groups
+            .iter()
+            .any(|group| group.measures.iter().any(|of| of.after.is_some()));
+        is_compared.then(|| self.each.iter().filter(|of| of.is_changed()).count())
+    }
+}
+
+/// The measures of one query.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OfQuery {
+    /// Its id.
+    pub(super) id: String,
+    /// What was searched for.
+    pub(super) text: String,
+    /// Its type; empty if nobody says.
+    pub(super) query_type: String,
+    /// Each measure of the first run, and of the second if there is one, in the order of a group's.
+    pub(super) measures: Vec<(f64, Option<f64>)>,
+}
+
+impl OfQuery {
+    /// Whether a measure differs.
+    pub(super) fn is_changed(&self) -> bool {
+        self.change() > 0.0
+    }
+
+    /// How far the measures are apart, all together.
+    pub(super) fn change(&self) -> f64 {
+        let apart = |(before, after): &(f64, Option<f64>)| after.map_or(0.0, |after| (after - before).abs());
+        self.measures.iter().map(apart).sum()
+    }
 }
 
 /// The measures over some queries.
@@ -93,6 +132,24 @@ pub(super) fn measure(queries: &Queries, before: &Run, after: Option<&Run>, k: u
         k,
         without_relevant: queries.len() - relevant.len(),
         groups,
+        each: relevant.iter().map(|of| of_query(of, before, after, k)).collect(),
+    }
+}
+
+fn of_query((id, query): &(&str, &Query), before: &Run, after: Option<&Run>, k: usize) -> OfQuery {
+    let value = |of: Of, run: &Run| {
+        let ranked = run.get(*id).map_or(&[][..], Vec::as_slice);
+        // An empty list of results has a gain of -0.0, which people should not see.
+        of(query, ranked, k).unwrap_or_default() + 0.0
+    };
+    let measures = MEASURES
+        .iter()
+        .map(|(_, of)| (value(*of, before), after.map(|run| value(*of, run))));
+    OfQuery {
+        id: (*id).to_owned(),
+        text: query.text(id).to_owned(),
+        query_type: query.query_type.clone(),
+        measures: measures.collect(),
     }
 }
 
@@ -155,6 +212,9 @@ mod tests {
             .map(|of| (&*of.query_type, of.queries))
             .collect();
         assert_eq!(groups, [("", 2), ("HYBRID", 1), ("SEMANTIC", 1)]);
+        assert_eq!(report.changed(), Some(2));
+        let each: Vec<_> = report.each.iter().map(|of| (&*of.id, of.measures[2])).collect();
+        assert_eq!(each, [("q1", (0.0, Some(1.0))), ("q2", (0.5, Some(1.0)))]);
         let all: Vec<_> = report.groups[0]
             .measures
             .iter()
