@@ -1,8 +1,8 @@
 //! `emend export`: writes learned resources in a format that `emend import` reads, or ratings of search answers.
 
+mod merged;
+
 use std::{
-    collections::HashMap,
-    fmt,
     io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
@@ -19,6 +19,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 use tempfile::NamedTempFile;
 
+use self::merged::{Judgements, Preferences};
 use super::{feedback::SearchRatings, import::format_of};
 use crate::{
     context::Context,
@@ -116,56 +117,26 @@ async fn run_ratings(args: RatingsArgs, context: &Context, output: &mut Output<'
         received_from: args.from,
         received_before: args.before,
     };
-    let is_judged = args.format == RatingsFormat::Qrels;
     write_to(file, "ratings", output, async |to| {
-        let mut judgements = Judgements::default();
+        let (mut judgements, mut preferences) = (Judgements::default(), Preferences::default());
         let count = parts(context, request, |part| {
-            if is_judged {
-                judgements.add(part);
-                Ok(())
-            } else {
-                Ok(to.write_all(part.as_bytes())?)
+            match args.format {
+                RatingsFormat::Qrels => judgements.add(part),
+                RatingsFormat::Pairs => preferences.add(part)?,
+                RatingsFormat::Csv | RatingsFormat::Jsonl => to.write_all(part.as_bytes())?,
             }
+            Ok(())
         })
         .await?;
-        to.write_all(judgements.to_string().as_bytes())?;
+        write!(to, "{judgements}{preferences}")?;
+        match preferences.ties() {
+            0 => {}
+            1 => eprintln!("emend: 1 pair was left out: as many ratings say the opposite"),
+            ties => eprintln!("emend: {ties} pairs were left out: as many ratings say the opposite"),
+        }
         Ok(count)
     })
     .await
-}
-
-/// Judgements of many ratings in TREC's form, in which a document is judged once for a query: where ratings differ, the best
-/// grade counts.
-#[derive(Default)]
-struct Judgements {
-    /// The line without its grade, in the order of the ratings.
-    order: Vec<String>,
-    grades: HashMap<String, String>,
-}
-
-impl Judgements {
-    /// Adds whole lines.
-    fn add(&mut self, lines: &str) {
-        for (judged, grade) in lines.lines().filter_map(|line| line.rsplit_once(' ')) {
-            match self.grades.get_mut(judged) {
-                Some(best) if grade > best.as_str() => grade.clone_into(best),
-                Some(_) => {}
-                None => {
-                    self.order.push(judged.to_owned());
-                    self.grades.insert(judged.to_owned(), grade.to_owned());
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Display for Judgements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for judged in &self.order {
-            writeln!(f, "{judged} {}", self.grades[judged])?;
-        }
-        Ok(())
-    }
 }
 
 /// Takes an export of ratings part by part, and says how many ratings are in it.
@@ -298,17 +269,4 @@ fn io_result(written: anyhow::Result<()>) -> Result {
         Ok(error) => error.into(),
         Err(error) => error.into(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_is_judged_once_for_a_query_and_the_best_grade_counts() {
-        let mut judgements = Judgements::default();
-        judgements.add("q1 0 c1 0\nq1 0 c2 1\nq2 0 c1 0\n");
-        judgements.add("q1 0 c1 1\nq1 0 c2 0\nq1 0 c2 1\n");
-        assert_eq!(judgements.to_string(), "q1 0 c1 1\nq1 0 c2 1\nq2 0 c1 0\n");
-    }
 }
