@@ -10,7 +10,7 @@ use emend_audit::{AuditError, Databases, Report, audit, checks};
 use emend_store::{
     DatabaseUrl, StoreError,
     audit::{OpenError, Watch},
-    sqlite::DataDir,
+    sqlite::{DataDir, DataDirError},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -138,8 +138,15 @@ fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
         .into_iter()
         .map(|directory| {
             // An empty parent path is the current directory.
-            DataDir::lock_parent(directory.join("emend.lock"))
-                .map_err(|error| Failure::Conflict(error.to_string()))
+            DataDir::lock_parent(directory.join("emend.lock")).map_err(|error| {
+                Failure::Conflict(match error {
+                    DataDirError::InUse(directory) => format!(
+                        "the data directory {} is in use: stop the `emend up` that runs there, then check it",
+                        directory.display()
+                    ),
+                    error @ DataDirError::Io { .. } => error.to_string(),
+                })
+            })
         })
         .collect();
     Ok((databases, locks?))

@@ -90,7 +90,12 @@ async fn doctor_creates_nothing_and_refuses_a_directory_in_use() {
     let path = up.data_dir().display().to_string();
     let locked = emend(&["doctor", "--data-dir", &path]).await;
     assert_eq!(locked.code, 4, "{locked:#?}");
-    assert!(locked.stderr.contains("in use"), "{locked:#?}");
+    assert!(
+        locked
+            .stderr
+            .contains("is in use: stop the `emend up` that runs there"),
+        "{locked:#?}"
+    );
     up.process.terminate().await;
     up.process.ended().await;
     assert_eq!(emend(&["doctor", "--data-dir", &path]).await.code, 0);
