@@ -44,7 +44,14 @@ use crate::{
 
 /// Feedback and learning for search: corrections in, learned answers out, live on every search node.
 #[derive(Debug, Parser)]
-#[command(name = "emend", version, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "emend",
+    version,
+    after_help = AFTER_HELP,
+    max_term_width = 100,
+    propagate_version = true,
+    mut_subcommands = with_flowing_help
+)]
 pub struct Cli {
     /// Options accepted before and after every command.
     #[command(flatten)]
@@ -69,6 +76,31 @@ Exit codes:
   3  not found
   4  conflict: it exists already, it changed meanwhile, or a precondition does not hold
   5  a service is unavailable or too slow; the same command may succeed later";
+
+/// The same command, in whose help and in that of its subcommands prose fills the lines of the terminal, whatever its width.
+fn with_flowing_help(command: clap::Command) -> clap::Command {
+    let help = command.get_after_help().map(|help| flowing(&help.to_string()));
+    let command = command.mut_subcommands(with_flowing_help);
+    match help {
+        Some(help) => command.after_help(help),
+        None => command,
+    }
+}
+
+/// A text whose paragraphs are a line each. What is indented stays as it is.
+fn flowing(text: &str) -> String {
+    let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    let mut flowing = String::new();
+    let mut continues = false;
+    for line in text.lines() {
+        if !flowing.is_empty() {
+            flowing.push(if continues && is_prose(line) { ' ' } else { '\n' });
+        }
+        flowing.push_str(line);
+        continues = is_prose(line);
+    }
+    flowing
+}
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -193,18 +225,35 @@ mod tests {
     }
 
     #[test]
-    fn no_line_of_help_is_so_long_that_it_would_be_wrapped() {
+    fn no_example_in_help_is_so_long_that_it_would_be_wrapped() {
         fn check(command: &clap::Command) {
             let help = command
                 .get_after_help()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            for line in help.lines() {
+            for line in help.lines().filter(|line| line.starts_with(' ')) {
                 assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
             }
             command.get_subcommands().for_each(check);
         }
         check(&Cli::command());
+    }
+
+    #[test]
+    fn paragraphs_of_help_flow_and_examples_stay() {
+        let text = "Examples:\n  emend a\n  emend b\n\nProse that\ngoes on.\n  {\"a\": 1}\nAnd\non.\n\nMore.";
+        let expected =
+            "Examples:\n  emend a\n  emend b\n\nProse that goes on.\n  {\"a\": 1}\nAnd on.\n\nMore.";
+        assert_eq!(flowing(text), expected);
+        let cli = Cli::command();
+        let submit = cli.find_subcommand("submit").unwrap().clone();
+        let help = submit.term_width(60).render_long_help().to_string();
+        let prose: Vec<&str> = help.split("\n\n").last().unwrap().lines().collect();
+        let (_, full) = prose.split_last().unwrap();
+        assert!(
+            full.iter().all(|line| (45..=60).contains(&line.chars().count())),
+            "{help}"
+        );
     }
 
     #[tokio::test]
