@@ -43,6 +43,8 @@ pub(crate) struct TimedConnection<S> {
     go_away: GoAway,
     /// How long the client has to close; `None` while there is still something to send.
     closing: Option<Pin<Box<Sleep>>>,
+    /// Whether anything was written.
+    has_written: bool,
 }
 
 struct Handshake {
@@ -80,6 +82,7 @@ impl<S> TimedConnection<S> {
             has_aged,
             go_away: GoAway::NotSent,
             closing: None,
+            has_written: false,
         }
     }
 
@@ -107,6 +110,7 @@ impl<S> TimedConnection<S> {
             ready!(self.poll_unanswered(cx));
             return Poll::Ready(Err(unanswered()));
         }
+        self.has_written = true;
         if let GoAway::Sent(time) = &mut self.go_away {
             time.as_mut().reset(Instant::now() + ANSWER);
         }
@@ -209,8 +213,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedConnection<S> {
         self.written(cx, written)
     }
 
+    /// Not before the first write: h2 asks when it is set up, and then copies messages of up to 1 KiB into its buffer instead
+    /// of 256 B, so that a small answer leaves with its headers and trailers in one write. Longer messages are written from
+    /// where they are, together with what is in the buffer.
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.has_written && self.stream.is_write_vectored()
     }
 }
 

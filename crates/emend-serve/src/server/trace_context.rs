@@ -150,7 +150,9 @@ where
 
 /// Adds the request id to the answer and watches its body for the end.
 fn seal(mut response: Response<Body>, mut ending: RpcCompletion) -> Response<Body> {
-    if let Ok(id) = HeaderValue::from_str(ending.id.as_str()) {
+    if let Ok(mut id) = HeaderValue::from_str(ending.id.as_str()) {
+        // It never comes again: HTTP/2 need not remember it.
+        id.set_sensitive(true);
         response.headers_mut().insert(REQUEST_ID, id);
     }
     // A headers-only answer carries its status in the headers.
