@@ -176,7 +176,7 @@ pub struct CommitArgs {
 #[command(next_help_heading = "Delivery")]
 pub struct RelayArgs {
     /// How many batches of events may be in flight to learning-svc at once, 1 to 64
-    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count(1..=64))]
     pub relay_workers: usize,
     /// How long an event is leased to the replica that took it, 15s to 150s; if that replica dies, the event waits up
     /// to this long

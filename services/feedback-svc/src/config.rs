@@ -98,7 +98,7 @@ pub struct CommitConfig {
 impl Default for CommitConfig {
     fn default() -> Self {
         Self {
-            group_items: 128,
+            group_items: 256,
             group_bytes: 2 * 1024 * 1024,
             queue_bytes: 32 * 1024 * 1024,
             queue_time: Duration::from_secs(2),
@@ -140,7 +140,7 @@ impl Default for RelayConfig {
         Self {
             lease: Duration::from_secs(30),
             poll: Duration::from_secs(1),
-            workers: 4,
+            workers: 2,
             batch_events: 256,
             batch_bytes: 1024 * 1024,
             queue_events: 4096,

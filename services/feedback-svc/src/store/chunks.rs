@@ -2,7 +2,7 @@
 //! prepared once.
 
 /// Batch sizes, largest first.
-const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
+const SIZES: [usize; 9] = [256, 128, 64, 32, 16, 8, 4, 2, 1];
 
 /// Splits a slice into pieces of these sizes, largest first.
 pub(super) fn chunks<T>(mut rest: &[T]) -> impl Iterator<Item = &[T]> {
