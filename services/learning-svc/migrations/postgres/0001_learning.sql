@@ -92,7 +92,7 @@ CREATE INDEX contests_of_prompts ON contests (namespace, contest) WHERE kind = 9
 -- What a user has alone, for its erasure.
 CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
 -- What a changed policy has left to evaluate; asked for all the time, and hardly ever anything.
-CREATE INDEX contests_to_reevaluate ON contests (namespace, kind, policy_version, contest_id) WHERE pending = 1;
+CREATE INDEX contests_to_reevaluate ON contests (namespace, kind, policy_version, contest) WHERE pending = 1;
 -- What waits for a claim or an edge.
 CREATE INDEX contests_without_target ON contests (key_hash) WHERE target_known = 0;
 

@@ -1,21 +1,24 @@
 //! Re-evaluates pending contests after a policy change: in batches, resumable, on any number of replicas.
 //!
 //! It keeps no state: the work is the pending contests last evaluated by an older policy version than the one in force,
-//! and a contest that is done drops out. It passes over them by contest id, so that one that can't be evaluated holds
+//! and a contest that is done drops out. It passes over them in the order in which they were created, so that one that can't be evaluated holds
 //! up no other, and retries it on the next pass. A decision that began under the old policy and commits late shows up
 //! again, which is why it looks again periodically.
 
 use std::time::Duration;
 
 use emend_base::Lifecycle;
-use emend_core::{Caller, ContestId, Event, ResourceKey, Revision};
-use emend_store::{CorruptRow, StoreError, retry_conflicts};
+use emend_core::{Caller, Event, ResourceKey, Revision};
+use emend_store::{StoreError, retry_conflicts};
 use tokio::time::timeout;
 
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
+    contests::{
+        open::{Attribution, OpenContests},
+        store::Place,
+    },
     fail_points,
     failure::{Failure, refused},
     log::numbering::RevisionChoice,
@@ -32,40 +35,31 @@ const PERIOD: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
     /// The last contest tried; none at the end of a pass.
-    pub last: Option<ContestId>,
+    pub last: Option<Place>,
     /// Contests evaluated.
     pub evaluated: usize,
     /// Contests that failed and are left for the next pass.
     pub failed: usize,
 }
 
-/// The next contest can't even be read: log the error and skip it.
-fn unreadable(row: CorruptRow) -> Result<Step, StoreError> {
-    let Ok(contest) = row.id.parse().map(ContestId) else {
-        return Err(row.into());
-    };
-    tracing::error!(%contest, error = %row, "can't re-evaluate a contest");
-    Ok(Step {
-        last: Some(contest),
-        evaluated: 0,
-        failed: 1,
-    })
-}
-
 impl App {
-    /// Re-evaluates the next batch of a pass, after the contest `after`.
-    pub async fn reevaluate_once(&self, after: Option<ContestId>) -> Result<Step, StoreError> {
-        let keys = match self.store.contests_to_reevaluate(after, BATCH).await {
-            Err(StoreError::Corrupt(_)) => match self.store.contests_to_reevaluate(after, 1).await {
-                Err(StoreError::Corrupt(row)) => return unreadable(row),
-                one => one?,
-            },
-            keys => keys?,
-        };
+    /// Re-evaluates the next batch of a pass, after `after`.
+    pub async fn reevaluate_once(&self, after: Option<Place>) -> Result<Step, StoreError> {
+        let found = self.store.contests_to_reevaluate(after, BATCH).await?;
         let mut step = Step {
-            last: keys.last().map(ResourceKey::contest_id),
+            last: found.last().map(|(place, _)| *place),
             ..Step::default()
         };
+        let mut keys = Vec::with_capacity(found.len());
+        for (_, key) in found {
+            match key {
+                Ok(key) => keys.push(key),
+                Err(row) => {
+                    tracing::error!(contest = %row.id, error = %row, "can't re-evaluate a contest");
+                    step.failed += 1;
+                }
+            }
+        }
         if keys.is_empty() {
             return Ok(step);
         }

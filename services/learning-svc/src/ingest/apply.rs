@@ -36,9 +36,6 @@ use crate::{
     store::UnitOfWork,
 };
 
-/// Maximum events per transaction.
-pub const GROUP: usize = 64;
-
 /// A valid event.
 #[derive(Debug, Clone)]
 pub struct IngestEvent {
@@ -139,7 +136,10 @@ impl App {
         // The erasure of a reporter takes transactions of its own.
         let together =
             |one: &IngestEvent, next: &IngestEvent| !one.erases_a_reporter() && !next.erases_a_reporter();
-        for group in events.chunk_by(together).flat_map(|group| group.chunks(GROUP)) {
+        for group in events
+            .chunk_by(together)
+            .flat_map(|group| group.chunks(self.store.group()))
+        {
             if let [event] = group
                 && let FeedbackChange::ReporterErased { caller, reporter } = &event.what
             {

@@ -17,7 +17,7 @@ use crate::{
     app::App,
     fail_points,
     ingest::{
-        apply::{EventResult, GROUP, IngestEvent},
+        apply::{EventResult, IngestEvent},
         trace,
     },
 };
@@ -69,7 +69,7 @@ fn stopping() -> Error {
 }
 
 async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: CancellationToken) {
-    while let Some((mut events, told)) = next_group(&queue, &soft).await {
+    while let Some((mut events, told)) = next_group(&queue, app.store.group(), &soft).await {
         fail_points::GROUP_TAKEN.pass();
         let spans = trace::begin(&mut events);
         let results = app.ingest(&events).await;
@@ -82,9 +82,10 @@ async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: Cancellation
     }
 }
 
-/// What is queued, at most one group; none once the queue is closed and empty.
+/// What is queued, at most `most` events; none once the queue is closed and empty.
 async fn next_group(
     queue: &Mutex<Receiver<Waiting>>,
+    most: usize,
     soft: &CancellationToken,
 ) -> Option<(Vec<IngestEvent>, Vec<oneshot::Sender<EventResult>>)> {
     let mut queue = queue.lock().await;
@@ -97,7 +98,7 @@ async fn next_group(
         }
     }?;
     let mut group = (vec![first.event], vec![first.told]);
-    while group.0.len() < GROUP
+    while group.0.len() < most
         && let Ok(next) = queue.try_recv()
     {
         group.0.push(next.event);

@@ -93,6 +93,9 @@ pub trait Store:
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
 
+    /// How many events are applied in one transaction at most.
+    fn group(&self) -> usize;
+
     /// Prompts and what is said of their outputs; none in a store that knows no ratings.
     fn outputs(&self) -> Option<&dyn OutputStore>;
 

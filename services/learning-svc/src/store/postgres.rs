@@ -102,6 +102,13 @@ pub(super) type Transaction = emend_store::postgres::Transaction;
 /// The store of that database.
 pub(super) type Backend = PostgresStore;
 
+/// Contests are locked by their rows, which are created for that.
+const LOCKS_ROWS: bool = true;
+
+/// Events applied in one transaction. Each takes an advisory lock, of which PostgreSQL has room for some 6,000 by default, for
+/// all replicas and workers.
+const GROUP: usize = 128;
+
 /// Locks the rows of a SELECT.
 pub(super) const FOR_UPDATE: &str = " FOR UPDATE";
 /// Locks the rows of a SELECT against changes.

@@ -102,6 +102,14 @@ pub(crate) struct KeyRow {
     pub user_id: String,
 }
 
+/// A key, with that of its contest within the database.
+#[derive(Debug, FromRow)]
+pub(crate) struct PlacedKeyRow {
+    pub contest: i64,
+    #[sqlx(flatten)]
+    pub key: KeyRow,
+}
+
 impl KeyRow {
     /// The key. Its parts must give the id it is stored under.
     pub(crate) fn parse(&self, table: &'static str) -> Result<ResourceKey, StoreError> {

@@ -101,6 +101,12 @@ pub(super) type Transaction = sqlx::Transaction<'static, Db>;
 /// The store of that database.
 pub(super) type Backend = SqliteStore;
 
+/// Only one transaction writes at a time: there are no rows to lock, and a contest is created when it is written.
+const LOCKS_ROWS: bool = false;
+
+/// Events applied in one transaction: the more, the fewer statements, and the fewer times a page is written.
+const GROUP: usize = 256;
+
 /// Locks the rows of a SELECT: nothing to do, the one writer holds the whole file.
 pub(super) const FOR_UPDATE: &str = "";
 /// Locks the rows of a SELECT against changes: nothing to do either.

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{CandidateId, ContestId};
 use emend_store::{Connections, CorruptRow, StoreError};
+use jiff::Timestamp;
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
-use super::{Backend, Db, Transaction};
+use super::{Backend, Db, GROUP, Transaction};
 use crate::{
     contests::store::ContestRepository,
     erasure::store::Erasures,
@@ -39,6 +40,8 @@ pub(super) struct Work {
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     contests: HashMap<ContestId, i64>,
+    /// Contests that this unit of work creates, and when it did: nothing is stored of them but what it has written.
+    pub(super) new: HashMap<ContestId, Timestamp>,
     candidates: HashMap<CandidateId, i64>,
 }
 
@@ -47,6 +50,22 @@ impl Keys {
     pub(super) fn contest(&self, id: ContestId) -> Result<i64> {
         let key = self.contests.get(&id).copied();
         key.ok_or_else(|| CorruptRow::new("contests", "contest_id", id, "written without its lock").into())
+    }
+
+    /// Whether a contest is locked, or may be created by this unit of work.
+    pub(super) fn is_known(&self, id: ContestId) -> bool {
+        self.contests.contains_key(&id) || self.is_new(id)
+    }
+
+    /// Whether this unit of work creates a contest.
+    pub(super) fn is_new(&self, id: ContestId) -> bool {
+        self.new.contains_key(&id)
+    }
+
+    /// When a contest was created, if its row is yet to be written.
+    pub(super) fn unstored(&self, id: ContestId) -> Option<Timestamp> {
+        let created_at = *self.new.get(&id)?;
+        (!self.contests.contains_key(&id)).then_some(created_at)
     }
 
     /// The key of a candidate, which must have been read or written.
@@ -79,6 +98,15 @@ impl Work {
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
         Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
+    }
+
+    /// The database's time.
+    pub(super) async fn database_time(&mut self) -> Result<Timestamp> {
+        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        Timestamp::from_microsecond(now)
+            .map_err(|error| CorruptRow::new("database_clock", "now", now, error).into())
     }
 
     /// Executes a statement. Returns how many rows it changed.
@@ -159,6 +187,10 @@ impl UnitOfWork for Work {
 impl Store for Backend {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    fn group(&self) -> usize {
+        GROUP
     }
 
     fn outputs(&self) -> Option<&dyn OutputStore> {

@@ -187,15 +187,15 @@ async fn a_pass_goes_on_after_contests_that_could_not_be_evaluated(world: &World
     let (mut passed, mut after) = (Vec::new(), None);
     // Nothing is evaluated here, as if everything failed.
     loop {
-        let keys = app.store.contests_to_reevaluate(after, 2).await.unwrap();
-        after = keys.last().map(emend_core::ResourceKey::contest_id);
+        let found = app.store.contests_to_reevaluate(after, 2).await.unwrap();
+        after = found.last().map(|(place, _)| *place);
         if after.is_none() {
             break;
         }
-        passed.extend(keys.iter().map(emend_core::ResourceKey::contest_id));
+        passed.extend(found.iter().map(|(place, _)| *place));
     }
     assert_eq!(passed.len(), 5);
-    assert!(passed.is_sorted(), "each once, by id");
+    assert!(passed.is_sorted(), "each once, in order");
     let step = app.reevaluate_once(Some(passed[1])).await.unwrap();
     assert_eq!((step.evaluated, step.last), (3, Some(passed[4])));
     assert_eq!(app.reevaluate_once(step.last).await.unwrap().last, None);

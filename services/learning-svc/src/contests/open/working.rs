@@ -135,7 +135,7 @@ impl Working {
         writes
     }
 
-    /// The contest's row, if it changed.
+    /// The contest's row, if it changed or is not there yet.
     pub(super) fn row(&self) -> Option<ContestWrite> {
         let pending = self
             .state
@@ -144,7 +144,8 @@ impl Working {
             .any(|candidate| matches!(candidate.status, Status::Pending | Status::AwaitingReview))
             || self.is_window();
         let before = &self.before.row;
-        let same = before.pinned == self.state.pinned
+        let same = before.is_stored
+            && before.pinned == self.state.pinned
             && before.highest_accept_order == self.state.highest_accept_order
             && before.policy_version == self.policy_version
             && before.pending == pending

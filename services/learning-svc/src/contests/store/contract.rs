@@ -10,7 +10,7 @@ use super::{
 use crate::{
     actor::Actor,
     app::{App, Follower},
-    contests::store::{CandidateFilter, ContestStore as _},
+    contests::store::{CandidateFilter, ContestStore as _, store_empty},
     ingest::{
         apply::{FeedbackChange, IngestEvent, Recorded},
         store::{Mark, Marks},
@@ -121,7 +121,7 @@ async fn a_stored_key_that_is_not_the_one_asked_for_is_a_corrupt_row() {
     let (store, _guard) = open!();
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();
-    create(&mut *tx, &[&contest]).await;
+    store_empty(&mut *tx, &[&contest]).await;
     tx.commit().await.unwrap();
     rename_all_contests(&store, "b").await;
     let mut tx = store.begin().await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, ResourceKey, Status};
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Status};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
@@ -14,14 +14,15 @@ use super::{
 };
 use crate::{
     contests::store::{
-        CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, TransitionWrite,
+        CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, Place,
+        ToReevaluate, TransitionWrite,
         rows::{BallotRow, CandidateRecordRow, FeedbackRow, TransitionRow},
     },
     policies::store::PolicyKey,
     store::{
         batches::batches,
         codes,
-        rows::{At, CountRow, KeyRow, StoredId},
+        rows::{At, CountRow, PlacedKeyRow, StoredId},
     },
 };
 
@@ -154,20 +155,26 @@ impl ContestStore for Backend {
         rows.first().map_or(Ok(0), |row| Ok(row.parse()?.1))
     }
 
-    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
+    async fn contests_to_reevaluate(&self, after: Option<Place>, limit: u32) -> Result<Vec<ToReevaluate>> {
         let mut query = QueryBuilder::new(
-            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM \
+            "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM \
              (SELECT namespace, kind, max(version) AS version FROM policies GROUP BY namespace, kind) AS p \
              JOIN contests AS c ON c.namespace = p.namespace AND c.kind = p.kind AND c.policy_version < p.version \
              WHERE c.pending = 1",
         );
         if let Some(after) = after {
-            query.push(" AND c.contest_id > ").push_bind(bytes(after.0));
+            query.push(" AND c.contest > ").push_bind(after.0);
         }
-        query.push(" ORDER BY c.contest_id LIMIT ");
+        query.push(" ORDER BY c.contest LIMIT ");
         query.push_bind(i64::from(limit));
-        let rows = self.rows::<KeyRow>(query).await?;
-        rows.iter().map(|row| row.parse("contests")).collect()
+        let rows = self.rows::<PlacedKeyRow>(query).await?;
+        rows.iter()
+            .map(|row| match row.key.parse("contests") {
+                Ok(key) => Ok((Place(row.contest), Ok(key))),
+                Err(StoreError::Corrupt(corrupt)) => Ok((Place(row.contest), Err(corrupt))),
+                Err(error) => Err(error),
+            })
+            .collect()
     }
 
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use emend_core::{
     Ballot, Candidate, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status, UserId,
 };
-use emend_store::StoreError;
+use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 
 pub use self::{records::*, writes::*};
@@ -24,10 +24,11 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// Contests in a unit of work.
 #[async_trait]
 pub trait ContestRepository: Send {
-    /// Creates rows for contests that have none. `keys` must be in order of contest ids.
+    /// Creates rows for contests that have none, where a row must be there to be locked. `keys` must be in order of contest
+    /// ids.
     async fn create(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()>;
 
-    /// Locks the rows of existing contests in order of their ids, and returns them in that order.
+    /// Locks contests in order of their ids, after `create`, and returns them in that order.
     async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
 
     /// Reads everything a decision needs except the ballots. Where a decision does not depend on what was decided before, that
@@ -59,6 +60,13 @@ pub trait ContestRepository: Send {
         transitions: &[TransitionWrite],
     ) -> Result<()>;
 }
+
+/// The place of a contest among those to re-evaluate: for the store alone to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub i64);
+
+/// A contest to re-evaluate.
+pub type ToReevaluate = (Place, std::result::Result<ResourceKey, CorruptRow>);
 
 /// Names one candidate of a contest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,10 +143,26 @@ pub trait ContestStore: Send + Sync {
     /// How many pending contests were last evaluated by an older version than `version`.
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64>;
 
-    /// Pending contests last evaluated by an older version than the one in force: by id, after `after`, at most
-    /// `limit`.
-    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
+    /// Pending contests last evaluated by an older version than the one in force: in an order that does not change, after
+    /// `after`, at most `limit`. One that can't be read keeps no other from being returned.
+    async fn contests_to_reevaluate(&self, after: Option<Place>, limit: u32) -> Result<Vec<ToReevaluate>>;
 
     /// How many candidates there are of each kind and status that has any.
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>>;
+}
+
+/// Creates and locks contests, and writes their rows, as a decision that changes nothing would.
+#[cfg(test)]
+pub(crate) async fn store_empty(tx: &mut dyn crate::store::UnitOfWork, keys: &[&ResourceKey]) {
+    tx.contests()
+        .create(keys, jiff::Timestamp::UNIX_EPOCH)
+        .await
+        .unwrap();
+    tx.contests().lock(keys).await.unwrap();
+    let rows = keys.iter().map(|key| ContestWrite::first((*key).clone()));
+    let writes = VoteWrites {
+        contests: rows.collect(),
+        ..VoteWrites::default()
+    };
+    tx.contests().save_votes(&writes).await.unwrap();
 }

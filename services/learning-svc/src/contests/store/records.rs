@@ -29,6 +29,25 @@ pub struct LockedContest {
     pub versions: Versions,
     /// The database's time when it was locked.
     pub locked_at: Timestamp,
+    /// Whether its row is there; if not, it is written with the votes.
+    pub is_stored: bool,
+}
+
+impl LockedContest {
+    /// A contest of which nothing is stored, except its row if `is_stored`.
+    pub fn new(key: ResourceKey, locked_at: Timestamp, is_stored: bool) -> Self {
+        Self {
+            pinned: false,
+            highest_accept_order: AcceptOrder::default(),
+            policy_version: 0,
+            pending: false,
+            target: Target::at_first(key.kind),
+            versions: Versions::default(),
+            locked_at,
+            is_stored,
+            key,
+        }
+    }
 }
 
 /// A contest with everything a decision needs.

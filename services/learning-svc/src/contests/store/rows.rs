@@ -54,6 +54,7 @@ impl ContestRow {
                 last: at.number("last_version", self.last_version)?,
             },
             locked_at: at.time("locked_at", self.locked_at)?,
+            is_stored: true,
         })
     }
 }

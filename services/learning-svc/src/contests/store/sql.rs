@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{
-    AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, ResourceKey, Status, Target,
-};
+use emend_core::{AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, ResourceKey, Status};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -14,13 +12,13 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    Db, FOR_UPDATE,
+    Db, FOR_UPDATE, LOCKS_ROWS,
     candidates_sql::push_numbers,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
     contests::store::{
-        CandidateWrite, ContestRepository, KeptCandidate, LockedContest, Named, StoredContest,
+        CandidateWrite, ContestRepository, ContestWrite, KeptCandidate, LockedContest, Named, StoredContest,
         TransitionWrite, VoteWrites,
         rows::{BallotRow, CandidateRow, ContestRow, ResourceRow},
     },
@@ -44,16 +42,26 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 impl ContestRepository for Work {
     async fn create(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()> {
-        for keys in batches(keys) {
-            let mut query = insert_contests(keys, now);
-            query.build().execute(&mut *self.transaction).await?;
-        }
+        let unknown = keys.iter().filter(|key| !self.keys.is_known(key.contest_id()));
+        let rows: Vec<ContestWrite> = unknown.map(|key| ContestWrite::first((*key).clone())).collect();
+        let new = if LOCKS_ROWS {
+            let rows: Vec<_> = rows.iter().map(|row| (row, now)).collect();
+            insert_contests(self, &rows).await?
+        } else {
+            rows.iter().map(|row| row.key.contest_id()).collect()
+        };
+        self.keys.new.extend(new.into_iter().map(|id| (id, now)));
         Ok(())
     }
 
     async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
-        let mut locked = Vec::with_capacity(keys.len());
-        for keys in batches(keys) {
+        let mut found: HashMap<ContestId, LockedContest> = HashMap::with_capacity(keys.len());
+        // What was inserted here is locked.
+        let asked = keys.iter().copied();
+        let asked: Vec<&ResourceKey> = asked
+            .filter(|key| !LOCKS_ROWS || !self.keys.is_new(key.contest_id()))
+            .collect();
+        for keys in batches(&asked) {
             let mut query = QueryBuilder::new(
                 "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
                  policy_version, pending, target_known, current_version, last_version, (SELECT now FROM database_clock) AS locked_at FROM contests \
@@ -63,27 +71,34 @@ impl ContestRepository for Work {
             query.push(" ORDER BY contest_id").push(FOR_UPDATE);
             for row in self.rows::<ContestRow>(query).await? {
                 let parsed = row.parse()?;
-                self.keys.note_contest(parsed.key.contest_id(), row.contest);
-                locked.push(parsed);
+                let id = parsed.key.contest_id();
+                self.keys.note_contest(id, row.contest);
+                self.keys.new.remove(&id);
+                found.insert(id, parsed);
             }
         }
-        for (asked, found) in keys.iter().zip(&locked) {
-            if **asked != found.key {
-                return Err(CorruptRow::new(
-                    "contests",
-                    "key",
-                    asked.contest_id(),
-                    "another key than the one that was asked for",
-                )
-                .into());
+        let mut locked = Vec::with_capacity(keys.len());
+        let mut now = None;
+        for key in keys.iter().copied() {
+            let id = key.contest_id();
+            match found.remove(&id) {
+                Some(found) if found.key == *key => locked.push(found),
+                Some(_) => {
+                    let why = "another key than the one that was asked for";
+                    return Err(CorruptRow::new("contests", "key", id, why).into());
+                }
+                None if self.keys.is_new(id) => {
+                    let now = match now {
+                        Some(now) => now,
+                        None => *now.insert(self.database_time().await?),
+                    };
+                    locked.push(LockedContest::new(key.clone(), now, LOCKS_ROWS));
+                }
+                // Nobody deletes a contest but a worker that finds it empty.
+                None => return Err(conflict("a contest was deleted before it could be locked")),
             }
         }
-        if locked.len() == keys.len() {
-            Ok(locked)
-        } else {
-            // Nobody deletes a contest but a worker that finds it empty.
-            Err(conflict("a contest was deleted before it could be locked"))
-        }
+        Ok(locked)
     }
 
     async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
@@ -92,7 +107,8 @@ impl ContestRepository for Work {
             .into_iter()
             .map(|row| (row.key.contest_id(), empty(row)))
             .collect();
-        for ids in batches(&ids) {
+        let stored: Vec<ContestId> = ids.iter().copied().filter(|id| !self.keys.is_new(*id)).collect();
+        for ids in batches(&stored) {
             let keys = ids.iter().map(|id| self.keys.contest(*id));
             let keys: Vec<i64> = keys.collect::<Result<_>>()?;
             let of: HashMap<i64, ContestId> = keys.iter().copied().zip(ids.iter().copied()).collect();
@@ -137,6 +153,9 @@ impl ContestRepository for Work {
         contest: ContestId,
         which: Named,
     ) -> Result<Option<(Candidate, KeptCandidate)>> {
+        if self.keys.is_new(contest) {
+            return Ok(None);
+        }
         let query = named_candidate(self.keys.contest(contest)?, which);
         let Some(row) = self.rows::<CandidateRow>(query).await?.pop() else {
             return Ok(None);
@@ -152,7 +171,12 @@ impl ContestRepository for Work {
         limit: u32,
     ) -> Result<HashMap<ContestId, Vec<Ballot>>> {
         let mut ballots: HashMap<ContestId, Vec<Ballot>> = HashMap::new();
-        for contests in batches_up_to(contests, 16) {
+        let contests: Vec<ContestId> = contests
+            .iter()
+            .copied()
+            .filter(|id| !self.keys.is_new(*id))
+            .collect();
+        for contests in batches_up_to(&contests, 16) {
             let keys = contests.iter().map(|id| self.keys.contest(*id));
             let keys: Vec<i64> = keys.collect::<Result<_>>()?;
             let of: HashMap<i64, ContestId> = keys.iter().copied().zip(contests.iter().copied()).collect();
@@ -263,13 +287,32 @@ fn empty(row: LockedContest) -> StoredContest {
     }
 }
 
-/// The statement that creates rows for contests that have none.
-pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBuilder<Db> {
+/// Creates the rows of contests that have none and notes their keys. Returns which were created.
+async fn insert_contests(work: &mut Work, new: &[(&ContestWrite, Timestamp)]) -> Result<Vec<ContestId>> {
+    let mut created = Vec::with_capacity(new.len());
+    for new in batches(new) {
+        let inserted: Vec<(Vec<u8>, i64)> = insertion(new)
+            .build_query_as()
+            .fetch_all(&mut *work.transaction)
+            .await?;
+        for (id, contest) in inserted {
+            let parsed = Uuid::from_slice(&id)
+                .map_err(|error| CorruptRow::new("contests", "contest_id", contest, error))?;
+            work.keys.note_contest(ContestId(parsed), contest);
+            created.push(ContestId(parsed));
+        }
+    }
+    Ok(created)
+}
+
+/// The statement that creates the rows of contests that have none, each with the time at which it is created.
+pub(super) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
          highest_accept_order, policy_version, pending, target_known, current_version, last_version, created_at) ",
     );
-    query.push_values(keys, |mut row, key| {
+    query.push_values(new, |mut row, (contest, created_at)| {
+        let key = &contest.key;
         row.push_bind(bytes(key.contest_id().0))
             .push_bind(key.namespace.as_str())
             .push_bind(key.kind.number())
@@ -277,16 +320,16 @@ pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBui
             .push_bind(key_hash(key.key.as_str()))
             .push_bind(key.qualifier.as_str())
             .push_bind(key.user_id())
-            .push_bind(0_i32)
-            .push_bind(0_i64)
-            .push_bind(0_i64)
-            .push_bind(0_i32)
-            .push_bind(Target::at_first(key.kind).number())
-            .push_bind(0_i32)
-            .push_bind(0_i32)
-            .push_bind(now.as_microsecond());
+            .push_bind(i32::from(contest.pinned))
+            .push_bind(contest.highest_accept_order.0)
+            .push_bind(contest.policy_version)
+            .push_bind(i32::from(contest.pending))
+            .push_bind(contest.target.number())
+            .push_bind(small(contest.versions.current))
+            .push_bind(small(contest.versions.last))
+            .push_bind(created_at.as_microsecond());
     });
-    query.push(" ON CONFLICT (contest_id) DO NOTHING");
+    query.push(" ON CONFLICT (contest_id) DO NOTHING RETURNING contest_id, contest");
     query
 }
 
@@ -310,7 +353,16 @@ pub(super) fn newest_ballots(contests: &[i64], limit: u32) -> QueryBuilder<Db> {
 }
 
 async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
-    for contests in batches(&writes.contests) {
+    let mut stored = Vec::with_capacity(writes.contests.len());
+    let mut new = Vec::new();
+    for contest in &writes.contests {
+        match work.keys.unstored(contest.key.contest_id()) {
+            Some(created_at) => new.push((contest, created_at)),
+            None => stored.push(contest),
+        }
+    }
+    insert_contests(work, &new).await?;
+    for contests in batches(&stored) {
         let mut query = QueryBuilder::new(
             "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
              policy_version = written.column4, pending = written.column5, target_known = written.column6, \
@@ -333,6 +385,8 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
         query.push(") AS written WHERE contests.contest = written.column1");
         work.run(query).await?;
     }
+    // From here on there is more of them than what this unit of work knows by itself.
+    work.keys.new.clear();
     Ok(())
 }
 

@@ -75,6 +75,21 @@ pub struct ContestWrite {
     pub versions: Versions,
 }
 
+impl ContestWrite {
+    /// The row of a contest in which nothing was decided yet.
+    pub fn first(key: ResourceKey) -> Self {
+        Self {
+            pinned: false,
+            highest_accept_order: AcceptOrder::default(),
+            policy_version: 0,
+            pending: false,
+            target: Target::at_first(key.kind),
+            versions: Versions::default(),
+            key,
+        }
+    }
+}
+
 /// A candidate to write.
 #[derive(Debug, Clone)]
 pub struct CandidateWrite {

@@ -10,10 +10,11 @@ use sqlx::{FromRow, QueryBuilder};
 
 use super::{
     Backend, Db, FOR_UPDATE, Transaction,
-    contests_sql::insert_contests,
+    contests_sql::insertion,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
+    contests::store::ContestWrite,
     erasure::store::{ErasedLog, Erasures},
     store::{
         batches::batches,
@@ -176,7 +177,7 @@ impl Backend {
 
 /// The contest of a key, created if there is none.
 async fn contest_of(transaction: &mut Transaction, key: &ResourceKey) -> Result<i64> {
-    let mut query = insert_contests(&[key], Timestamp::UNIX_EPOCH);
+    let mut query = insertion(&[(&ContestWrite::first(key.clone()), Timestamp::UNIX_EPOCH)]);
     query.build().execute(&mut **transaction).await?;
     let contest = sqlx::query_scalar("SELECT contest FROM contests WHERE contest_id = $1")
         .bind(bytes(key.contest_id().0))

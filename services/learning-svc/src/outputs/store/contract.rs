@@ -14,6 +14,7 @@ use super::{
     of_classes, of_voters,
 };
 use crate::{
+    contests::store::store_empty,
     outputs::store::{NewRating, OfClass, OfVoter, RatingChange, RatingWrites},
     store::{Store as _, UnitOfWork},
 };
@@ -50,11 +51,7 @@ fn rated(number: u32) -> Rated {
 
 async fn locked(store: &Backend) -> Box<dyn UnitOfWork> {
     let mut tx = store.begin().await.unwrap();
-    tx.contests()
-        .create(&[&key()], Timestamp::UNIX_EPOCH)
-        .await
-        .unwrap();
-    tx.contests().lock(&[&key()]).await.unwrap();
+    store_empty(&mut *tx, &[&key()]).await;
     tx
 }
 

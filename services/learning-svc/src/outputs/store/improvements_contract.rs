@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     actor::Actor,
-    contests::store::Named,
+    contests::store::{Named, store_empty},
     outputs::store::{
         NewRating, RatingWrites,
         improvements::{Arrival, OutputStore as _},
@@ -68,8 +68,7 @@ async fn stored() -> Option<(Backend, impl Sized)> {
     for target in 0..TARGETS {
         let keys = [key(Kind::FewShotSet, target), key(Kind::Prompt, target)];
         let keys: Vec<&ResourceKey> = keys.iter().collect();
-        tx.contests().create(&keys, Timestamp::UNIX_EPOCH).await.unwrap();
-        tx.contests().lock(&keys).await.unwrap();
+        store_empty(&mut *tx, &keys).await;
         let new = (0..RATINGS).map(|number| NewRating {
             contest: key(Kind::FewShotSet, target).contest_id(),
             rated: rated(target, number),

@@ -57,7 +57,12 @@ impl RatingRepository for Work {
         max_text_chars: u32,
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
-        for wanted in batches_up_to(wanted, WANTED) {
+        let wanted: Vec<_> = wanted
+            .iter()
+            .filter(|of| !self.keys.is_new(of.contest))
+            .copied()
+            .collect();
+        for wanted in batches_up_to(&wanted, WANTED) {
             let contests = self.contests(wanted.iter().map(|of| of.contest))?;
             let query = of_voters(wanted, &contests, max_text_chars);
             self.ratings(query, &contests, &mut found).await?;
@@ -71,7 +76,12 @@ impl RatingRepository for Work {
         max_text_chars: u32,
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
-        for wanted in batches_up_to(wanted, WANTED) {
+        let wanted: Vec<_> = wanted
+            .iter()
+            .filter(|of| !self.keys.is_new(of.contest))
+            .copied()
+            .collect();
+        for wanted in batches_up_to(&wanted, WANTED) {
             let contests = self.contests(wanted.iter().map(|of| of.contest))?;
             let query = of_classes(wanted, &contests, max_text_chars);
             self.ratings(query, &contests, &mut found).await?;

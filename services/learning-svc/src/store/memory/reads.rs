@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, Cause, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status,
+    Ballot, CandidateId, Cause, ContestId, FeedbackId, Kind, Namespace, Revision, Status,
     digest::value_checksum,
 };
 use emend_store::Connections;
@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     contests::store::{
-        CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, TransitionWrite,
+        CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, Place,
+        ToReevaluate, TransitionWrite,
     },
     erasure::store::ErasedLog,
     evidence::store::EvidenceStore,
@@ -162,16 +163,18 @@ impl ContestStore for MemoryStore {
         .await
     }
 
-    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
+    async fn contests_to_reevaluate(&self, after: Option<Place>, limit: u32) -> Result<Vec<ToReevaluate>> {
+        // Contests are not numbered here; where two had the same place, one would be passed over until the next pass.
+        let place = |id: &ContestId| Place((id.0.as_u64_pair().0 >> 1).cast_signed());
         self.call("contests_to_reevaluate", |state| {
             let waiting = state.tables.contests.iter().filter(|(id, row)| {
                 row.pending
-                    && after.is_none_or(|after| **id > after)
+                    && after.is_none_or(|after| place(id) > after)
                     && row.policy_version < state.tables.policy(&PolicyKey::of(&row.key)).policy.version
             });
             Ok(waiting
                 .take(limit as usize)
-                .map(|(_, row)| row.key.clone())
+                .map(|(id, row)| (place(id), Ok(row.key.clone())))
                 .collect())
         })
         .await
@@ -226,6 +229,10 @@ impl StandingStore for MemoryStore {
 impl Store for MemoryStore {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    fn group(&self) -> usize {
+        64
     }
 
     fn outputs(&self) -> Option<&dyn OutputStore> {

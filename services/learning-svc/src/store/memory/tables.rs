@@ -350,6 +350,7 @@ impl ContestRow {
             target: self.target,
             versions: self.versions,
             locked_at: timestamp(at)?,
+            is_stored: true,
         })
     }
 }
