@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
-use emend_base::{Entropy, Lifecycle, SystemClock};
+use emend_base::{Entropy, Lifecycle, SystemClock, http_client::model::Endpoint};
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Kind, Learned, Namespace, Prompt, Reporter,
     ResourceKey, ResourceValue, Revision, Roles, outputs::RatingFields,
@@ -15,7 +15,7 @@ use learning_svc::{
     actor::Actor,
     app::{App, Follower},
     ingest::apply::{FeedbackChange, GROUP, IngestEvent, Recorded},
-    outputs::generator::http::{Endpoint, Model},
+    outputs::generator::http::Model,
     resources::write::Put,
     store,
 };

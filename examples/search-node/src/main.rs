@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{BufWriter, Write, sink},
+    io::{BufWriter, IsTerminal as _, Write, sink, stderr},
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
+use emend_base::http_client::model::{Endpoint, bearer, bearer_from_file};
 use emend_client::{
     Clock as _, Entropy, FeedbackClient, InstallationId, Lifecycle, Namespace, Subscriber, SystemClock,
 };
@@ -23,7 +24,7 @@ use search_node::{
     corpus,
     embedding::{
         Embedded, RecordEmbedder,
-        http::{Endpoint, Model, bearer, key_from_file},
+        http::Model,
     },
     index::SearchIndex,
     serve::{Addresses, serve},
@@ -127,20 +128,20 @@ impl EmbeddingArguments {
             return Ok(None);
         };
         let key = match (&self.key_file, std::env::var(KEY)) {
-            (Some(file), _) => Some(key_from_file(file)?),
+            (Some(file), _) => Some(bearer_from_file("the embedding server", file)?),
             (None, Ok(key)) => Some(bearer(&key).context(KEY)?),
             (None, Err(_)) => None,
         };
         let endpoint = Endpoint {
             url: url.clone(),
             model: model.clone(),
-            version: self.version.as_ref().unwrap_or(model).clone(),
             key,
             timeout,
             attempts,
         };
         let clock = Arc::new(SystemClock::shared());
-        Model::new(&endpoint, clock, Entropy::system()).map(Some)
+        let version = self.version.as_ref().unwrap_or(model);
+        Model::new(&endpoint, version, clock, Entropy::system()).map(Some)
     }
 
     /// The model for vectors of records; a batch may take long.
@@ -200,7 +201,9 @@ async fn main() -> Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(stderr)
+        // A log in a file is read without a terminal.
+        .with_ansi(stderr().is_terminal())
         .init();
     match Arguments::parse().command {
         Command::Index(arguments) => index(&arguments).await,

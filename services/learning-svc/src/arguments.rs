@@ -4,9 +4,12 @@
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::Parser;
-use emend_base::config::{
-    Program,
-    units::{bytes, count, span},
+use emend_base::{
+    config::{
+        Program,
+        units::{bytes, count, span},
+    },
+    http_client::model::{Endpoint, bearer, bearer_from_file},
 };
 use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
 use emend_serve::{
@@ -23,7 +26,6 @@ use jiff::SignedDuration;
 
 use crate::{
     Config, Handle,
-    outputs::generator::http::{Endpoint, bearer, key_from_file},
     stream::Settings,
 };
 
@@ -152,7 +154,7 @@ impl GeneratorArgs {
         };
         let key = match (&self.generator_key, &self.generator_key_file) {
             (Some(Secret(key)), _) => Some(key.clone()),
-            (None, Some(path)) => Some(key_from_file(path)?),
+            (None, Some(path)) => Some(bearer_from_file("the generator", path)?),
             (None, None) => None,
         };
         Ok(Some(Endpoint {

@@ -4,12 +4,12 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use emend_base::telemetry::Metrics;
+use emend_base::{http_client::model::Endpoint, telemetry::Metrics};
 use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
 use emend_store::{DatabaseUrl, PostgresUrl, available};
 use jiff::SignedDuration;
 
-use crate::{outputs::generator::http::Endpoint, stream::Settings};
+use crate::stream::Settings;
 
 /// The configuration of one learning-svc.
 #[derive(Debug, Clone)]

@@ -1,10 +1,12 @@
-//! Asking a service over HTTP for JSON: at a bounded rate, with retries, and taking only so much of an answer.
+//! Asking a service over HTTP for JSON: at a bounded rate, with retries, over connections that are kept, and taking only so much of
+//! an answer.
 
+mod connection;
+pub mod model;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 use std::{
-    convert::Infallible,
     fmt,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
@@ -21,10 +23,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::connection::{Connection, Kept};
 use crate::{
     Clock, Entropy, SharedClock,
     backoff::{Backoff, BackoffConfig},
-    tls::{ClientTls, connect_http1},
 };
 
 /// How often a service may send on to another of its addresses.
@@ -135,6 +137,7 @@ pub struct Client<'a> {
     agent: &'static str,
     on_retry: OnRetry,
     next: Mutex<Option<Timestamp>>,
+    kept: Kept,
 }
 
 impl fmt::Debug for Client<'_> {
@@ -166,6 +169,7 @@ impl<'a> Client<'a> {
             agent,
             on_retry: Box::new(|_, _| {}),
             next: Mutex::new(None),
+            kept: Kept::default(),
         }
     }
 
@@ -325,31 +329,35 @@ impl<'a> Client<'a> {
         path: &str,
         body: &Bytes,
     ) -> Result<(StatusCode, Answer), Attempt> {
-        let lost = |what: String| Attempt::Retry { what, after: None };
-        let connection = connect_http1(&self.base, ClientTls::default())
-            .await
-            .map_err(|error| lost(format!("can't be reached: {error}")))?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(connection)
-            .await
-            .map_err(|error| lost(format!("can't be reached: {error}")))?;
         let request = self.request(method, path, body)?;
-        let exchange = async {
-            let response = sender
-                .send_request(request)
-                .await
-                .map_err(|error| lost(format!("the connection ended before an answer: {error}")))?;
-            self.read(response).await
-        };
-        let driven = async {
-            // If it fails, the exchange does too, and says so.
-            let _ = connection.await;
-            std::future::pending::<Infallible>().await
-        };
-        tokio::select! {
-            biased;
-            answer = exchange => answer,
-            never = driven => match never {},
+        // The service may close what was kept just as the request is sent; then another one is used.
+        while let Some(kept) = self.kept.take(self.waiting.now()).await {
+            if let Ok(answer) = self.exchange_over(kept, request.clone()).await {
+                return answer;
+            }
         }
+        let lost = |what: String| Attempt::Retry { what, after: None };
+        let new = Connection::open(&self.base)
+            .await
+            .map_err(|error| lost(format!("can't be reached: {error}")))?;
+        self.exchange_over(new, request)
+            .await
+            .map_err(|error| lost(format!("the connection ended before an answer: {error}")))?
+    }
+
+    /// An exchange over this connection, which is kept if the answer was read to its end; an error if it ended before one.
+    async fn exchange_over(
+        &self,
+        mut connection: Connection,
+        request: Request<Full<Bytes>>,
+    ) -> hyper::Result<Result<(StatusCode, Answer), Attempt>> {
+        let answer = connection
+            .exchange(request, async |response| self.read(response).await)
+            .await?;
+        if let Ok((_, Answer::Whole(_))) = answer {
+            self.kept.keep(connection, self.waiting.now());
+        }
+        Ok(answer)
     }
 
     fn request(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, Attempt> {
@@ -430,7 +438,50 @@ fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
+
+    use super::{
+        testing::{Fake, Reply, Server},
+        *,
+    };
+
+    async fn asked(replies: Vec<Reply>) -> usize {
+        let count = replies.len();
+        let replies = Mutex::new(replies.into_iter());
+        let server = Server::start(move |_| replies.lock().unwrap().next().unwrap()).await;
+        let limits = Limits {
+            timeout: Duration::from_secs(7),
+            attempts: 1,
+            interval: Duration::ZERO,
+            max_answer: 1 << 20,
+        };
+        let client = Client::new(
+            "the server",
+            server.url.parse().unwrap(),
+            Key::None,
+            limits,
+            Arc::new(Fake::new(limits.timeout, false)),
+            Entropy::seeded(1),
+            "test",
+        );
+        for _ in 0..count {
+            let answer: Value = client.post("/", &json!({})).await.unwrap();
+            assert_eq!(answer, json!("answer"));
+        }
+        server.connections()
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_for_the_next_request() {
+        let answer = || Reply::Json(json!("answer"));
+        assert_eq!(asked(vec![answer(), answer(), answer()]).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_the_service_closed_meanwhile_is_replaced() {
+        let closing = || Reply::JsonThenClose(json!("answer"));
+        assert_eq!(asked(vec![closing(), closing(), closing()]).await, 3);
+    }
 
     #[test]
     fn retry_after_is_a_number_of_seconds_or_a_date() {

@@ -8,7 +8,10 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -28,6 +31,8 @@ use crate::{Clock as _, ManualClock};
 pub enum Reply {
     /// Answers JSON.
     Json(Value),
+    /// Answers JSON, and closes the connection without having said that it will.
+    JsonThenClose(Value),
     /// Answers with a status, a header and a body.
     Status(u16, String, &'static str),
     /// Answers 50 MB.
@@ -45,6 +50,7 @@ pub struct Server {
     /// Its address.
     pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
     _tasks: JoinSet<()>,
 }
 
@@ -54,18 +60,22 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(AtomicUsize::new(0));
         let (log, reply) = (asked.clone(), Arc::new(reply));
+        let count = connections.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
                 let (log, reply) = (log.clone(), reply.clone());
-                connections.spawn(async move { serve(stream, &log, &*reply).await });
+                connections.spawn(async move { while serve(&mut stream, &log, &*reply).await {} });
             }
         });
         Self {
             url,
             asked,
+            connections,
             _tasks: tasks,
         }
     }
@@ -74,13 +84,19 @@ impl Server {
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
+
+    /// How many connections were opened.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
 }
 
+/// Answers a request; returns whether there may be another one.
 async fn serve(
-    mut stream: TcpStream,
+    stream: &mut TcpStream,
     log: &Mutex<Vec<String>>,
     reply: &(dyn Fn(&str) -> Reply + Send + Sync),
-) {
+) -> bool {
     let mut request = Vec::new();
     let is_whole = |request: &[u8]| {
         let text = String::from_utf8_lossy(request).to_lowercase();
@@ -95,7 +111,7 @@ async fn serve(
     };
     while !is_whole(&request) {
         if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
-            return;
+            return false;
         }
     }
     let request = String::from_utf8(request).unwrap();
@@ -107,11 +123,13 @@ async fn serve(
             body.len()
         )
     };
-    let bytes = match reply(&path) {
-        Reply::Json(json) => answer(200, "", &json.to_string()),
+    let reply = reply(&path);
+    let goes_on = matches!(reply, Reply::Json(_) | Reply::Status(..));
+    let bytes = match reply {
+        Reply::Json(json) | Reply::JsonThenClose(json) => answer(200, "", &json.to_string()),
         Reply::Status(status, header, body) => answer(status, &header, body),
         Reply::Hang => std::future::pending().await,
-        Reply::Close => return,
+        Reply::Close => return false,
         Reply::CloseWithin => "HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{\"data\":".into(),
         Reply::Huge => {
             let head = "HTTP/1.1 200 X\r\ncontent-length: 50000000\r\n\r\n";
@@ -119,14 +137,14 @@ async fn serve(
             let part = vec![b' '; 100_000];
             for _ in 0..500 {
                 if stream.write_all(&part).await.is_err() {
-                    return;
+                    return false;
                 }
             }
-            return;
+            return false;
         }
     };
     // Whoever has given up does not read it.
-    let _ = stream.write_all(bytes.as_bytes()).await;
+    stream.write_all(bytes.as_bytes()).await.is_ok() && goes_on
 }
 
 /// Time that passes only by waiting, and waits that take none.

@@ -3,12 +3,12 @@
 //! <https://platform.openai.com/docs/api-reference/embeddings>: of the request `model` and `input`, of the answer
 //! `data[].index` and `data[].embedding`. Ollama, Text Embeddings Inference, vLLM and llama.cpp serve the same.
 
-use std::{fmt, path::Path, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use emend_base::http_client::{Client, Key, Limits, Waiting};
+use emend_base::http_client::{Client, Waiting, model::Endpoint};
 use emend_client::Entropy;
-use http::{HeaderValue, Uri, header::AUTHORIZATION, uri::Scheme};
+use http::uri::Scheme;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,76 +19,26 @@ const MAX_ANSWER: usize = 8 << 20;
 /// The most characters of a model's name and of what its vectors are called.
 const NAME_CHARS: usize = 64;
 
-/// Where a model is, and how it is asked.
-#[derive(Clone)]
-pub struct Endpoint {
-    /// The address below which `/embeddings` is, for example `http://127.0.0.1:11434/v1`.
-    pub url: Uri,
-    /// The model's name.
-    pub model: String,
-    /// What its vectors are called.
-    pub version: String,
-    /// The key, sent as a bearer token; none: no key is sent.
-    pub key: Option<HeaderValue>,
-    /// How long an attempt may take.
-    pub timeout: Duration,
-    /// How often a question is asked at most, where the answer is 429 or 5xx or none.
-    pub attempts: u32,
-}
-
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
-            .field("url", &self.url)
-            .field("model", &self.model)
-            .field("version", &self.version)
-            .field("has_key", &self.key.is_some())
-            .field("timeout", &self.timeout)
-            .field("attempts", &self.attempts)
-            .finish()
-    }
-}
-
-impl Endpoint {
-    /// Checks the address and the names.
-    pub fn check(&self) -> Result<()> {
-        let scheme = self.url.scheme();
-        let is_http = scheme == Some(&Scheme::HTTP) || scheme == Some(&Scheme::HTTPS);
+/// Checks the address, and the names of the model and of its vectors.
+pub fn check(endpoint: &Endpoint, version: &str) -> Result<()> {
+    let scheme = endpoint.url.scheme();
+    let is_http = scheme == Some(&Scheme::HTTP) || scheme == Some(&Scheme::HTTPS);
+    ensure!(
+        is_http && endpoint.url.authority().is_some(),
+        "the embedding server's address must be http://HOST:PORT/PATH or https://…, is {}",
+        endpoint.url
+    );
+    for (what, name) in [
+        ("the embedding model's name", &*endpoint.model),
+        ("the embedding version", version),
+    ] {
+        let count = name.chars().count();
         ensure!(
-            is_http && self.url.authority().is_some(),
-            "the embedding server's address must be http://HOST:PORT/PATH or https://…, is {}",
-            self.url
+            (1..=NAME_CHARS).contains(&count) && !name.chars().any(char::is_control),
+            "{what} must be 1 to {NAME_CHARS} characters, none of them control characters; has {count}"
         );
-        for (what, name) in [
-            ("the embedding model's name", &self.model),
-            ("the embedding version", &self.version),
-        ] {
-            let count = name.chars().count();
-            ensure!(
-                (1..=NAME_CHARS).contains(&count) && !name.chars().any(char::is_control),
-                "{what} must be 1 to {NAME_CHARS} characters, none of them control characters; has {count}"
-            );
-        }
-        Ok(())
     }
-}
-
-/// The bearer token for a key, which never appears in logs.
-pub fn bearer(key: &str) -> Result<HeaderValue> {
-    let key = key.trim();
-    ensure!(!key.is_empty(), "must not be empty");
-    let Ok(mut value) = HeaderValue::try_from(format!("Bearer {key}")) else {
-        bail!("must have only visible ASCII characters");
-    };
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// The key in a file.
-pub fn key_from_file(path: &Path) -> Result<HeaderValue> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("can't read the embedding server's key from {}", path.display()))?;
-    bearer(&text).with_context(|| format!("the embedding server's key in {}", path.display()))
+    Ok(())
 }
 
 /// Asks a model.
@@ -100,35 +50,24 @@ pub struct Model {
 }
 
 impl Model {
-    /// Asks the model of an endpoint.
-    pub fn new(endpoint: &Endpoint, waiting: Arc<dyn Waiting>, entropy: Entropy) -> Result<Self> {
-        endpoint.check()?;
-        let key = endpoint
-            .key
-            .clone()
-            .map_or(Key::None, |key| Key::Header(AUTHORIZATION, key));
-        let limits = Limits {
-            timeout: endpoint.timeout,
-            attempts: endpoint.attempts,
-            interval: Duration::ZERO,
-            max_answer: MAX_ANSWER,
-        };
-        let client = Client::new(
-            "the embedding server",
-            endpoint.url.clone(),
-            key,
-            limits,
-            waiting,
-            entropy,
-            concat!("emend-search-node/", env!("CARGO_PKG_VERSION")),
-        )
-        .on_retry(Box::new(|what, wait| {
-            tracing::warn!(what, ?wait, "asking for vectors again");
-        }));
+    /// Asks the model of an endpoint, whose vectors are called `version`.
+    pub fn new(
+        endpoint: &Endpoint,
+        version: &str,
+        waiting: Arc<dyn Waiting>,
+        entropy: Entropy,
+    ) -> Result<Self> {
+        check(endpoint, version)?;
         Ok(Self {
             name: endpoint.model.clone(),
-            version: endpoint.version.clone(),
-            client,
+            version: version.to_owned(),
+            client: endpoint.client(
+                "the embedding server",
+                MAX_ANSWER,
+                waiting,
+                entropy,
+                concat!("emend-search-node/", env!("CARGO_PKG_VERSION")),
+            ),
         })
     }
 }

@@ -1,8 +1,14 @@
 //! A model as served by a local server, which also fails in every way that servers do.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
-use emend_base::http_client::testing::{Fake, Reply, Server};
+use emend_base::http_client::{
+    model::bearer,
+    testing::{Fake, Reply, Server},
+};
 use serde_json::Value;
 
 use super::*;
@@ -13,7 +19,6 @@ fn endpoint(url: &str) -> Endpoint {
     Endpoint {
         url: format!("{url}/v1").parse().unwrap(),
         model: "small-1".into(),
-        version: "small-1@2".into(),
         key: Some(bearer(" secret-key\n").unwrap()),
         timeout: TIMEOUT,
         attempts: 2,
@@ -21,10 +26,9 @@ fn endpoint(url: &str) -> Endpoint {
 }
 
 fn model(server: &Server, is_slow: bool) -> Model {
-    let endpoint = endpoint(&server.url);
-    assert!(!format!("{endpoint:?}").contains("secret"), "{endpoint:?}");
     Model::new(
-        &endpoint,
+        &endpoint(&server.url),
+        "small-1@2",
         Arc::new(Fake::new(TIMEOUT, is_slow)),
         Entropy::seeded(7),
     )
@@ -139,37 +143,39 @@ async fn a_slow_server_is_given_up_after_its_attempts() {
     );
 }
 
+#[tokio::test]
+async fn questions_go_over_one_connection() {
+    let server = Server::start(|_| vectors(&[(0, &[3.0, 4.0])])).await;
+    let model = model(&server, false);
+    for text in ["one", "another", "a third"] {
+        model.embed(&[text]).await.unwrap();
+    }
+    assert_eq!((server.asked().len(), server.connections()), (3, 1));
+}
+
 #[test]
 fn an_endpoint_is_an_address_and_two_names() {
-    let with = |change: fn(&mut Endpoint)| {
-        let mut endpoint = endpoint("http://127.0.0.1:1");
-        change(&mut endpoint);
-        endpoint.check().map_err(|error| error.to_string())
+    let with = |change: fn(&mut Endpoint, &mut String)| {
+        let (mut endpoint, mut version) = (endpoint("http://127.0.0.1:1"), "small-1@2".to_owned());
+        change(&mut endpoint, &mut version);
+        check(&endpoint, &version).map_err(|error| error.to_string())
     };
-    assert_eq!(with(|_| {}), Ok(()));
+    assert_eq!(with(|_, _| {}), Ok(()));
     for (change, why) in [
         (
-            (|of| of.url = "127.0.0.1:1".parse().unwrap()) as fn(&mut Endpoint),
+            (|of, _| of.url = "127.0.0.1:1".parse().unwrap()) as fn(&mut Endpoint, &mut String),
             "must be http://HOST:PORT/PATH or https://…, is 127.0.0.1:1",
         ),
         (
-            |of| of.model = "m".repeat(65),
+            |of, _| of.model = "m".repeat(65),
             "the embedding model's name must be 1 to 64 characters, none of them control characters; has 65",
         ),
         (
-            |of| of.version.clear(),
+            |_, version| version.clear(),
             "the embedding version must be 1 to 64 characters",
         ),
     ] {
         let said = with(change).unwrap_err();
         assert!(said.contains(why), "{said}");
     }
-}
-
-#[test]
-fn a_key_is_one_line_of_visible_characters() {
-    assert!(bearer(" \n").is_err());
-    assert!(bearer("a\nb").is_err());
-    let missing = format!("{:#}", key_from_file(Path::new("/no/such/key")).unwrap_err());
-    assert!(missing.contains("/no/such/key"), "{missing}");
 }

@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
+use emend_base::http_client::model::{Endpoint, bearer};
 use emend_client::{
     Clock as _, Entropy, Kind, Learned, LearnedView, ManualClock, NormalizedKey, Relation, ResourceValue,
     Revision, Synonym, SystemClock, Timestamp,
@@ -34,7 +35,7 @@ use search_node::{
     corpus::Record,
     embedding::{
         Embedded, Embedder, RecordEmbedder, Vector,
-        http::{Endpoint, Model, bearer},
+        http::Model,
     },
     index::SearchIndex,
     update::Counts,
@@ -113,7 +114,6 @@ impl Server {
         let endpoint = Endpoint {
             url: self.url.parse().unwrap(),
             model: "meanings".to_owned(),
-            version: version.to_owned(),
             key: Some(bearer("key").unwrap()),
             // A server that hangs is waited for so long, and others answer long before.
             timeout: if self.shared.lock().unwrap().behaviour == Behaviour::Hangs {
@@ -124,7 +124,7 @@ impl Server {
             attempts: 1,
         };
         let clock = Arc::new(SystemClock::shared());
-        Box::new(Model::new(&endpoint, clock, Entropy::seeded(1)).unwrap())
+        Box::new(Model::new(&endpoint, version, clock, Entropy::seeded(1)).unwrap())
     }
 }
 

@@ -3,12 +3,12 @@
 //! <https://platform.openai.com/docs/api-reference/chat>: of the request `model`, `messages` and `temperature`, of the answer
 //! `choices[0].message.content`.
 
-use std::{collections::BTreeSet, fmt, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use emend_base::{
     Entropy,
-    http_client::{Client, Key, Limits, Sort, Unanswered, Waiting},
+    http_client::{Client, Sort, Unanswered, Waiting, model::Endpoint},
 };
 use emend_core::{
     Invalid, ProfileEntry,
@@ -18,7 +18,6 @@ use emend_core::{
     },
     violation::bounded_prose,
 };
-use http::{HeaderValue, Uri, header::AUTHORIZATION};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
@@ -33,53 +32,6 @@ const MAX_REASON_CHARS: usize = 2_000;
 /// The most suggestions of one answer.
 const MAX_SUGGESTIONS: usize = 50;
 
-/// Where a model is, and how it is asked.
-#[derive(Clone)]
-pub struct Endpoint {
-    /// The address below which `/chat/completions` is, for example `https://api.openai.com/v1`.
-    pub url: Uri,
-    /// The model's name.
-    pub model: String,
-    /// The key, sent as a bearer token; none: no key is sent.
-    pub key: Option<HeaderValue>,
-    /// How long an attempt may take.
-    pub timeout: Duration,
-    /// How often a question is asked at most, where the answer is 429 or 5xx or none.
-    pub attempts: u32,
-}
-
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
-            .field("url", &self.url)
-            .field("model", &self.model)
-            .field("has_key", &self.key.is_some())
-            .field("timeout", &self.timeout)
-            .field("attempts", &self.attempts)
-            .finish()
-    }
-}
-
-/// The bearer token for a key, which never appears in logs.
-pub fn bearer(key: &str) -> Result<HeaderValue, Invalid> {
-    let key = key.trim();
-    if key.is_empty() {
-        return Err(Invalid::new("must not be empty"));
-    }
-    let mut value = HeaderValue::try_from(format!("Bearer {key}"))
-        .map_err(|_| Invalid::new("must have only visible ASCII characters"))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// The key in a file.
-pub fn key_from_file(path: &Path) -> anyhow::Result<HeaderValue> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        anyhow::anyhow!("can't read the generator's key from {}: {error}", path.display())
-    })?;
-    bearer(&text).map_err(|Invalid(why)| anyhow::anyhow!("the generator's key in {} {why}", path.display()))
-}
-
 /// Asks a model.
 #[derive(Debug)]
 pub struct Model {
@@ -90,28 +42,13 @@ pub struct Model {
 impl Model {
     /// Asks the model of an endpoint.
     pub fn new(endpoint: &Endpoint, waiting: Arc<dyn Waiting>, entropy: Entropy) -> Self {
-        let key = endpoint
-            .key
-            .clone()
-            .map_or(Key::None, |key| Key::Header(AUTHORIZATION, key));
-        let limits = Limits {
-            timeout: endpoint.timeout,
-            attempts: endpoint.attempts,
-            interval: Duration::ZERO,
-            max_answer: MAX_ANSWER,
-        };
-        let client = Client::new(
+        let client = endpoint.client(
             "the model's endpoint",
-            endpoint.url.clone(),
-            key,
-            limits,
+            MAX_ANSWER,
             waiting,
             entropy,
             concat!("emend-learning-svc/", env!("CARGO_PKG_VERSION")),
-        )
-        .on_retry(Box::new(|what, wait| {
-            tracing::warn!(what, ?wait, "asking the model again");
-        }));
+        );
         Self {
             name: endpoint.model.clone(),
             client,
