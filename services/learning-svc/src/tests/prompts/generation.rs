@@ -11,11 +11,12 @@ use emend_core::{
     Correction, Policy, Status,
     outputs::{Improved, Material, RatingFields, Suggested, SuggestionMaterial},
 };
-use tokio::{sync::Notify, time::timeout};
+use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 
 use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, rate, rating, told};
 use crate::{
     app::App,
+    contests::store::CandidateRecord,
     ingest::apply::{FeedbackChange, IngestEvent},
     outputs::{
         generator::{Generator, GeneratorError},
@@ -91,13 +92,19 @@ pub(super) fn held(app: &App) -> (App, Arc<Held>) {
     (app, generator)
 }
 
-async fn a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing(world: &World) {
+/// A prompt that was rated, and its improvement, which the generator holds until it is told to go on.
+async fn begun(world: &World) -> (App, Arc<Held>, JoinHandle<Result<CandidateRecord, Error>>) {
     let app = world.instance().await;
     put(&app, "Summarise.").await;
     rate(world, &app, &["x", "y", "z"], "BAD").await;
     let (slow, generator) = held(&app);
     let generating = tokio::spawn(async move { generate(&slow).await });
     generator.asked.notified().await;
+    (app, generator, generating)
+}
+
+async fn a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing(world: &World) {
+    let (app, generator, generating) = begun(world).await;
     let (reason, message) = told(generate(&app).await);
     assert_eq!(reason, "IMPROVEMENT_OPEN");
     assert_eq!(message, "an improvement of SUMMARIZE_DAILY is being generated");
@@ -152,12 +159,7 @@ async fn a_generator_that_fails_leaves_nothing(world: &World) {
 }
 
 async fn what_a_caller_began_is_proposed_when_it_has_gone(world: &World) {
-    let app = world.instance().await;
-    put(&app, "Summarise.").await;
-    rate(world, &app, &["x", "y", "z"], "BAD").await;
-    let (slow, generator) = held(&app);
-    let generating = tokio::spawn(async move { generate(&slow).await });
-    generator.asked.notified().await;
+    let (app, generator, generating) = begun(world).await;
     generating.abort();
     assert!(generating.await.unwrap_err().is_cancelled());
     let (_, message) = told(generate(&app).await);
@@ -194,12 +196,7 @@ async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
 }
 
 async fn a_lease_that_expired_is_taken_over(world: &World) {
-    let app = world.instance().await;
-    put(&app, "Summarise.").await;
-    rate(world, &app, &["x", "y", "z"], "BAD").await;
-    let (slow, generator) = held(&app);
-    let generating = tokio::spawn(async move { generate(&slow).await });
-    generator.asked.notified().await;
+    let (_, generator, generating) = begun(world).await;
     store::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
     let app = world.instance().await;
     let proposed = generate(&app).await.unwrap();
@@ -299,12 +296,7 @@ async fn ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for(w
 }
 
 async fn ratings_are_taken_in_while_the_generator_works(world: &World) {
-    let app = world.instance().await;
-    put(&app, "Summarise.").await;
-    rate(world, &app, &["x", "y", "z"], "BAD").await;
-    let (slow, generator) = held(&app);
-    let generating = tokio::spawn(async move { generate(&slow).await });
-    generator.asked.notified().await;
+    let (app, generator, generating) = begun(world).await;
     // If ingest waited for the generator, which waits for this, it would never end.
     rate(world, &app, &["late"], "BAD").await;
     generator.go_on.notify_one();
