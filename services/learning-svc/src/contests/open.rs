@@ -2,43 +2,40 @@
 //!
 //! Revisions get their numbers last, under the head's lock ([`log::numbering`](crate::log::numbering)).
 
+mod reading;
 mod working;
+mod writing;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
-use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballots, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind,
-    OperationId, Outcome, Policy, Rated, RatingClass, Refusal, ResourceChange, ResourceKey, ResourceValue,
-    Revision, Target, contest::MAX_CANDIDATES, decide, decide::Cause, policy::MAX_SCOPES,
+    AcceptOrder, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId,
+    Outcome, Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES,
+    decide, decide::Cause, policy::MAX_SCOPES,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::StoreError;
 use emend_wire::value;
 use jiff::Timestamp;
-use prost::Message as _;
 
 use self::working::Working;
 use crate::{
     actor::Actor,
     contests::{
         ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
-        store::{CandidateRecord, CandidateWrite, Named, StoredContest, TransitionWrite, VoteWrites},
+        store::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
     },
     evidence::{changes, store::EventWrite},
-    fail_points,
-    ingest::store::{InboxWrite, Marks},
+    ingest::store::Marks,
     log::{
         numbering::{NewRevisions, Numbers, RevisionChoice},
-        store::{ChangeWrite, LogWrites, Trigger},
+        store::{ChangeWrite, Trigger},
     },
-    outputs::store::{OfClass, OfVoter, RatingWrites},
     policies::store::PolicyKey,
-    resources::store::{ResourceWrite, ResourceWrites},
-    store::{UnitOfWork, conflict},
+    store::UnitOfWork,
 };
 
 /// Ballots read per contest beyond those that count, so that some can be retracted before more must be read.
@@ -81,17 +78,6 @@ pub struct Written {
     pub promoted: Vec<(Kind, Cause)>,
     /// Whether something follows for the evidence graph that is computed later.
     pub evidence: bool,
-}
-
-/// What is written under the head's lock.
-#[derive(Debug, Default)]
-struct Decisions {
-    candidates: Vec<CandidateWrite>,
-    transitions: Vec<TransitionWrite>,
-    log: LogWrites,
-    resources: ResourceWrites,
-    applied: Vec<InboxWrite>,
-    evidence_events: Vec<EventWrite>,
 }
 
 /// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
@@ -178,144 +164,6 @@ impl OpenContests {
         unit.read_ballots(tx, leaving).await?;
         unit.read_windows(tx, leaving).await?;
         Ok(unit)
-    }
-
-    /// Finds out whether the targets are known that were not when the contests were last decided.
-    async fn read_targets(&mut self, tx: &mut dyn UnitOfWork) -> Result<(), StoreError> {
-        let unknown = self
-            .contests
-            .values()
-            .filter(|working| working.state.target == Target::Unknown);
-        let unknown: Vec<&ResourceKey> = unknown.map(|working| &working.before.row.key).collect();
-        let (Some(evidence), false) = (tx.evidence(), unknown.is_empty()) else {
-            return Ok(());
-        };
-        for (contest, target) in evidence.known_targets(&unknown).await? {
-            if let Some(working) = self.contests.get_mut(&contest) {
-                working.state.target = target;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the contests' ballots from the cache where they are still valid, and reads the others.
-    async fn read_ballots(&mut self, tx: &mut dyn UnitOfWork, leaving: u32) -> Result<(), StoreError> {
-        let counted = self
-            .policies
-            .values()
-            .map(|policy| policy.votes.max_counted_feedback)
-            .max();
-        let enough = counted.unwrap_or(0).saturating_add(leaving);
-        let mut missing = Vec::new();
-        // A contest without candidates has no ballots to count, and rulings are not counted.
-        for (contest, working) in self
-            .contests
-            .iter_mut()
-            .filter(|(_, working)| !working.state.candidates.is_empty() && working.is_by_votes())
-        {
-            match self.hot.take(*contest, || working.found_fingerprint()) {
-                Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
-                _ => missing.push(*contest),
-            }
-        }
-        if !missing.is_empty() {
-            let limit = counted.unwrap_or(0).saturating_add(SPARE.max(leaving));
-            for (contest, newest) in tx.contests().newest_ballots(&missing, limit).await? {
-                let complete = newest.len() < limit as usize;
-                if let Some(working) = self.contests.get_mut(&contest) {
-                    working.state.ballots = Ballots::new(newest, complete);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what is shown where a window of ratings decides, and what takes its place if `leaving` ratings leave it.
-    async fn read_windows(&mut self, tx: &mut dyn UnitOfWork, leaving: u32) -> Result<(), StoreError> {
-        let mut wanted = Vec::new();
-        let max_text_chars = self.max_text_chars();
-        for (contest, working) in self.contests.iter().filter(|(_, working)| working.is_window()) {
-            let window = self.policy(&working.state.key).window;
-            for (class, count) in [(RatingClass::Good, window.good), (RatingClass::Bad, window.bad)] {
-                wanted.push(OfClass {
-                    contest: *contest,
-                    class,
-                    limit: count.saturating_add(leaving),
-                });
-            }
-        }
-        if let (Some(ratings), false) = (tx.ratings(), wanted.is_empty()) {
-            for (contest, rated) in ratings.of_classes(&wanted, max_text_chars).await? {
-                self.add_rating(contest, rated);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads, for events ahead, the ratings that they exclude (`known`) and, for each output and voter that they are about,
-    /// which ratings may be live after them.
-    pub async fn read_ratings(
-        &mut self,
-        tx: &mut dyn UnitOfWork,
-        known: Vec<(ContestId, Rated)>,
-        wanted: Vec<OfVoter>,
-    ) -> Result<(), StoreError> {
-        let max_text_chars = self.max_text_chars();
-        let Some(ratings) = tx.ratings() else {
-            return Ok(());
-        };
-        // What was known before the contests were locked says nothing of which are live: those come first, read under the locks.
-        let known = known
-            .into_iter()
-            .map(|(contest, rated)| (contest, Rated { live: false, ..rated }));
-        for (contest, rated) in ratings
-            .of_voters(&wanted, max_text_chars)
-            .await?
-            .into_iter()
-            .chain(known)
-        {
-            self.add_rating(contest, rated);
-        }
-        Ok(())
-    }
-
-    /// Reads a candidate that an event is about to name, unless it is there already.
-    pub async fn read_named(
-        &mut self,
-        tx: &mut dyn UnitOfWork,
-        contest: ContestId,
-        which: Named,
-    ) -> Result<(), StoreError> {
-        let Some(working) = self.contests.get_mut(&contest) else {
-            return Ok(());
-        };
-        let is_there = working.state.candidates.iter().any(|of| match which {
-            Named::Candidate(id) => of.id == id,
-            Named::Version(version) => of.proposal.is_some_and(|kept| kept.version == version),
-        });
-        if is_there || working.state.key.kind.rules().rule.depends_on_the_decided() {
-            return Ok(());
-        }
-        if let Some((candidate, kept)) = tx.contests().named(contest, which).await? {
-            working.before.kept.insert(candidate.id, kept.clone());
-            working.before.state.candidates.push(candidate.clone());
-            working.kept.insert(candidate.id, kept);
-            working.state.candidates.push(candidate);
-        }
-        Ok(())
-    }
-
-    /// The characters of a text that the policies show at most.
-    fn max_text_chars(&self) -> u32 {
-        let shown = self.policies.values().map(|policy| policy.window.max_text_chars);
-        shown.max().unwrap_or(0)
-    }
-
-    /// Adds a rating as found, unless it is there already.
-    fn add_rating(&mut self, contest: ContestId, rated: Rated) {
-        if let Some(working) = self.contests.get_mut(&contest) {
-            working.add_rating(rated);
-        }
     }
 
     /// A contest in its current state, after all decisions so far.
@@ -522,129 +370,6 @@ impl OpenContests {
     pub fn answer(&mut self, event: EventId, feedback: FeedbackId, outcome: pb::Outcome) -> usize {
         self.answers.push((event, feedback, outcome));
         self.answers.len() - 1
-    }
-
-    /// Writes everything. The head is locked last, and only while rows that name revisions are written.
-    pub async fn finish(&mut self, tx: &mut dyn UnitOfWork) -> Result<Written, StoreError> {
-        self.votes.contests = self.contests.values().filter_map(Working::row).collect();
-        tx.contests().save_votes(&self.votes).await?;
-        tx.inbox().save_marks(&self.marks).await?;
-        let ratings = self.rating_writes();
-        if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
-            repository.save(&ratings).await?;
-        }
-        let rules = self.of_contests(|working| working.resource_changed, changes::changed_rules);
-        // A newer ruling may say the same: then it is another that is in force.
-        let rulings = self.of_contests(|working| working.decided, changes::ruling);
-        let is_about_evidence = !(rules.is_empty() && rulings.is_empty());
-        if let (Some(evidence), true) = (tx.evidence(), is_about_evidence) {
-            evidence.note_rules(&rules).await?;
-            evidence.save_rulings(&rulings).await?;
-        }
-        fail_points::VOTES_WRITTEN.pass();
-
-        let mut written = Written {
-            revisions: Numbers::default(),
-            outcomes: Vec::with_capacity(self.answers.len()),
-            promoted: std::mem::take(&mut self.promoted),
-            evidence: is_about_evidence,
-        };
-        let count = self.revisions.count();
-        if count > 0 {
-            let head = tx.log().advance_head(count).await?;
-            written.revisions = Numbers::newest(count, head);
-            fail_points::HEAD_LOCKED.pass();
-        }
-        let Decisions {
-            candidates,
-            transitions,
-            log,
-            resources,
-            applied,
-            evidence_events,
-        } = self.decisions(&mut written);
-        tx.contests().save_candidates(&candidates, &transitions).await?;
-        tx.log().append(&log).await?;
-        let counts = tx.resources().save(&resources).await?;
-        tx.inbox().save(&applied).await?;
-        if let (Some(evidence), false) = (tx.evidence(), evidence_events.is_empty()) {
-            evidence.save_events(&evidence_events).await?;
-        }
-        if count > 0 {
-            fail_points::REVISIONS_WRITTEN.pass();
-        }
-        for (scope, count) in counts {
-            let grew = resources.counts.get(&scope).is_some_and(|by| *by > 0);
-            let limit = self
-                .policies
-                .get(&scope)
-                .map_or(u64::MAX, |policy| policy.max_resources);
-            if grew && count > limit {
-                return Err(conflict("concurrent writes reached the limit of resources"));
-            }
-        }
-        Ok(written)
-    }
-
-    /// What `of` says of some contests.
-    fn of_contests<T>(&self, which: fn(&Working) -> bool, of: fn(&ContestState) -> Option<T>) -> Vec<T> {
-        let chosen = self.contests.values().filter(|working| which(working));
-        chosen.filter_map(|working| of(&working.state)).collect()
-    }
-
-    fn rating_writes(&self) -> RatingWrites {
-        let mut writes = RatingWrites::default();
-        for working in self.contests.values().filter(|working| working.is_window()) {
-            working.write_ratings(&mut writes);
-        }
-        writes
-    }
-
-    /// What is written under the head's lock.
-    fn decisions(&mut self, written: &mut Written) -> Decisions {
-        let numbers = written.revisions;
-        let mut writes = Decisions {
-            transitions: std::mem::take(&mut self.transitions),
-            log: self.revisions.take(&numbers),
-            ..Decisions::default()
-        };
-        for transition in &mut writes.transitions {
-            transition.revision = numbers.of(transition.revision);
-        }
-        writes.evidence_events = std::mem::take(&mut self.evidence_events);
-        for event in &mut writes.evidence_events {
-            event.revision = numbers.of(event.revision);
-        }
-        writes.resources.committed_at = numbers.committed_at;
-        for working in self.contests.values_mut().filter(|working| working.decided) {
-            working.number(&numbers);
-            writes.candidates.extend(working.changed_candidates(self.now));
-            if working.resource_changed {
-                let key = &working.state.key;
-                let now = working.state.resource.as_ref();
-                writes.resources.resources.push(ResourceWrite {
-                    key: key.clone(),
-                    revision: now.map_or(Revision::default(), |resource| resource.revision),
-                    value: now.map(|resource| value::encode(&resource.value)),
-                });
-                let by = i64::from(now.is_some()) - i64::from(working.before.state.resource.is_some());
-                *writes.resources.counts.entry(PolicyKey::of(key)).or_default() += by;
-            }
-        }
-        for (event, feedback, mut outcome) in self.answers.drain(..) {
-            let effects = outcome.effects.iter_mut().map(|effect| &mut effect.revision);
-            for revision in effects.chain([&mut outcome.revision]) {
-                *revision = numbers.of(Revision(*revision)).0;
-            }
-            writes.applied.push(InboxWrite {
-                event,
-                feedback,
-                at: self.now,
-                outcome: Bytes::from(outcome.encode_to_vec()),
-            });
-            written.outcomes.push(outcome);
-        }
-        writes
     }
 
     /// Caches the ballots of contests with many votes for the next decision. Call it only after the commit.
