@@ -22,10 +22,7 @@ use search_node::words::Words;
 use search_node::{
     backend::Backend,
     corpus,
-    embedding::{
-        Embedded, RecordEmbedder,
-        http::Model,
-    },
+    embedding::{Embedded, RecordEmbedder, http::Model},
     index::SearchIndex,
     serve::{Addresses, serve},
     update::Counts,

@@ -408,7 +408,13 @@ async fn ratings_and_clicks_judge_what_is_found() {
     .await
     .ok();
     let from_file = [
-        "evaluate", "--judgements", &down, "--format", "ratings", "--before", &before,
+        "evaluate",
+        "--judgements",
+        &down,
+        "--format",
+        "ratings",
+        "--before",
+        &before,
     ];
     let nothing = up.run(&from_file).await;
     assert_eq!(nothing.code, 1, "{nothing:?}");

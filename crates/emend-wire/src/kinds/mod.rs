@@ -5,12 +5,12 @@ mod corrections;
 mod numbers;
 mod values;
 
-pub(crate) use self::{
-    corrections::{correction, form, form_of},
-    values::kind_of,
-};
 pub use self::{
     corrections::{claim_decision, domain_decision, edge_correction, task_of, tuning_correction},
     numbers::{edge_relation, language, level_number, relation_number, search_rating, search_rating_value},
     values::{learned, value},
+};
+pub(crate) use self::{
+    corrections::{correction, form, form_of},
+    values::kind_of,
 };

@@ -33,10 +33,7 @@ use emend_tests::{
 use search_node::{
     backend::{Asked, Found, VectorSearch},
     corpus::Record,
-    embedding::{
-        Embedded, Embedder, RecordEmbedder, Vector,
-        http::Model,
-    },
+    embedding::{Embedded, Embedder, RecordEmbedder, Vector, http::Model},
     index::SearchIndex,
     update::Counts,
 };

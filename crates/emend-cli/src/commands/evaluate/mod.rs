@@ -67,11 +67,7 @@ it was clicked, 1 where it was the best of a search that was rated up without a 
 was shown, not clicked, in a search that was rated down. Only what was shown is judged so.")]
 pub struct Args {
     /// The file of judgements
-    #[arg(
-        long,
-        value_name = "FILE",
-        required_unless_present = "ratings"
-    )]
+    #[arg(long, value_name = "FILE", required_unless_present = "ratings")]
     judgements: Option<PathBuf>,
     /// How the judgements are written
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
