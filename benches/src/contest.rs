@@ -16,10 +16,13 @@ use emend_core::{
 use emend_store::DatabaseUrl;
 use learning_svc::{
     app::{App, Follower},
-    ingest::apply::{FeedbackChange, GROUP, IngestEvent, Recorded},
+    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
     store::{self, Store},
 };
 use tokio::time::Instant;
+
+/// Events applied in one transaction where many are.
+const GROUP: usize = 64;
 
 /// The cost of one more event in a contest with many voters.
 #[derive(Debug, clap::Args)]

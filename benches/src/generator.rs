@@ -14,7 +14,7 @@ use emend_store::DatabaseUrl;
 use learning_svc::{
     actor::Actor,
     app::{App, Follower},
-    ingest::apply::{FeedbackChange, GROUP, IngestEvent, Recorded},
+    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
     outputs::generator::http::Model,
     resources::write::Put,
     store,
@@ -33,6 +33,8 @@ pub(crate) struct Generator {
 }
 
 const NAMESPACE: &str = "bench";
+/// Events applied in one transaction.
+const GROUP: usize = 64;
 /// Each has a prompt that is improved.
 const TARGETS: [&str; 3] = ["INTERPRET", "SUMMARIZE_HOURLY", "SUMMARIZE_DAILY"];
 
