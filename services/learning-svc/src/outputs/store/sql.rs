@@ -57,12 +57,7 @@ impl RatingRepository for Work {
         max_text_chars: u32,
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
-        let wanted: Vec<_> = wanted
-            .iter()
-            .filter(|of| !self.keys.is_new(of.contest))
-            .copied()
-            .collect();
-        for wanted in batches_up_to(&wanted, WANTED) {
+        for wanted in batches_up_to(wanted, WANTED) {
             let contests = self.contests(wanted.iter().map(|of| of.contest))?;
             let query = of_voters(wanted, &contests, max_text_chars);
             self.ratings(query, &contests, &mut found).await?;
@@ -76,12 +71,7 @@ impl RatingRepository for Work {
         max_text_chars: u32,
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
-        let wanted: Vec<_> = wanted
-            .iter()
-            .filter(|of| !self.keys.is_new(of.contest))
-            .copied()
-            .collect();
-        for wanted in batches_up_to(&wanted, WANTED) {
+        for wanted in batches_up_to(wanted, WANTED) {
             let contests = self.contests(wanted.iter().map(|of| of.contest))?;
             let query = of_classes(wanted, &contests, max_text_chars);
             self.ratings(query, &contests, &mut found).await?;
@@ -96,9 +86,10 @@ impl RatingRepository for Work {
 }
 
 impl Work {
-    /// The keys of contests within the database.
+    /// The keys of contests within the database, but for new ones, of which nothing is stored.
     fn contests(&self, ids: impl Iterator<Item = ContestId>) -> Result<HashMap<ContestId, i64>> {
-        ids.map(|id| Ok((id, self.keys.contest(id)?))).collect()
+        let stored = ids.filter(|id| !self.keys.is_new(*id));
+        stored.map(|id| Ok((id, self.keys.contest(id)?))).collect()
     }
 
     async fn ratings(
