@@ -23,7 +23,7 @@ use crate::{
     app::App,
     grpc::parse::REASON,
     ingest::{
-        apply::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
+        event::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
         queue::IngestQueue,
     },
     roles::{admit, open},

@@ -17,7 +17,7 @@ use crate::{
     app::App,
     fail_points,
     ingest::{
-        apply::{EventResult, IngestEvent},
+        event::{EventResult, IngestEvent},
         trace,
     },
 };

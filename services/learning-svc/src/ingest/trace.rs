@@ -6,7 +6,7 @@ use emend_base::{
 };
 use emend_proto::common::v1::OutcomeState;
 
-use crate::ingest::apply::{EventResult, IngestEvent};
+use crate::ingest::event::{EventResult, IngestEvent};
 
 /// Begins a span for each event whose submission is traced. Its changes carry that span's context.
 pub(super) fn begin(events: &mut [IngestEvent]) -> Vec<Option<Span>> {

@@ -17,7 +17,7 @@ use crate::{
         store::{CandidateFilter, CandidateRecord},
     },
     evidence::store::{EdgeFilter, EdgePosition},
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     resources::{
         import::{ImportAs, Mode, Row},
         write::{Delete, Put},

@@ -32,7 +32,7 @@ fn effects(outcome: &Outcome) -> Vec<OutcomeState> {
     outcome.effects.iter().map(state).collect()
 }
 
-async fn three_votes(world: &World, app: &crate::app::App) -> Vec<crate::ingest::apply::IngestEvent> {
+async fn three_votes(world: &World, app: &crate::app::App) -> Vec<crate::ingest::event::IngestEvent> {
     let events: Vec<_> = ["ann", "bob", "cid"]
         .map(|reporter| world.several(reporter, &PHRASES, "open"))
         .into();

@@ -7,7 +7,7 @@ use emend_store::audit::{Findings, IgnoreProgress};
 
 use crate::{
     audit::Audit,
-    ingest::apply::{ErasedVoter, FeedbackChange, IngestEvent},
+    ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
     log::{revert::Revert, store::RevisionFilter},
     tests::{
         on_both_databases,

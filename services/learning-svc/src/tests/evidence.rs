@@ -16,7 +16,7 @@ use crate::{
         grpc::parse,
         store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
     },
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     store::somebody_waits,
     tests::{
         erasure::assert_audited,

@@ -16,7 +16,7 @@ use emend_proto::learning::v1 as pb;
 use crate::{
     app::App,
     evidence::store::{ClaimFilter, EdgeFilter, EdgePosition},
-    ingest::apply::IngestEvent,
+    ingest::event::IngestEvent,
     policies::namespaces::NamespacePolicyUpdate,
     resources::write::{Delete, Put},
     tests::{

@@ -18,7 +18,7 @@ use crate::{
         stats::ReviewStats,
         store::{EventFilter, EventPosition, EventRecord, EvidenceAction, Period, ReviewFilter},
     },
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     resources::write::Put,
     tests::{
         erasure::assert_audited,

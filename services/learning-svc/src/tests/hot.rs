@@ -6,7 +6,7 @@ use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
 use crate::{
     app::App,
     contests::ballot_cache::MIN_BALLOTS,
-    ingest::apply::IngestEvent,
+    ingest::event::IngestEvent,
     tests::{
         on_both_databases, policies,
         world::{World, apply, approval, assert_sound, candidate_id, candidates, key, one, review},

@@ -11,7 +11,7 @@ use super::{
         World, apply, candidate, candidate_id, candidates, head, namespace, one, rejection, review, verb,
     },
 };
-use crate::ingest::apply::{FeedbackChange, IngestEvent};
+use crate::ingest::event::{FeedbackChange, IngestEvent};
 
 on_both_databases!(
     it_waits_for_a_person_and_no_revision_is_written,

@@ -17,7 +17,7 @@ use crate::{
         review::{Review, Verdict},
         store::{CandidateFilter, CandidatePosition},
     },
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     outputs::generator::{Generator, GeneratorError},
     profiles::{
         entries::ProfileUpdate,

@@ -20,7 +20,7 @@ use crate::{
         review::{Reviewed, Verdict},
         store::CandidateRecord,
     },
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     resources::write::{Delete, Put},
     tests::{
         on_both_databases,

@@ -15,7 +15,7 @@ use emend_wire::render;
 use crate::{
     app::App,
     contests::store::{CandidateFilter, CandidateRecord},
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     log::{revert::Revert, store::RevisionFilter},
     resources::{
         grpc,

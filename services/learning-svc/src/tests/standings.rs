@@ -4,7 +4,7 @@ use emend_core::{FeedbackId, Namespace, OutcomeState, Reason, Standing, correcti
 
 use crate::{
     app::App,
-    ingest::apply::IngestEvent,
+    ingest::event::IngestEvent,
     resources::write::Delete,
     tests::{
         on_both_databases,

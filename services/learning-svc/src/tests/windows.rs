@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use crate::{
     app::App,
     audit::Audit,
-    ingest::apply::{ErasedVoter, FeedbackChange, IngestEvent},
+    ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
     log::{
         revert::Revert,
         store::{ChangeRecord, RevisionFilter},

@@ -25,7 +25,7 @@ use crate::{
         review::{Review, Reviewed, Verdict},
         store::{CandidateFilter, CandidateRecord},
     },
-    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
+    ingest::event::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,
     store,
 };

@@ -12,7 +12,7 @@ use crate::{
     app::{App, Follower},
     contests::store::{CandidateFilter, ContestStore as _, store_empty},
     ingest::{
-        apply::{FeedbackChange, IngestEvent, Recorded},
+        event::{FeedbackChange, IngestEvent, Recorded},
         store::{Mark, Marks},
     },
     log::store::LogStore as _,

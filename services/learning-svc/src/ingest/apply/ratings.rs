@@ -10,11 +10,17 @@ use emend_core::{
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
 
-use super::{FeedbackChange, Group, IngestEvent, Recorded, attribution, no_effect, of_effects, outcome_of};
+use super::{
+    group::{Group, attribution, of_effects, outcome_of},
+    no_effect,
+};
 use crate::{
     contests::open::OpenContests,
     failure::Failure,
-    ingest::store::Seen,
+    ingest::{
+        event::{FeedbackChange, IngestEvent, Recorded},
+        store::Seen,
+    },
     log::numbering::RevisionChoice,
     outputs::store::{KnownRating, OfVoter},
     store::UnitOfWork,

@@ -17,7 +17,7 @@ use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, r
 use crate::{
     app::App,
     contests::store::CandidateRecord,
-    ingest::apply::{FeedbackChange, IngestEvent},
+    ingest::event::{FeedbackChange, IngestEvent},
     outputs::{
         generator::{Generator, GeneratorError},
         metrics::Generation,
