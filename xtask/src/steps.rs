@@ -56,6 +56,11 @@ impl Steps {
         value
     }
 
+    /// Adds steps that ran at the same time.
+    pub(crate) fn append(&mut self, others: Self) {
+        self.rows.extend(others.rows);
+    }
+
     /// Prints the table. Returns failure if a step failed.
     pub(crate) fn finish(self) -> ExitCode {
         let width = self

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
+    env, fs, panic,
     path::PathBuf,
     process::ExitCode,
     thread,
@@ -49,37 +49,27 @@ const SKIPPED_BY_QUICK: [&str; 1] = ["documents::"];
 /// Runs a tier.
 pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> ExitCode {
     let mut steps = Steps::default();
-    if !matches!(tier, Tier::Selected(_)) {
-        lint::check_texts(workspace, may_install, &mut steps);
-        if matches!(tier, Tier::All) {
-            manifests::check(workspace, may_install, &mut steps);
+    let (tools, server) = if matches!(tier, Tier::All) {
+        // What waits for downloads and what waits for the compiler go side by side.
+        let mut others = Steps::default();
+        let provided = thread::scope(|scope| {
+            let others = scope.spawn(|| {
+                lint::check_texts(workspace, may_install, &mut others);
+                manifests::check(workspace, may_install, &mut others);
+                provide(workspace, may_install, &mut others)
+            });
+            compile(workspace, tier, &mut steps);
+            others.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+        });
+        steps.append(others);
+        provided
+    } else {
+        if matches!(tier, Tier::Quick) {
+            lint::check_texts(workspace, may_install, &mut steps);
         }
-        lint::check_code(workspace, &mut steps);
-    }
-    let tools = steps
-        .run_for("client tools", || Tools::provide(workspace, may_install))
-        .unwrap_or_default();
-    let server = steps
-        .run_for("PostgreSQL", || match TestServer::provide(may_install) {
-            Ok(server) => Ok((Some(server), Outcome::Done)),
-            Err(error) if !may_install => Ok((None, Outcome::NotRun(format!("{error:#}")))),
-            Err(error) => Err(error),
-        })
-        .flatten();
-    steps.run("libfaketime", || faketime::provide(may_install));
-    steps.run("build", || {
-        // Tests run these binaries: `cargo test` builds a binary only for tests of its own package. Built together with
-        // the tests, which enable more features of some dependencies; otherwise these would be built twice.
-        process::run(&mut workspace.cargo([
-            "build",
-            "--locked",
-            "--workspace",
-            "--bins",
-            "--tests",
-            "--examples",
-        ]))?;
-        Ok(Outcome::Done)
-    });
+        compile(workspace, tier, &mut steps);
+        provide(workspace, may_install, &mut steps)
+    };
     let skipped_file = workspace.target("skipped");
     steps.run("tests", || {
         forget(&skipped_file)?;
@@ -98,6 +88,42 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> Exi
         )
     });
     steps.finish()
+}
+
+/// What the compiler says of the code, and the programs of the tests.
+fn compile(workspace: &Workspace, tier: &Tier, steps: &mut Steps) {
+    if !matches!(tier, Tier::Selected(_)) {
+        lint::check_code(workspace, steps);
+    }
+    steps.run("build", || {
+        // Tests run these binaries: `cargo test` builds a binary only for tests of its own package. Built together with
+        // the tests, which enable more features of some dependencies; otherwise these would be built twice.
+        process::run(&mut workspace.cargo([
+            "build",
+            "--locked",
+            "--workspace",
+            "--bins",
+            "--tests",
+            "--examples",
+        ]))?;
+        Ok(Outcome::Done)
+    });
+}
+
+/// What tests need beside the programs: third-party tools and a PostgreSQL.
+fn provide(workspace: &Workspace, may_install: bool, steps: &mut Steps) -> (Tools, Option<TestServer>) {
+    let tools = steps
+        .run_for("client tools", || Tools::provide(workspace, may_install))
+        .unwrap_or_default();
+    let server = steps
+        .run_for("PostgreSQL", || match TestServer::provide(may_install) {
+            Ok(server) => Ok((Some(server), Outcome::Done)),
+            Err(error) if !may_install => Ok((None, Outcome::NotRun(format!("{error:#}")))),
+            Err(error) => Err(error),
+        })
+        .flatten();
+    steps.run("libfaketime", || faketime::provide(may_install));
+    (tools, server)
 }
 
 fn run_tests(
