@@ -84,7 +84,7 @@ fn every_schedule_ends_with_nothing_lost_and_all_nodes_current() {
 
 #[test]
 fn a_seed_always_plays_the_same_schedule() {
-    for seed in 0..20 {
+    for seed in 0..8 {
         let (one, other) = (play(seed, None, true), play(seed, None, true));
         assert!(one.trace.len() > 50, "something happens");
         for (line, (left, right)) in one.trace.iter().zip(&other.trace).enumerate() {
