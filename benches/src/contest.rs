@@ -16,7 +16,7 @@ use emend_core::{
 use emend_store::DatabaseUrl;
 use learning_svc::{
     app::{App, Follower},
-    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
+    ingest::event::{FeedbackChange, IngestEvent, Recorded},
     store::{self, Store},
 };
 use tokio::time::Instant;

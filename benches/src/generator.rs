@@ -14,7 +14,7 @@ use emend_store::DatabaseUrl;
 use learning_svc::{
     actor::Actor,
     app::{App, Follower},
-    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
+    ingest::event::{FeedbackChange, IngestEvent, Recorded},
     outputs::generator::http::Model,
     resources::write::Put,
     store,
