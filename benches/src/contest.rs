@@ -73,7 +73,7 @@ fn per_event(began: Instant, events: u32) -> f64 {
     began.elapsed().as_secs_f64() * 1e6 / f64::from(events)
 }
 
-fn proposal() -> Result<Proposal> {
+pub(crate) fn proposal() -> Result<Proposal> {
     let correction =
         Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_csa").context("a correction")?;
     let mut effects = correction.effects(&Namespace::parse("bench").context("a namespace")?, None);
@@ -81,7 +81,7 @@ fn proposal() -> Result<Proposal> {
 }
 
 /// A ballot of a reporter that has no other ballot.
-fn ballot(number: u32, proposal: &Proposal) -> Result<Ballot> {
+pub(crate) fn ballot(number: u32, proposal: &Proposal) -> Result<Ballot> {
     let caller = Caller::anonymous();
     let voter = reporter(number)?.voter(&caller);
     Ok(Ballot {
@@ -99,7 +99,7 @@ fn reporter(number: u32) -> Result<Reporter> {
     Ok(Reporter::parse(&format!("reporter-{number}"), "", "", "")?)
 }
 
-fn cast(number: u32, proposal: &Proposal) -> Result<(Event, Ballot)> {
+pub(crate) fn cast(number: u32, proposal: &Proposal) -> Result<(Event, Ballot)> {
     let ballot = ballot(number, proposal)?;
     let event = Event::Recorded {
         ballot: ballot.clone(),

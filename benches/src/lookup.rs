@@ -5,7 +5,7 @@
 //! The phrases lie in memory in the order in which they are asked, just as a freshly normalised phrase is in the cache.
 //! Each figure is the median over batches, which is least sensitive to other programs on the machine.
 
-mod subjects;
+pub(crate) mod subjects;
 
 use std::{
     borrow::Cow,
@@ -255,7 +255,7 @@ fn show(name: &str, figures: &Figures, ours: &Figures) {
 }
 
 /// A distinct phrase, about as long as a typical query.
-fn phrase(id: usize, word: &str) -> String {
+pub(crate) fn phrase(id: usize, word: &str) -> String {
     const VERBS: [&str; 7] = [
         "set up",
         "show me",

@@ -8,6 +8,7 @@ mod evidence;
 mod expand;
 mod fanout;
 mod generator;
+mod instructions;
 mod lookup;
 mod memory;
 mod search;
@@ -35,6 +36,7 @@ enum Benchmark {
     Expand(expand::Expand),
     Fanout(fanout::Fanout),
     Generator(generator::Generator),
+    Instructions(instructions::Instructions),
     Lookup(lookup::Lookup),
     Search(search::Search),
     Submit(submit::Submit),
@@ -48,6 +50,7 @@ fn main() -> Result<()> {
         Benchmark::Expand(args) => expand::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Generator(args) => generator::run(&args),
+        Benchmark::Instructions(args) => instructions::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
         Benchmark::Search(args) => search::run(&args),
         Benchmark::Submit(args) => submit::run(&args),

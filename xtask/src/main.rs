@@ -9,6 +9,7 @@ mod dist;
 mod docs;
 mod faketime;
 mod fuzz;
+mod instructions;
 mod lint;
 mod manifests;
 mod observability;
@@ -27,6 +28,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Args, Parser, Subcommand};
 
 use process::Workspace;
+use steps::Steps;
 use test::Tier;
 
 /// Emend's chores.
@@ -93,6 +95,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Counts the instructions of hot paths by callgrind; fails if one takes more than 5 % more than is written down.
+    Instructions {
+        #[command(flatten)]
+        install: Install,
+        /// Write down what is counted, in benches/instructions.toml.
+        #[arg(long)]
+        write: bool,
+    },
     /// The long run of the fuzz targets, guided by coverage. The short one is part of the tests.
     ///
     /// Findings go to target/fuzz-found, inputs that reach new code to target/fuzz-corpus. Needs a C++ compiler.
@@ -145,6 +155,13 @@ fn main() -> ExitCode {
         Task::Proto { install } => proto::proto(&workspace, !install.no_install),
         Task::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
         Task::Docs { install } => docs::docs(&workspace, !install.no_install),
+        Task::Instructions { install, write } => {
+            let mut steps = Steps::default();
+            steps.run("instructions", || {
+                instructions::instructions(&workspace, !install.no_install, write)
+            });
+            return steps.finish();
+        }
         Task::Bench { arguments } => bench::bench(&workspace, &arguments),
         Task::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Task::Postgres { install } => postgres::keep(!install.no_install),

@@ -13,7 +13,7 @@ use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
-    faketime, lint, manifests,
+    faketime, instructions, lint, manifests,
     postgres::{self, TestServer},
     process::{self, Workspace},
     steps::{Outcome, Steps},
@@ -33,7 +33,7 @@ const TEST_THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 pub(crate) enum Tier {
     /// Lint, unit, contract and system tests.
     Quick,
-    /// Also fault runs, manifests, documents and fuzz targets: what CI runs.
+    /// Also fault runs, manifests, documents, fuzz targets and counts of instructions: what CI runs.
     All,
     /// What these arguments for `cargo test` select, and no lint.
     Selected(Vec<String>),
@@ -76,6 +76,11 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> Exi
         run_tests(workspace, &tools, server.as_ref(), &skipped_file, tier)
     });
     drop(server);
+    if matches!(tier, Tier::All) {
+        steps.run("instructions", || {
+            instructions::instructions(workspace, may_install, false)
+        });
+    }
     steps.run("nothing skipped", || {
         let skipped = read_skipped(&fs::read_to_string(&skipped_file).unwrap_or_default());
         for (line, times) in &skipped {
@@ -96,18 +101,22 @@ fn compile(workspace: &Workspace, tier: &Tier, steps: &mut Steps) {
         lint::check_code(workspace, steps);
     }
     steps.run("build", || {
-        // Tests run these binaries: `cargo test` builds a binary only for tests of its own package. Built together with
-        // the tests, which enable more features of some dependencies; otherwise these would be built twice.
-        process::run(&mut workspace.cargo([
-            "build",
-            "--locked",
-            "--workspace",
-            "--bins",
-            "--tests",
-            "--examples",
-        ]))?;
+        build(workspace)?;
         Ok(Outcome::Done)
     });
+}
+
+/// Builds all programs and tests together. Tests run the programs, and `cargo test` builds a program only for tests of its
+/// own package; built apart, many dependencies would be built twice, because tests enable more of their features.
+pub(crate) fn build(workspace: &Workspace) -> Result<()> {
+    process::run(&mut workspace.cargo([
+        "build",
+        "--locked",
+        "--workspace",
+        "--bins",
+        "--tests",
+        "--examples",
+    ]))
 }
 
 /// What tests need beside the programs: third-party tools and a PostgreSQL.

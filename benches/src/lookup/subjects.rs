@@ -14,7 +14,7 @@ use emend_client::{
 use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision};
 
 /// The only search application.
-pub(super) const NAMESPACE: &str = "fund-admin";
+pub(crate) const NAMESPACE: &str = "fund-admin";
 
 /// A map that can be queried and updated.
 pub(super) trait Subject: Sync {
@@ -145,7 +145,7 @@ impl Change {
 }
 
 /// A fact that maps a phrase to a verb.
-pub(super) fn fact<'a>(phrase: &'a str, value: Cow<'a, ResourceValue>, revision: i64) -> Fact<'a> {
+pub(crate) fn fact<'a>(phrase: &'a str, value: Cow<'a, ResourceValue>, revision: i64) -> Fact<'a> {
     Fact {
         namespace: NAMESPACE,
         kind: Kind::InvocationPhrase,
