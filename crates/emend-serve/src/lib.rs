@@ -27,6 +27,7 @@ pub mod fair_semaphore;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod graceful_close;
+pub mod group_queue;
 pub mod health;
 pub mod listen;
 mod methods;

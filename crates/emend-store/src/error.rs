@@ -10,6 +10,7 @@ use std::{
 };
 
 use emend_base::{
+    Error,
     backoff::{BackoffConfig, delay_for_attempt},
     entropy::Entropy,
 };
@@ -235,6 +236,20 @@ impl StoreError {
         }
     }
 
+    /// The error for everything in a group if the database as a whole, and nothing in the group, is at fault.
+    pub fn of_everything(&self) -> Option<fn() -> Error> {
+        match self {
+            Self::Unavailable(_) => Some(|| Error::unavailable("DATABASE_UNAVAILABLE", UNAVAILABLE)),
+            Self::Full(_) => Some(full),
+            Self::Conflict(_) | Self::TooMuch(_) | Self::Corrupt(_) | Self::Sqlx(_) => None,
+        }
+    }
+
+    /// Whether the database gave up waiting for a lock that another transaction holds.
+    pub fn waited_for_a_lock(&self) -> bool {
+        matches!(self, Self::Unavailable(error) if waited_for_a_lock(error))
+    }
+
     /// Whether a unique index rejected the row.
     pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Sqlx(error) if is_unique_violation(error))
@@ -360,7 +375,17 @@ where
     }
 }
 
-impl From<StoreError> for emend_base::error::Error {
+const UNAVAILABLE: &str = "the database is unavailable";
+
+fn full() -> Error {
+    Error::ResourceExhausted {
+        reason: "STORAGE_FULL",
+        message: "the database is full".into(),
+        retry_after: Some(Duration::from_secs(30)),
+    }
+}
+
+impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let (reason, message, retry_after) = match &error {
             StoreError::Conflict(_) => ("DATABASE_CONTENTION", "too many writers at once", 1),
@@ -369,14 +394,10 @@ impl From<StoreError> for emend_base::error::Error {
                 "another transaction has held a lock for too long",
                 1,
             ),
-            StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", "the database is unavailable", 1),
+            StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", UNAVAILABLE, 1),
             StoreError::Full(_) => {
                 tracing::error!(%error, "store");
-                return Self::ResourceExhausted {
-                    reason: "STORAGE_FULL",
-                    message: "the database is full".into(),
-                    retry_after: Some(Duration::from_secs(30)),
-                };
+                return full();
             }
             StoreError::TooMuch(_) => {
                 return Self::ResourceExhausted {

@@ -1,14 +1,11 @@
 //! Group commit: concurrent submissions share one transaction, which makes durable submissions several times faster
 //! than one transaction each.
 //!
-//! One task per process takes what is queued, round robin over clients and up to a limit, and stores it as a group. A
+//! One task per process takes what is queued ([`emend_serve::group_queue`]), up to a limit, and stores it as a group. A
 //! group that fails is retried item by item, so that only the culprit sees its error, unless the database as a whole is
 //! at fault.
 //!
-//! The queue is bounded in bytes and in time, and no single client can fill one of more than 4 MiB. Until its group
-//! begins, a submission belongs to its caller: if the caller is gone (its deadline has passed, its connection broke) it
-//! is skipped, and if it waited too long it is refused and skipped. From then on it belongs to the task and is stored
-//! even if its caller leaves.
+//! The queue is bounded in bytes and in time, and no single client can fill one of more than 4 MiB.
 
 use std::{
     collections::HashMap,
@@ -19,14 +16,11 @@ use std::{
 use emend_base::Error;
 use emend_core::AcceptOrder;
 use emend_serve::{
-    fair_queue::FairQueue,
-    fair_semaphore::{ClientKey, FairSemaphore, Permit},
+    fair_semaphore::{ClientKey, FairSemaphore},
+    group_queue::{GroupQueue, Groups, NotServed, Taken},
 };
 use emend_store::StoreError;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::{Instant, timeout},
-};
+use tokio::time::Instant;
 
 use crate::{
     config::CommitConfig,
@@ -55,25 +49,12 @@ const STALL: Duration = Duration::from_secs(10);
 /// The items of a job, without their events' messages, each with its result; in order.
 type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
 
-/// The items of one call.
-#[derive(Debug)]
-struct Job {
-    items: Vec<NewFeedback>,
-    /// Signalled when its group commit begins. A dropped receiver means the caller is gone and the job is skipped.
-    begun: oneshot::Sender<()>,
-    results: oneshot::Sender<Results>,
-    /// Its KiB of the queue, released when the job is done.
-    place: Permit,
-}
-
 /// A handle to the committer, which runs until the last handle is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Committer {
-    jobs: mpsc::UnboundedSender<Job>,
-    /// One per KiB of the queue.
-    permits: FairSemaphore,
-    queue_time: Duration,
-}
+pub(crate) struct Committer(
+    /// The items of each call; one place for each KiB.
+    GroupQueue<Vec<NewFeedback>, Results>,
+);
 
 /// Since when the committer has been waiting for the store, if it is. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -109,11 +90,7 @@ impl Drop for WaitingForStore<'_> {
 /// The committer's task.
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
-    jobs: mpsc::UnboundedReceiver<Job>,
-    /// Received jobs, served round robin over clients.
-    queue: FairQueue<Job>,
-    /// The next job, which did not fit into the last group.
-    next: Option<Job>,
+    groups: Groups<Vec<NewFeedback>, Results>,
     store: Arc<dyn Store>,
     dispatch: Dispatch,
     config: CommitConfig,
@@ -129,18 +106,12 @@ impl Committer {
         dispatch: Dispatch,
         config: CommitConfig,
     ) -> (Self, CommitWorker) {
-        let (sender, jobs) = mpsc::unbounded_channel();
-        let committer = Self {
-            jobs: sender,
-            permits: FairSemaphore::with_share(config.queue_bytes / 1024, LEAST_SHARE / 1024),
-            queue_time: config.queue_time,
-        };
+        let places = FairSemaphore::with_share(config.queue_bytes / 1024, LEAST_SHARE / 1024);
+        let (queue, groups) = GroupQueue::new(places, config.queue_time);
         (
-            committer,
+            Self(queue),
             CommitWorker {
-                jobs,
-                queue: FairQueue::default(),
-                next: None,
+                groups,
                 store,
                 dispatch,
                 config,
@@ -159,28 +130,11 @@ impl Committer {
             .iter()
             .map(|item| item.event.payload.len().max(MIN_COST))
             .sum();
-        let place = self
-            .permits
-            .try_acquire_many(client, bytes / 1024)
-            .ok_or_else(too_many)?;
-        let (begun, mut beginning) = oneshot::channel();
-        let (results, stored) = oneshot::channel();
-        self.jobs
-            .send(Job {
-                items,
-                begun,
-                results,
-                place,
-            })
-            .map_err(|_| stopped())?;
-        if let Ok(begun) = timeout(self.queue_time, &mut beginning).await {
-            begun.map_err(|_| stopped())?;
-        } else {
-            // From here on it can no longer begin, but it may have begun at this very moment.
-            beginning.close();
-            beginning.try_recv().map_err(|_| too_many())?;
-        }
-        stored.await.map_err(|_| stopped())
+        let results = self.0.serve(client, bytes / 1024, items).await;
+        results.map_err(|why| match why {
+            NotServed::Full => too_many(),
+            NotServed::Stopped => Error::unavailable("STOPPING", "the service is stopping"),
+        })
     }
 }
 
@@ -190,10 +144,6 @@ fn too_many() -> Error {
         message: "more submissions are waiting than can be stored soon".to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
-}
-
-fn stopped() -> Error {
-    Error::unavailable("STOPPING", "the service is stopping")
 }
 
 impl CommitWorker {
@@ -219,19 +169,10 @@ impl CommitWorker {
         let Some(group) = self.next_group().await else {
             return false;
         };
-        let (mut items, mut owners) = (Vec::new(), Vec::with_capacity(group.len()));
-        for Job {
-            items: own,
-            begun,
-            results,
-            place,
-        } in group
-        {
-            if begun.send(()).is_err() {
-                continue;
-            }
-            owners.push((own.len(), results, place));
-            items.extend(own);
+        let (mut items, mut askers) = (Vec::new(), Vec::with_capacity(group.len()));
+        for Taken { what, asker } in group {
+            askers.push((what.len(), asker));
+            items.extend(what);
         }
         if items.is_empty() {
             return true;
@@ -239,60 +180,27 @@ impl CommitWorker {
         fail_points::GROUP_TAKEN.pass();
         let mut results = self.commit(items).await.into_iter();
         fail_points::GROUP_HANDED_OVER.pass();
-        for (count, owner, _place) in owners {
+        for (count, asker) in askers {
             // The caller may be gone; its items are stored all the same.
-            let _ = owner.send(results.by_ref().take(count).collect());
+            asker.tell(results.by_ref().take(count).collect());
         }
         true
     }
 
-    /// The next queued jobs, up to the limits of a group; none once all handles are gone.
-    async fn next_group(&mut self) -> Option<Vec<Job>> {
-        let first = loop {
-            if let Some(job) = self.waiting() {
-                break job;
-            }
-            let job = self.jobs.recv().await?;
-            self.enqueue(job);
+    /// The next calls, up to the limits of a group; none once all handles are gone.
+    async fn next_group(&mut self) -> Option<Vec<Taken<Vec<NewFeedback>, Results>>> {
+        let (mut items, mut bytes) = (0, 0);
+        let CommitConfig {
+            group_items,
+            group_bytes,
+            ..
+        } = self.config;
+        let fits = |more: &Vec<NewFeedback>| {
+            items += more.len();
+            bytes += more.iter().map(|item| item.event.payload.len()).sum::<usize>();
+            items <= group_items && bytes <= group_bytes
         };
-        let size = |job: &Job| -> (usize, usize) {
-            (
-                job.items.len(),
-                job.items.iter().map(|item| item.event.payload.len()).sum(),
-            )
-        };
-        let (mut items, mut bytes) = size(&first);
-        let mut group = vec![first];
-        while let Some(job) = self.waiting() {
-            let (more_items, more_bytes) = size(&job);
-            if items + more_items > self.config.group_items || bytes + more_bytes > self.config.group_bytes {
-                self.next = Some(job);
-                break;
-            }
-            items += more_items;
-            bytes += more_bytes;
-            group.push(job);
-        }
-        Some(group)
-    }
-
-    fn enqueue(&mut self, job: Job) {
-        self.queue.push(job.place.client().clone(), job);
-    }
-
-    /// The next queued job whose caller is still there, if any.
-    fn waiting(&mut self) -> Option<Job> {
-        while let Ok(job) = self.jobs.try_recv() {
-            self.enqueue(job);
-        }
-        loop {
-            let wanted = |job: &Job| !job.begun.is_closed();
-            let turn = |queue: &mut FairQueue<Job>| Some(queue.pop(|_| true, wanted)?.1);
-            let job = self.next.take().or_else(|| turn(&mut self.queue))?;
-            if !job.begun.is_closed() {
-                return Some(job);
-            }
-        }
+        self.groups.next(fits).await
     }
 
     async fn commit(&self, mut items: Vec<NewFeedback>) -> Results {
@@ -307,7 +215,7 @@ impl CommitWorker {
             self.ratings.failed(&items);
             return vec![Err(error.into())];
         }
-        if let Some(nothing_helps) = condition(&error) {
+        if let Some(nothing_helps) = error.of_everything() {
             tracing::warn!(%error, items = items.len(), "a group could not be stored");
             self.ratings.failed(&items);
             return items.iter().map(|_| Err(nothing_helps())).collect();
@@ -399,23 +307,6 @@ impl CommitWorker {
         for (item, order) in stored {
             let state = states.remove(&order).unwrap_or_else(RatingState::new);
             self.ratings.stored(item, &state);
-        }
-    }
-}
-
-/// The error for every item if the database as a whole, and not a single item, is at fault.
-fn condition(error: &StoreError) -> Option<fn() -> Error> {
-    match error {
-        StoreError::Unavailable(_) => {
-            Some(|| Error::unavailable("DATABASE_UNAVAILABLE", "the database is unavailable"))
-        }
-        StoreError::Full(_) => Some(|| Error::ResourceExhausted {
-            reason: "STORAGE_FULL",
-            message: "the database is full".to_owned(),
-            retry_after: Some(Duration::from_secs(30)),
-        }),
-        StoreError::Conflict(_) | StoreError::TooMuch(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => {
-            None
         }
     }
 }

@@ -366,6 +366,24 @@ impl OpenContests {
         self.revisions.end_shared();
     }
 
+    /// Leaves out, before anything is written, those contests in which nothing was decided: a row that was created only to be
+    /// locked goes again.
+    pub async fn forget_untouched(&mut self, tx: &mut dyn UnitOfWork) -> Result<(), StoreError> {
+        let untouched: Vec<ContestId> = self
+            .contests
+            .iter()
+            .filter(|(_, working)| !working.is_touched())
+            .map(|(contest, _)| *contest)
+            .collect();
+        tx.contests().forget_new(&untouched).await?;
+        for contest in untouched {
+            if let Some(working) = self.contests.remove(&contest) {
+                self.keep_found(contest, working);
+            }
+        }
+        Ok(())
+    }
+
     /// Records the outcome of an event, to be stored with it. Returns its index in [`Written::outcomes`].
     pub fn answer(&mut self, event: EventId, feedback: FeedbackId, outcome: pb::Outcome) -> usize {
         self.answers.push((event, feedback, outcome));
@@ -388,6 +406,14 @@ impl OpenContests {
         }
     }
 
+    /// Gives the ballots of a contest on which nothing was decided back to the cache.
+    fn keep_found(&self, contest: ContestId, mut working: Working) {
+        let ballots = std::mem::take(&mut working.state.ballots);
+        if ballots.len() >= MIN_BALLOTS {
+            self.hot.keep(contest, working.found_fingerprint(), ballots);
+        }
+    }
+
     /// A candidate as written.
     pub fn record(&self, contest: ContestId, candidate: emend_core::CandidateId) -> Option<CandidateRecord> {
         let working = self.contests.get(&contest)?;
@@ -402,11 +428,10 @@ impl OpenContests {
 
 impl Drop for OpenContests {
     fn drop(&mut self) {
-        for (contest, working) in &mut self.contests {
-            let ballots = std::mem::take(&mut working.state.ballots);
-            // Decided but not committed, these ballots differ from the stored ones.
-            if !working.decided && ballots.len() >= MIN_BALLOTS {
-                self.hot.keep(*contest, working.found_fingerprint(), ballots);
+        for (contest, working) in std::mem::take(&mut self.contests) {
+            // Decided but not committed, its ballots differ from the stored ones.
+            if !working.decided {
+                self.keep_found(contest, working);
             }
         }
     }

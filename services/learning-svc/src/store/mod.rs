@@ -93,6 +93,10 @@ pub trait Store:
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
 
+    /// Begins a unit of work for several callers, which soon gives up where another transaction holds a lock: each of them
+    /// then waits for itself.
+    async fn begin_group(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
+
     /// How many events are applied in one transaction at most.
     fn group(&self) -> usize;
 

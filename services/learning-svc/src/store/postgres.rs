@@ -179,6 +179,16 @@ impl PostgresStore {
             .await
     }
 
+    /// The same for several callers, which no lock holds up for long.
+    pub(super) async fn begin_group_work(&self) -> Result<Transaction, StoreError> {
+        self.pool
+            .begin(
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; \
+                 SET LOCAL lock_timeout = '250ms'",
+            )
+            .await
+    }
+
     /// Begins a transaction that reads one consistent state.
     pub(super) async fn begin_read(&self) -> Result<Transaction, StoreError> {
         self.pool

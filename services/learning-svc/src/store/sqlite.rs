@@ -156,6 +156,11 @@ impl SqliteStore {
         self.begin_write().await
     }
 
+    /// The same for several callers: there are no locks but the one of the whole file, for which they queue.
+    pub(super) async fn begin_group_work(&self) -> Result<Transaction, StoreError> {
+        self.begin_write().await
+    }
+
     /// Begins a transaction that reads one consistent state.
     pub(super) async fn begin_read(&self) -> Result<Transaction, StoreError> {
         self.pools.begin_read().await

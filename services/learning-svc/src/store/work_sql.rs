@@ -74,6 +74,14 @@ impl Keys {
         key.ok_or_else(|| CorruptRow::new("candidates", "candidate_id", id, "named and not stored").into())
     }
 
+    /// Forgets contests that this unit of work does not create after all.
+    pub(super) fn forget(&mut self, contests: &[ContestId]) {
+        for id in contests {
+            self.contests.remove(id);
+            self.new.remove(id);
+        }
+    }
+
     /// Notes the key of a locked contest.
     pub(super) fn note_contest(&mut self, id: ContestId, key: i64) {
         self.contests.insert(id, key);
@@ -89,6 +97,13 @@ impl Work {
     pub(super) async fn begin(store: &Backend) -> Result<Self> {
         Ok(Self {
             transaction: store.begin_work().await?,
+            keys: Keys::default(),
+        })
+    }
+
+    async fn begin_group(store: &Backend) -> Result<Self> {
+        Ok(Self {
+            transaction: store.begin_group_work().await?,
             keys: Keys::default(),
         })
     }
@@ -187,6 +202,10 @@ impl UnitOfWork for Work {
 impl Store for Backend {
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
         Ok(Box::new(Work::begin(self).await?))
+    }
+
+    async fn begin_group(&self) -> Result<Box<dyn UnitOfWork>> {
+        Ok(Box::new(Work::begin_group(self).await?))
     }
 
     fn group(&self) -> usize {

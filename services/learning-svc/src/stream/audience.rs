@@ -18,7 +18,7 @@ use super::{
     batches::Batches,
     budget::Budget,
     filter::{Filter, GroupId},
-    listeners::Listeners,
+    listeners::{Listeners, Wave},
     state::ReplicaState,
 };
 
@@ -158,23 +158,23 @@ impl Audiences {
         if self.paced.load(Ordering::SeqCst) {
             self.became_due.notify_one();
         } else {
-            self.wake_due();
+            drop(self.take_due());
         }
     }
 
-    /// Wakes the streams of the audiences that are due; returns how many there are.
-    pub fn wake_due(&self) -> usize {
+    /// The streams of the audiences that are due, which are so no more.
+    pub fn take_due(&self) -> Wave {
         let due = std::mem::take(&mut *self.lock_due());
-        let mut streams = 0;
+        let mut wave = Wave::default();
         for audience in due {
             // What is published from here on makes it due again.
             audience.is_due.store(false, Ordering::SeqCst);
-            streams += audience.listeners.wake_all();
+            wave.extend(audience.listeners.wave());
         }
-        streams
+        wave
     }
 
-    /// Leaves it to the caller to wake streams, by [`Audiences::wake_due`] after each [`Audiences::became_due`], until what is
+    /// Leaves it to the caller to wake streams, by [`Audiences::take_due`] after each [`Audiences::became_due`], until what is
     /// returned is dropped.
     pub fn pace(&self) -> Paced<'_> {
         self.paced.store(true, Ordering::SeqCst);
@@ -232,6 +232,6 @@ pub struct Paced<'a>(&'a Audiences);
 impl Drop for Paced<'_> {
     fn drop(&mut self) {
         self.0.paced.store(false, Ordering::SeqCst);
-        self.0.wake_due();
+        drop(self.0.take_due());
     }
 }

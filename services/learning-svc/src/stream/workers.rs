@@ -21,6 +21,9 @@ const FIRST_RETENTION: Duration = Duration::from_secs(2);
 const PAUSE_PER_STREAM: Duration = Duration::from_micros(40);
 /// The longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// How many streams are woken at once. What else is to be done gets its turn after each such slice: with all of a thousand
+/// in line at once, each step of a commit waits for some hundreds of deliveries.
+const SLICE: usize = 32;
 /// By what fraction intervals vary, so that those of many replicas do not coincide.
 const JITTER: f64 = 0.2;
 
@@ -101,7 +104,7 @@ fn set_ready(stream: &Stream, ready: bool) {
         .send_if_modified(|before| std::mem::replace(before, ready) != ready);
 }
 
-/// Wakes streams that have something to send: at once if the pause after those that were woken last is over, else at its end,
+/// Wakes streams that have something to send, slice by slice: at once if the pause after those that were woken last is over, else at its end,
 /// once for all that was published in it. There is one pause for all streams: it leaves the processor to commits.
 pub(super) async fn wake_streams(stream: Stream, lifecycle: Lifecycle) {
     let audiences = &stream.0.common.audiences;
@@ -111,7 +114,12 @@ pub(super) async fn wake_streams(stream: Stream, lifecycle: Lifecycle) {
             () = lifecycle.soft().cancelled() => return,
             () = audiences.became_due() => {}
         }
-        let pause = pause_after(audiences.wake_due());
+        let mut wave = audiences.take_due();
+        let pause = pause_after(wave.len());
+        while wave.len() > 0 {
+            wave.wake(SLICE);
+            tokio::task::yield_now().await;
+        }
         tokio::select! {
             () = lifecycle.soft().cancelled() => return,
             () = sleep(pause) => {}

@@ -3,7 +3,7 @@
 mod arrival;
 mod concurrency;
 mod effects;
-mod erasure;
+pub(crate) mod erasure;
 mod events;
 mod evidence;
 mod evidence_citations;

@@ -42,6 +42,14 @@ impl Working {
         matches!(self.state.key.kind.rules().rule, Rule::Window(_))
     }
 
+    /// Whether anything was decided in it, or counted by it for another one.
+    pub(super) fn is_touched(&self) -> bool {
+        let before = &self.before.row;
+        self.decided
+            || self.state.versions != before.versions
+            || self.state.highest_accept_order != before.highest_accept_order
+    }
+
     /// Adds a rating as found, unless it is there already.
     pub(super) fn add_rating(&mut self, rated: Rated) {
         if let Entry::Vacant(unknown) = self.found_ratings.entry(rated.feedback) {

@@ -31,6 +31,9 @@ pub trait ContestRepository: Send {
     /// Locks contests in order of their ids, after `create`, and returns them in that order.
     async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
 
+    /// Of these locked contests, removes the rows that this unit of work has created, before anything is written to them.
+    async fn forget_new(&mut self, contests: &[ContestId]) -> Result<()>;
+
     /// Reads everything a decision needs except the ballots. Where a decision does not depend on what was decided before, that
     /// need not be there: whoever names one of those candidates reads it with `named`.
     async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>>;

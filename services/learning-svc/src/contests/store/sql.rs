@@ -101,6 +101,20 @@ impl ContestRepository for Work {
         Ok(locked)
     }
 
+    async fn forget_new(&mut self, contests: &[ContestId]) -> Result<()> {
+        let new = contests.iter().filter(|id| self.keys.is_new(**id));
+        let new: Vec<ContestId> = new.copied().collect();
+        let stored = new.iter().filter(|id| self.keys.unstored(**id).is_none());
+        let stored: Vec<i64> = stored.map(|id| self.keys.contest(*id)).collect::<Result<_>>()?;
+        for keys in batches(&stored) {
+            let mut query = QueryBuilder::new("DELETE FROM contests WHERE contest IN ");
+            push_keys(&mut query, keys);
+            self.run(query).await?;
+        }
+        self.keys.forget(&new);
+        Ok(())
+    }
+
     async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
         let ids: Vec<ContestId> = rows.iter().map(|row| row.key.contest_id()).collect();
         let mut contests: HashMap<ContestId, StoredContest> = rows

@@ -12,6 +12,7 @@ use emend_proto::{
 use emend_serve::{
     auth::{Access, Call},
     caller::caller_of,
+    fair_semaphore::ClientKey,
     server::deadline::deadline_of,
 };
 use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
@@ -26,7 +27,10 @@ use crate::{
         revert::Revert,
         store::RevisionFilter,
     },
-    resources::write::{Delete, Put, PutResource},
+    resources::{
+        queue::WriteQueue,
+        write::{Delete, Put, PutResource},
+    },
     roles::open,
     stream::Stream,
 };
@@ -38,14 +42,17 @@ pub(crate) mod read;
 #[derive(Clone)]
 pub struct Resources {
     app: App,
+    writes: WriteQueue,
     stream: Stream,
     imports: import::Slots,
 }
 
 impl Resources {
-    /// Reads from `stream` and writes with `app`; the rows of one import take at most `import_bytes` of memory.
+    /// Reads from `stream` and writes with `app`, whose lifecycle owns what commits; the rows of one import take at most
+    /// `import_bytes` of memory.
     pub fn new(app: App, stream: Stream, import_bytes: usize) -> Self {
         Self {
+            writes: WriteQueue::start(&app),
             app,
             stream,
             imports: import::Slots::new(import_bytes),
@@ -86,11 +93,12 @@ impl ResourceService for Resources {
         &self,
         request: Request<pb::PutResourceRequest>,
     ) -> Result<Response<pb::PutResourceResponse>, Status> {
-        let caller = caller_of(&request);
+        let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
         let put = put(&caller, &open(request)?.message).map_err(Error::from)?;
-        let done = self.app.put(&put).await?;
+        let key = put.key.clone();
+        let done = self.writes.put(client, put).await?;
         Ok(Response::new(pb::PutResourceResponse {
-            resource: Some(resource(&put.key, &done)),
+            resource: Some(resource(&key, &done)),
             revision: done.revision.0,
         }))
     }
@@ -99,9 +107,9 @@ impl ResourceService for Resources {
         &self,
         request: Request<pb::DeleteResourceRequest>,
     ) -> Result<Response<pb::DeleteResourceResponse>, Status> {
-        let caller = caller_of(&request);
+        let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
         let delete = delete(&caller, &open(request)?.message).map_err(Error::from)?;
-        let revision = self.app.delete(&delete).await?;
+        let revision = self.writes.delete(client, delete).await?;
         Ok(Response::new(pb::DeleteResourceResponse { revision: revision.0 }))
     }
 

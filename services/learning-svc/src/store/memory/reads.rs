@@ -231,6 +231,10 @@ impl Store for MemoryStore {
         Ok(Box::new(Work::begin(self).await?))
     }
 
+    async fn begin_group(&self) -> Result<Box<dyn UnitOfWork>> {
+        self.begin().await
+    }
+
     fn group(&self) -> usize {
         64
     }

@@ -339,6 +339,16 @@ impl ContestRepository for Work {
         Ok(locked)
     }
 
+    async fn forget_new(&mut self, contests: &[ContestId]) -> Result<()> {
+        self.before("forget_contests").await?;
+        for write in &mut self.writes {
+            if let Write::Contests(created) = write {
+                created.retain(|key| !contests.contains(&key.contest_id()));
+            }
+        }
+        self.after("forget_contests").await
+    }
+
     async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
         self.read("load_contests", |tables| {
             rows.into_iter().map(|row| tables.contest(row)).collect()

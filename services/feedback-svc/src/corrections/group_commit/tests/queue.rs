@@ -137,7 +137,8 @@ async fn one_caller_can_fill_only_three_quarters_of_the_queue() {
     let (greedy, modest) = (called("greedy"), called("modest"));
     let filled = fixture
         .committer
-        .permits
+        .0
+        .places()
         .try_acquire_many(greedy.clone(), 9 * LEAST_SHARE / 1024);
     assert!(filled.is_some(), "three quarters");
     let refused = fixture.begin_for(greedy, vec![feedback("a")]).await.unwrap_err();

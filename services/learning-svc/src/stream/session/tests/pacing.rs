@@ -31,7 +31,8 @@ async fn while_streams_are_paced_states_are_published_at_once_and_streams_woken_
     }
     assert_eq!(woken(&count), 0);
     audiences.became_due().await;
-    assert_eq!((audiences.wake_due(), woken(&count)), (1, 1));
+    drop(audiences.take_due());
+    assert_eq!(woken(&count), 1);
     listen(&mut subscriber, &count);
     assert_eq!(subscriber.client.held, log.model(6));
     assert_eq!(subscriber.client.updates, 1);
@@ -62,8 +63,10 @@ async fn the_first_of_many_states_wakes_at_once_and_the_others_after_a_pause() {
             listen(subscriber, count);
         }
         commit(&log, &replica, &[write("k0", Some(&at.to_string()))]).await;
-        // The worker runs, and no time passes.
-        tokio::task::yield_now().await;
+        // The worker wakes all slices, and no time passes.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
         let expected = match at {
             0..4 => 1,
             4..8 => 2,
