@@ -124,7 +124,13 @@ impl OpenContests {
         tx.contests().create(&keys, now).await?;
         let locked = tx.contests().lock(&keys).await?;
         let contests = tx.contests().load(locked).await?;
-        let counts = tx.resources().counts(&scopes).await?;
+        // Where every contest has a resource, none comes into being for which there would have to be room.
+        let needs_room = contests.iter().any(|contest| contest.state.resource.is_none());
+        let counts = if needs_room {
+            tx.resources().counts(&scopes).await?
+        } else {
+            HashMap::new()
+        };
         let is_new = counts.values().any(|count| *count == 0);
         let scopes = if is_new {
             tx.resources().scopes_in_use().await?

@@ -105,6 +105,9 @@ pub(super) type Backend = PostgresStore;
 /// Contests are locked by their rows, which are created for that.
 const LOCKS_ROWS: bool = true;
 
+/// It takes one prepared statement at a time.
+const TAKES_SEVERAL: bool = false;
+
 /// Events applied in one transaction. Each takes an advisory lock, of which PostgreSQL has room for some 6,000 by default, for
 /// all replicas and workers.
 const GROUP: usize = 128;

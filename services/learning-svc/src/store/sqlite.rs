@@ -104,6 +104,9 @@ pub(super) type Backend = SqliteStore;
 /// Only one transaction writes at a time: there are no rows to lock, and a contest is created when it is written.
 const LOCKS_ROWS: bool = false;
 
+/// It takes several statements at once.
+const TAKES_SEVERAL: bool = true;
+
 /// Events applied in one transaction: the more, the fewer statements, and the fewer times a page is written.
 const GROUP: usize = 256;
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use sqlx::{FromRow, QueryBuilder};
 use uuid::Uuid;
 
-use super::{Backend, Db, GROUP, Transaction};
+use super::{Backend, Db, GROUP, TAKES_SEVERAL, Transaction};
 use crate::{
     contests::store::ContestRepository,
     erasure::store::Erasures,
@@ -29,9 +29,23 @@ use crate::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// With more contests than these, statements do not wait for others: they are of so many different texts that few stay
+/// prepared, and long enough to be worth the way. One may be counted by another.
+const FEW: usize = 2;
+
 /// One unit of work: a transaction, rolled back when it is dropped.
+///
+/// Where a database takes several statements at once, one whose result nobody waits for is handed over with the next one:
+/// each time costs a change to another thread and back, more than most of these statements themselves.
 pub(super) struct Work {
-    pub(super) transaction: Transaction,
+    /// Only for who has handed over what waits: see [`Work::transaction`].
+    transaction: Transaction,
+    /// Statements that are complete and wait, and the one that is being written.
+    waiting: QueryBuilder<Db>,
+    /// How many those are.
+    statements: usize,
+    /// Whether one of several failed: those after it were not executed, so nothing may be committed.
+    failed: bool,
     /// The database's keys of the contests that are locked, and of their candidates.
     pub(super) keys: Keys,
 }
@@ -95,30 +109,80 @@ impl Keys {
 
 impl Work {
     pub(super) async fn begin(store: &Backend) -> Result<Self> {
-        Ok(Self {
-            transaction: store.begin_work().await?,
-            keys: Keys::default(),
-        })
+        Ok(Self::of(store.begin_work().await?))
     }
 
     async fn begin_group(store: &Backend) -> Result<Self> {
-        Ok(Self {
-            transaction: store.begin_group_work().await?,
+        Ok(Self::of(store.begin_group_work().await?))
+    }
+
+    fn of(transaction: Transaction) -> Self {
+        Self {
+            transaction,
+            waiting: QueryBuilder::new(""),
+            statements: 0,
+            failed: false,
             keys: Keys::default(),
-        })
+        }
+    }
+
+    /// The transaction, in which everything before is executed.
+    pub(super) async fn transaction(&mut self) -> Result<&mut Transaction> {
+        if self.statements > 0 {
+            let mut waiting = self.take_waiting();
+            let done = waiting.build().execute(&mut *self.transaction).await;
+            self.failed |= done.is_err();
+            done?;
+        }
+        Ok(&mut self.transaction)
+    }
+
+    /// Begins a statement that changes something: the caller completes it and then calls [`Work::written`], or
+    /// [`Work::rows_written`] if it returns rows.
+    pub(super) fn write(&mut self, sql: &'static str) -> &mut QueryBuilder<Db> {
+        if self.statements > 0 {
+            self.waiting.push("; ");
+        }
+        self.statements += 1;
+        self.waiting.push(sql)
+    }
+
+    /// Executes the statement that was begun, now or with the next one.
+    pub(super) async fn written(&mut self) -> Result<()> {
+        if TAKES_SEVERAL && self.keys.contests.len() + self.keys.new.len() <= FEW {
+            return Ok(());
+        }
+        self.transaction().await.map(|_| ())
+    }
+
+    /// Executes the statement that was begun, now, and returns its rows. What waits returns none.
+    pub(super) async fn rows_written<R>(&mut self) -> Result<Vec<R>>
+    where
+        R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        let mut waiting = self.take_waiting();
+        let rows = waiting.build_query_as().fetch_all(&mut *self.transaction).await;
+        self.failed |= rows.is_err();
+        Ok(rows?)
+    }
+
+    fn take_waiting(&mut self) -> QueryBuilder<Db> {
+        self.statements = 0;
+        std::mem::replace(&mut self.waiting, QueryBuilder::new(""))
     }
 
     pub(super) async fn rows<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
     where
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
-        Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
+        let transaction = self.transaction().await?;
+        Ok(query.build_query_as().fetch_all(&mut **transaction).await?)
     }
 
     /// The database's time.
     pub(super) async fn database_time(&mut self) -> Result<Timestamp> {
         let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
-            .fetch_one(&mut *self.transaction)
+            .fetch_one(&mut **self.transaction().await?)
             .await?;
         Timestamp::from_microsecond(now)
             .map_err(|error| CorruptRow::new("database_clock", "now", now, error).into())
@@ -126,11 +190,8 @@ impl Work {
 
     /// Executes a statement. Returns how many rows it changed.
     pub(super) async fn run(&mut self, mut query: QueryBuilder<Db>) -> Result<u64> {
-        Ok(query
-            .build()
-            .execute(&mut *self.transaction)
-            .await?
-            .rows_affected())
+        let transaction = self.transaction().await?;
+        Ok(query.build().execute(&mut **transaction).await?.rows_affected())
     }
 }
 
@@ -193,7 +254,13 @@ impl UnitOfWork for Work {
         Some(self)
     }
 
-    async fn commit(self: Box<Self>) -> Result<()> {
+    async fn commit(mut self: Box<Self>) -> Result<()> {
+        self.transaction().await?;
+        if self.failed {
+            return Err(
+                sqlx::Error::Protocol("a statement of this transaction has failed".to_owned()).into(),
+            );
+        }
         Ok(self.transaction.commit().await?)
     }
 }

@@ -305,10 +305,7 @@ fn empty(row: LockedContest) -> StoredContest {
 async fn insert_contests(work: &mut Work, new: &[(&ContestWrite, Timestamp)]) -> Result<Vec<ContestId>> {
     let mut created = Vec::with_capacity(new.len());
     for new in batches(new) {
-        let inserted: Vec<(Vec<u8>, i64)> = insertion(new)
-            .build_query_as()
-            .fetch_all(&mut *work.transaction)
-            .await?;
+        let inserted: Vec<(Vec<u8>, i64)> = work.rows(insertion(new)).await?;
         for (id, contest) in inserted {
             let parsed = Uuid::from_slice(&id)
                 .map_err(|error| CorruptRow::new("contests", "contest_id", contest, error))?;
@@ -377,15 +374,15 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
     }
     insert_contests(work, &new).await?;
     for contests in batches(&stored) {
-        let mut query = QueryBuilder::new(
-            "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
-             policy_version = written.column4, pending = written.column5, target_known = written.column6, \
-             current_version = written.column7, last_version = written.column8 FROM (",
-        );
         let mut rows = Vec::with_capacity(contests.len());
         for contest in contests {
             rows.push((work.keys.contest(contest.key.contest_id())?, contest));
         }
+        let query = work.write(
+            "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
+             policy_version = written.column4, pending = written.column5, target_known = written.column6, \
+             current_version = written.column7, last_version = written.column8 FROM (",
+        );
         query.push_values(rows, |mut row, (key, contest)| {
             row.push_bind(key)
                 .push_bind(i32::from(contest.pinned))
@@ -397,7 +394,7 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
                 .push_bind(small(contest.versions.last));
         });
         query.push(") AS written WHERE contests.contest = written.column1");
-        work.run(query).await?;
+        work.written().await?;
     }
     // From here on there is more of them than what this unit of work knows by itself.
     work.keys.new.clear();
@@ -458,7 +455,7 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
         for write in candidates {
             rows.push((work.keys.contest(write.key.contest_id())?, write));
         }
-        let mut query = QueryBuilder::<Db>::new(
+        let query = work.write(
             "INSERT INTO candidates (candidate_id, contest, namespace, kind, value, status, status_reason, origin, \
              edited_from, hold, decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, \
              threshold, policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, \
@@ -536,7 +533,7 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
              transitions = excluded.transitions, version = excluded.version \
              RETURNING candidate_id, candidate",
         );
-        let stored: Vec<(Vec<u8>, i64)> = query.build_query_as().fetch_all(&mut *work.transaction).await?;
+        let stored: Vec<(Vec<u8>, i64)> = work.rows_written().await?;
         for (id, key) in stored {
             let parsed = Uuid::from_slice(&id)
                 .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
@@ -552,7 +549,7 @@ async fn save_transitions(work: &mut Work, writes: &[TransitionWrite]) -> Result
         for transition in transitions {
             rows.push((work.keys.candidate(transition.candidate)?, transition));
         }
-        let mut query = QueryBuilder::new(
+        let query = work.write(
             "INSERT INTO transitions (candidate, sequence, from_status, to_status, cause, reason, caller, \
              on_behalf_of, made_at, revision, policy_version) ",
         );
@@ -569,7 +566,7 @@ async fn save_transitions(work: &mut Work, writes: &[TransitionWrite]) -> Result
                 .push_bind(transition.revision.0)
                 .push_bind(transition.policy_version);
         });
-        work.run(query).await?;
+        work.written().await?;
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ impl Erasures for Work {
         )
         .bind(bytes(voter.0))
         .bind(order.0)
-        .execute(&mut *self.transaction)
+        .execute(&mut **self.transaction().await?)
         .await?;
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Erasures for Work {
                 .push(", (SELECT revision FROM head WHERE id = 1) FROM contests WHERE contest IN ");
             push_keys(&mut query, &keys);
             query.push(" ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision");
-            query.build().execute(&mut *self.transaction).await?;
+            query.build().execute(&mut **self.transaction().await?).await?;
             for erase in [
                 "DELETE FROM suggestions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM transitions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
@@ -102,7 +102,7 @@ impl Erasures for Work {
                 let mut query = QueryBuilder::<Db>::new(erase);
                 push_keys(&mut query, &keys);
                 query.push(")");
-                query.build().execute(&mut *self.transaction).await?;
+                query.build().execute(&mut **self.transaction().await?).await?;
             }
         }
         Ok(())

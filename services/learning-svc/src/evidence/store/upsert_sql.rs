@@ -44,7 +44,7 @@ pub(super) async fn upsert(
     upsert: &Upsert,
 ) -> Result<std::result::Result<Upserted, Violations>> {
     // Most of a graph may come before its tables are analysed.
-    plan_anew(&mut work.transaction).await?;
+    plan_anew(work.transaction().await?).await?;
     let mut upserting = Upserting {
         upsert,
         space: space(work, &upsert.namespace).await?,

@@ -22,7 +22,7 @@ const RETRACTION_MARKS: &str = "retraction_marks";
 #[async_trait]
 impl InboxRepository for Work {
     async fn lock_feedback(&mut self, ids: &[FeedbackId]) -> Result<()> {
-        lock_feedback(&mut self.transaction, ids).await
+        lock_feedback(self.transaction().await?, ids).await
     }
 
     async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen> {

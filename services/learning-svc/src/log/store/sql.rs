@@ -92,16 +92,16 @@ impl LogRepository for Work {
 
     async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead> {
         let by = i64::try_from(revisions).unwrap_or(i64::MAX);
-        let mut query = QueryBuilder::<Db>::new("UPDATE head SET revision = revision + ");
+        let query = self.write("UPDATE head SET revision = revision + ");
         query.push_bind(by);
         query.push(" WHERE id = 1 RETURNING revision, (SELECT now FROM database_clock)");
-        let (revision, now): (i64, i64) = query
-            .build_query_as()
-            .fetch_optional(&mut *self.transaction)
+        let (revision, now): (i64, i64) = self
+            .rows_written()
             .await?
+            .pop()
             .ok_or_else(|| CorruptRow::new("head", "id", 1, "the log has no head"))?;
         if revisions > 0 {
-            notify(&mut self.transaction).await?;
+            notify(self.transaction().await?).await?;
         }
         Ok(LockedHead {
             revision: Revision(revision),
@@ -144,7 +144,7 @@ async fn drop_values(work: &mut Work, writes: &LogWrites) -> Result<()> {
         )
         .bind(contest)
         .bind(DROPPED)
-        .execute(&mut *work.transaction)
+        .execute(&mut **work.transaction().await?)
         .await?;
     }
     Ok(())
@@ -153,7 +153,7 @@ async fn drop_values(work: &mut Work, writes: &LogWrites) -> Result<()> {
 async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
     drop_values(work, writes).await?;
     for revisions in batches(&writes.revisions) {
-        let mut query = QueryBuilder::new(
+        let query = work.write(
             "INSERT INTO revisions (revision, operation_id, cause, caller, on_behalf_of, reason, committed_at) ",
         );
         query.push_values(revisions, |mut row, revision| {
@@ -165,7 +165,7 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
                 .push_bind(revision.reason.as_str())
                 .push_bind(writes.committed_at);
         });
-        work.run(query).await?;
+        work.written().await?;
     }
     let kinds = writes.changes.iter().map(|change| {
         let (namespace, kind) = (change.key.namespace.as_str(), change.key.kind.number());
@@ -173,11 +173,11 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
     });
     let kinds: Vec<_> = kinds.collect::<BTreeSet<_>>().into_iter().collect();
     for kinds in batches(&kinds) {
-        let mut query = QueryBuilder::new("INSERT INTO revision_kinds (namespace, kind, revision) ");
+        let query = work.write("INSERT INTO revision_kinds (namespace, kind, revision) ");
         query.push_values(kinds, |mut row, (namespace, kind, revision)| {
             row.push_bind(*namespace).push_bind(*kind).push_bind(*revision);
         });
-        work.run(query).await?;
+        work.written().await?;
     }
     for changes in batches(&writes.changes) {
         let mut rows = Vec::with_capacity(changes.len());
@@ -185,7 +185,7 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
             let candidate = change.candidate.map(|id| work.keys.candidate(id)).transpose()?;
             rows.push((work.keys.contest(change.key.contest_id())?, candidate, change));
         }
-        let mut query = QueryBuilder::new(
+        let query = work.write(
             "INSERT INTO changes (revision, ordinal, contest, value, value_checksum, before_value, candidate, \
              feedback_id, feedback_received_at, traceparent, policy_version) ",
         );
@@ -204,7 +204,7 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
                 .push_bind(trigger.map_or("", |trigger| trigger.traceparent.as_str()))
                 .push_bind(change.policy_version);
         });
-        work.run(query).await?;
+        work.written().await?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ impl NodeRepository for Work {
         let mut writes: Vec<&NodeWrite> = writes.iter().collect();
         writes.sort_by(|a, b| (&a.node_id, &a.caller).cmp(&(&b.node_id, &b.caller)));
         for write in writes {
-            write_node(&mut self.transaction, replica, write).await?;
+            write_node(self.transaction().await?, replica, write).await?;
         }
         Ok(())
     }
@@ -31,7 +31,7 @@ impl NodeRepository for Work {
     async fn touch(&mut self, replica: &str) -> Result<()> {
         sqlx::query("UPDATE nodes SET seen_at = (SELECT now FROM database_clock) WHERE replica = $1 AND connected = 1")
             .bind(replica)
-            .execute(&mut *self.transaction)
+            .execute(&mut **self.transaction().await?)
             .await?;
         Ok(())
     }
@@ -40,7 +40,7 @@ impl NodeRepository for Work {
         let forgotten =
             sqlx::query("DELETE FROM nodes WHERE seen_at < (SELECT now FROM database_clock) - $1")
                 .bind(micros(unseen_for))
-                .execute(&mut *self.transaction)
+                .execute(&mut **self.transaction().await?)
                 .await?;
         Ok(forgotten.rows_affected())
     }

@@ -64,7 +64,7 @@ impl ImprovementRepository for Work {
         let contest = self.keys.contest(begun.contest)?;
         sqlx::query("DELETE FROM improvements WHERE target = $1 AND candidate_id IS NULL")
             .bind(target)
-            .execute(&mut *self.transaction)
+            .execute(&mut **self.transaction().await?)
             .await?;
         sqlx::query(
             "INSERT INTO improvements (improvement_id, target, contest, base_version, lease, leased_until, generator, \
@@ -78,7 +78,7 @@ impl ImprovementRepository for Work {
         .bind(bytes(begun.lease.token))
         .bind(i64::try_from(lease.as_micros()).unwrap_or(i64::MAX))
         .bind(begun.generator.as_str())
-        .execute(&mut *self.transaction)
+        .execute(&mut **self.transaction().await?)
         .await?;
         Ok(())
     }

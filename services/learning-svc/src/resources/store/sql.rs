@@ -61,9 +61,8 @@ async fn save_resources(work: &mut Work, writes: &ResourceWrites) -> Result<()> 
         }
     }
     for put in batches(&put) {
-        let mut query = QueryBuilder::new(
-            "INSERT INTO resources (contest, revision, value, value_checksum, committed_at) ",
-        );
+        let query =
+            work.write("INSERT INTO resources (contest, revision, value, value_checksum, committed_at) ");
         query.push_values(put, |mut row, (contest, revision, value)| {
             row.push_bind(*contest)
                 .push_bind(revision.0)
@@ -75,12 +74,11 @@ async fn save_resources(work: &mut Work, writes: &ResourceWrites) -> Result<()> 
             " ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision, value = excluded.value, \
              value_checksum = excluded.value_checksum, committed_at = excluded.committed_at",
         );
-        work.run(query).await?;
+        work.written().await?;
     }
     for deleted in batches(&deleted) {
-        let mut query = QueryBuilder::new("DELETE FROM resources WHERE contest IN ");
-        push_keys(&mut query, deleted);
-        work.run(query).await?;
+        push_keys(work.write("DELETE FROM resources WHERE contest IN "), deleted);
+        work.written().await?;
     }
     Ok(())
 }
@@ -89,7 +87,7 @@ async fn save_counts(work: &mut Work, writes: &ResourceWrites) -> Result<HashMap
     let changed: Vec<_> = writes.counts.iter().filter(|(_, by)| **by != 0).collect();
     let mut counts = HashMap::with_capacity(changed.len());
     for changed in batches(&changed) {
-        let mut query = QueryBuilder::new("INSERT INTO resource_counts (namespace, kind, count) ");
+        let query = work.write("INSERT INTO resource_counts (namespace, kind, count) ");
         query.push_values(changed, |mut row, (key, by)| {
             row.push_bind(key.namespace.as_str())
                 .push_bind(key.kind.number())
@@ -99,8 +97,7 @@ async fn save_counts(work: &mut Work, writes: &ResourceWrites) -> Result<HashMap
             " ON CONFLICT (namespace, kind) DO UPDATE SET count = resource_counts.count + excluded.count \
              RETURNING namespace, kind, count",
         );
-        let rows: Vec<CountRow> = query.build_query_as().fetch_all(&mut *work.transaction).await?;
-        for row in rows {
+        for row in work.rows_written::<CountRow>().await? {
             let (key, count) = row.parse()?;
             counts.insert(key, count);
         }
