@@ -34,6 +34,13 @@ const INSTRUCTIONS: i32 = 10_000;
 /// The size in pages (4 KiB each) at which the write-ahead log is checkpointed.
 const CHECKPOINT_PAGES: &str = "4000";
 
+/// How much of the file the writer keeps in memory at most, in KiB, below 0 as SQLite wants it. A transaction that changes
+/// more pages than fit writes some of them out again and again: an import of many keys changes most pages of their index.
+const WRITER_CACHE: &str = "-65536";
+
+/// How many rows SQLite's thread may be ahead of who reads them.
+const READ_AHEAD: usize = 1_000;
+
 /// The connections to one SQLite file. Clones share them.
 #[derive(Debug, Clone)]
 pub struct SqlitePools {
@@ -78,14 +85,15 @@ pub async fn open_sqlite(
             // counts the transaction as open from then on: such a connection can't serve another one.
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
     };
-    let write = pool(1).connect_with(options.clone()).await?;
+    let writing = options.clone().pragma("cache_size", WRITER_CACHE);
+    let write = pool(1).connect_with(writing).await?;
     let mut connection = write.acquire().await?;
     also_of_newer(migrations)
         .run_direct(None, &mut *connection, false)
         .await
         .map_err(sqlx::Error::from)?;
     drop(connection);
-    let reading = options.pragma("query_only", "on");
+    let reading = options.pragma("query_only", "on").row_buffer_size(READ_AHEAD);
     let read = pool(readers.max(1)).connect_with(reading.clone()).await?;
     let browse = pool(BROWSERS).connect_lazy_with(reading);
     Ok(SqlitePools { write, read, browse })

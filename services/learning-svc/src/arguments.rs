@@ -194,8 +194,8 @@ pub struct DatabaseArgs {
     /// How many groups of events are applied concurrently, 1 to 64; always 1 on SQLite, which has one writer
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub ingest_workers: usize,
-    /// How many bytes the rows of one import may take in memory until the last row arrives, 1MiB to 16GiB; two imports
-    /// run at once, and a larger one has to be split
+    /// How many bytes the rows of one import may take in memory, 1MiB to 16GiB; two imports run at once. A larger one that is
+    /// all or nothing has to be split; others are written in parts
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = bytes(1 << 20..=16 << 30))]
     pub import_buffer_size: usize,
     /// How long what users did is kept for suggestions, from when it was recorded, 1h to 3650d; what was suggested from it stays

@@ -31,8 +31,6 @@ use crate::{
 const ROWS: usize = 500;
 /// Messages that may be queued for sending.
 const QUEUE: usize = 8;
-/// The most rows in one import.
-const MAX_ROWS: u64 = 1_000_000;
 /// The most bad rows that are reported.
 pub(super) const MAX_REPORTED: usize = 1_000;
 
@@ -107,11 +105,6 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let source = Source::open(&args.file)?;
     let path = source.path().to_owned();
     let Checked { rows, bad } = blocking(move || check(&path, format)).await?;
-    if rows > MAX_ROWS {
-        return Err(Failure::usage(format!(
-            "{rows} rows; one import takes at most {MAX_ROWS}"
-        )));
-    }
     if !bad.is_empty() && args.mode == BadRows::AllOrNothing {
         report_bad_rows(&bad);
         return Err(Failure::usage(format!(

@@ -105,7 +105,8 @@ CREATE TABLE candidates (
     -- Those of its contest, repeated for lists.
     namespace         TEXT COLLATE "C" NOT NULL,
     kind              INTEGER NOT NULL,
-    value             BYTEA NOT NULL,
+    -- NULL: that of the change of its contest by the revision that applied it, where it was imported.
+    value             BYTEA,
     status            INTEGER NOT NULL,
     status_reason     TEXT NOT NULL,
     origin            INTEGER NOT NULL,

@@ -105,7 +105,8 @@ CREATE TABLE candidates (
     -- Those of its contest, repeated for lists.
     namespace         TEXT NOT NULL,
     kind              INTEGER NOT NULL,
-    value             BLOB NOT NULL,
+    -- NULL: that of the change of its contest by the revision that applied it, where it was imported.
+    value             BLOB,
     status            INTEGER NOT NULL,
     status_reason     TEXT NOT NULL,
     origin            INTEGER NOT NULL,

@@ -1,21 +1,26 @@
 //! Bulk import: many rows at once, as a person's decisions (applied and pinned) or as the caller's votes.
 //!
-//! If several rows have the same key, the last one counts and the others are reported as unchanged. Importing twice
+//! Of more than [`CHUNK`] rows, decisions on keys of which nothing is known take a path of their own (`fresh`), thousands at a time in few
+//! statements; all others are decided as any act of a person is, a thousand at a time.
+//!
+//! If several rows of what is written at once have the same key, the last one counts and the others are reported as unchanged. Importing twice
 //! changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
 //! and value, so it is cast once, even if the caller has voted otherwise since.
 //!
 //! An all-or-nothing import is one transaction: contests are locked in order of their ids, then the head, which is held
 //! to the end. Writers of other revisions wait for a large import; on PostgreSQL, after 10 s of waiting for a lock,
-//! they fail with a retryable error. An import that skips bad rows commits every [`CHUNK`] rows, so that others get in
-//! between.
+//! they fail with a retryable error. An import that skips bad rows is written in parts of [`PART`] rows, as they arrive, so that
+//! others get in between and no more than two parts are in memory.
 //!
 //! Both can take long enough for the caller to lose its rights meanwhile, so rights are checked before each commit:
 //! what is committed stays, the rest is not written.
 
+mod fresh;
+
 use emend_base::Error;
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
-    Proposal, Refusal, Revision, Roles, Rule,
+    Proposal, Refusal, ResourceValue, Revision, Roles, Rule,
     contest::{MAX_CANDIDATES, Voter},
     decide::Cause,
 };
@@ -33,11 +38,16 @@ use crate::{
     failure::{Failure, resource_limit},
     log::numbering::RevisionChoice,
     log::store::Trigger,
+    resources::store::PER_REVISION,
     store::UnitOfWork,
 };
 
-/// Rows per revision, and per transaction where bad rows are skipped.
-const CHUNK: usize = 1_000;
+/// Rows of which something is known, and votes, per revision, and per transaction where bad rows are skipped.
+const CHUNK: usize = PER_REVISION;
+
+/// Rows taken from a caller at once where bad rows are skipped. Those of which nothing is known are written in one
+/// transaction: the more there are, the less often a page of an index is written, and the longer others wait.
+pub(crate) const PART: usize = 10_000;
 
 /// The UUID namespace for the feedback ids of imported votes (RFC 9562, version 5).
 const VOTES: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e03);
@@ -116,7 +126,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    fn add(&mut self, chunk: Self) {
+    pub(crate) fn add(&mut self, chunk: Self) {
         self.applied += chunk.applied;
         self.unchanged += chunk.unchanged;
         if self.first == Revision::default() {
@@ -127,6 +137,13 @@ impl Imported {
     }
 }
 
+/// A row with the contest of its key.
+#[derive(Debug)]
+struct Keyed {
+    contest: ContestId,
+    row: Row,
+}
+
 impl App {
     /// Imports valid rows, as long as `may` allows each commit.
     pub async fn import(
@@ -135,54 +152,136 @@ impl App {
         rows: Vec<Row>,
         may: CommitCheck<'_>,
     ) -> Result<Imported, Error> {
-        let sent = rows.len() as u64;
-        let rows = last_of_each_key(rows);
-        let mut imported = Imported {
-            unchanged: sent - rows.len() as u64,
-            ..Imported::default()
-        };
-        match import.mode {
-            Mode::AllOrNothing => {
-                let wrong = rows
-                    .iter()
-                    .find_map(|row| Some((row.line, no_vote(import, row)?)));
-                if let Some((line, why)) = wrong {
-                    return Err(Error::invalid(format!("rows[line {line}].correction"), why));
-                }
-                let done =
-                    retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows, may));
-                imported.add(done.await?);
-                fail_points::IMPORT_COMMITTED.pass();
-            }
+        let imported = match import.mode {
+            Mode::AllOrNothing => self.import_whole(import, rows, may).await?,
             Mode::SkipInvalid => {
-                for chunk in rows.chunks(CHUNK) {
-                    let done =
-                        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk, may));
-                    let done = done.await?;
-                    fail_points::IMPORT_PART_COMMITTED.pass();
-                    if done.last > Revision::default() {
-                        self.follower.wake();
-                    }
-                    imported.add(done);
+                let mut imported = Imported::default();
+                let mut rows = rows.into_iter().peekable();
+                while rows.peek().is_some() {
+                    let part = rows.by_ref().take(PART).collect();
+                    imported.add(self.import_part(import, part, may).await?);
                 }
+                imported
             }
-        }
+        };
         self.publish(imported.last).await;
         Ok(imported)
     }
 
-    /// Imports rows in one transaction.
-    async fn try_all(
+    /// Imports all rows in one transaction.
+    async fn import_whole(
         &self,
         import: &Import,
-        rows: &[Row],
+        rows: Vec<Row>,
+        may: CommitCheck<'_>,
+    ) -> Result<Imported, Error> {
+        let sent = rows.len() as u64;
+        let rows = last_of_each_key(rows);
+        let wrong = rows
+            .iter()
+            .find_map(|keyed| Some((keyed.row.line, no_vote(import, &keyed.row)?)));
+        if let Some((line, why)) = wrong {
+            return Err(Error::invalid(format!("rows[line {line}].correction"), why));
+        }
+        let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_whole(import, &rows, may));
+        let mut imported = done.await?;
+        imported.unchanged += sent - rows.len() as u64;
+        fail_points::IMPORT_COMMITTED.pass();
+        Ok(imported)
+    }
+
+    /// Imports the next part of an import that skips bad rows; its revisions are yet to be [published](App::publish).
+    pub(crate) async fn import_part(
+        &self,
+        import: &Import,
+        rows: Vec<Row>,
+        may: CommitCheck<'_>,
+    ) -> Result<Imported, Error> {
+        let sent = rows.len() as u64;
+        let rows = last_of_each_key(rows);
+        let fresh = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_fresh(import, &rows, may));
+        let (mut imported, others) = fresh.await?;
+        imported.unchanged += sent - rows.len() as u64;
+        if imported.applied > 0 {
+            self.part_committed();
+        }
+        for chunk in others.chunks(CHUNK) {
+            let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_known(import, chunk, may));
+            let done = done.await?;
+            if done.last > Revision::default() {
+                self.part_committed();
+            }
+            imported.add(done);
+        }
+        Ok(imported)
+    }
+
+    fn part_committed(&self) {
+        fail_points::IMPORT_PART_COMMITTED.pass();
+        self.follower.wake();
+    }
+
+    /// Writes the rows of which nothing is known, in one transaction. The others come back.
+    async fn try_fresh<'r>(
+        &self,
+        import: &Import,
+        rows: &'r [Keyed],
+        may: CommitCheck<'_>,
+    ) -> Result<(Imported, Vec<&'r Keyed>), Failure> {
+        if rows.len() <= CHUNK {
+            return Ok((Imported::default(), rows.iter().collect()));
+        }
+        let attribution = attribution(import);
+        let mut tx = self.store.begin().await?;
+        let (fresh, others) = fresh::divide(&mut *tx, import, &attribution, rows, self.clock.now()).await?;
+        if fresh.len() == 0 {
+            return Ok((Imported::default(), others));
+        }
+        fresh.create(&mut *tx).await?;
+        let imported = fresh.save(&mut *tx, &attribution).await?;
+        fail_points::IMPORT_PART_WRITTEN.pass();
+        may()?;
+        tx.commit().await?;
+        self.promotions.count(&fresh.promoted());
+        Ok((imported, others))
+    }
+
+    /// Decides rows of which something may be known, in one transaction.
+    async fn try_known(
+        &self,
+        import: &Import,
+        rows: &[&Keyed],
+        may: CommitCheck<'_>,
+    ) -> Result<Imported, Failure> {
+        let mut tx = self.store.begin().await?;
+        let mut promoted = Vec::new();
+        let imported = self.try_chunk(&mut *tx, import, rows, &mut promoted).await?;
+        fail_points::IMPORT_PART_WRITTEN.pass();
+        may()?;
+        tx.commit().await?;
+        self.promotions.count(&promoted);
+        Ok(imported)
+    }
+
+    /// Imports all rows in one transaction.
+    async fn try_whole(
+        &self,
+        import: &Import,
+        rows: &[Keyed],
         may: CommitCheck<'_>,
     ) -> Result<Imported, Failure> {
         let now = self.clock.now();
+        let attribution = attribution(import);
         let mut tx = self.store.begin().await?;
+        let (fresh, others) = match rows.len() {
+            // One revision, whatever is known.
+            ..=CHUNK => (fresh::Fresh::default(), rows.iter().collect()),
+            _ => fresh::divide(&mut *tx, import, &attribution, rows, now).await?,
+        };
+        fresh.create(&mut *tx).await?;
         if rows.len() > CHUNK {
             // All contests are created before any is locked, and all are locked before the head is.
-            let keys: Vec<_> = rows.iter().map(|row| &row.proposal.key).collect();
+            let keys: Vec<_> = others.iter().map(|keyed| &keyed.row.proposal.key).collect();
             for keys in keys.chunks(CHUNK) {
                 tx.contests().create(keys, now).await?;
             }
@@ -192,11 +291,15 @@ impl App {
             tx.log().advance_head(0).await?;
             fail_points::IMPORT_LOCKED.pass();
         }
-        let (mut imported, mut promoted) = (Imported::default(), Vec::new());
-        for chunk in rows.chunks(CHUNK) {
+        let mut imported = fresh.save(&mut *tx, &attribution).await?;
+        let mut promoted = fresh.promoted();
+        if fresh.len() > 0 {
+            fail_points::IMPORT_PART_WRITTEN.pass();
+        }
+        for chunk in others.chunks(CHUNK) {
             imported.add(self.try_chunk(&mut *tx, import, chunk, &mut promoted).await?);
             fail_points::IMPORT_PART_WRITTEN.pass();
-            if let (Mode::AllOrNothing, Some(refused)) = (import.mode, imported.refused.first()) {
+            if let Some(refused) = imported.refused.first() {
                 return Err(resource_limit(format!(
                     "nothing was imported: line {}: {} {}",
                     refused.line, refused.field, refused.description
@@ -214,30 +317,24 @@ impl App {
         &self,
         tx: &mut dyn UnitOfWork,
         import: &Import,
-        rows: &[Row],
+        rows: &[&Keyed],
         promoted: &mut Vec<(Kind, Cause)>,
     ) -> Result<Imported, Failure> {
-        let keys = rows.iter().map(|row| row.proposal.key.clone());
+        let keys = rows.iter().map(|keyed| keyed.row.proposal.key.clone());
         let mut unit = OpenContests::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
-        let attribution = Attribution {
-            actor: import.actor.clone(),
-            reason: import.reason.clone().unwrap_or_default(),
-            operation: Some(import.operation),
-            trigger: None,
-            task: None,
-        };
+        let attribution = attribution(import);
         let mut imported = Imported::default();
         let cast = match import.import_as {
             ImportAs::Decision => std::collections::HashMap::new(),
             ImportAs::Votes => {
                 let ids: Vec<FeedbackId> = rows
                     .iter()
-                    .map(|row| vote_id(&import.actor.caller, &row.proposal))
+                    .map(|keyed| vote_id(&import.actor.caller, &keyed.row.proposal))
                     .collect();
                 tx.inbox().seen(&[], &ids).await?.ballots
             }
         };
-        for row in rows {
+        for Keyed { row, .. } in rows {
             let done = if let Some(why) = no_vote(import, row) {
                 Err(why)
             } else if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
@@ -374,27 +471,48 @@ fn decide_row(unit: &mut OpenContests, attribution: &Attribution, row: &Row) -> 
     if is_so {
         return Ok(false);
     }
-    let event = Event::Put {
-        value: value.clone(),
-        origin: Origin::Import,
-        reason: (!attribution.reason.is_empty()).then(|| attribution.reason.clone()),
-    };
-    unit.decide(contest, &event, attribution, RevisionChoice::Shared)?;
+    unit.decide(
+        contest,
+        &put(attribution, value),
+        attribution,
+        RevisionChoice::Shared,
+    )?;
     Ok(true)
 }
 
+/// A person puts a value by import.
+fn put(attribution: &Attribution, value: &ResourceValue) -> Event {
+    Event::Put {
+        value: value.clone(),
+        origin: Origin::Import,
+        reason: (!attribution.reason.is_empty()).then(|| attribution.reason.clone()),
+    }
+}
+
+/// Who imports, and why.
+fn attribution(import: &Import) -> Attribution {
+    Attribution {
+        actor: import.actor.clone(),
+        reason: import.reason.clone().unwrap_or_default(),
+        operation: Some(import.operation),
+        trigger: None,
+        task: None,
+    }
+}
+
 /// The last row of each key, in order of contest ids.
-fn last_of_each_key(rows: Vec<Row>) -> Vec<Row> {
-    let mut rows: Vec<(ContestId, Row)> = rows
-        .into_iter()
-        .map(|row| (row.proposal.key.contest_id(), row))
-        .collect();
+fn last_of_each_key(rows: Vec<Row>) -> Vec<Keyed> {
+    let keyed = rows.into_iter().map(|row| Keyed {
+        contest: row.proposal.key.contest_id(),
+        row,
+    });
+    let mut rows: Vec<Keyed> = keyed.collect();
     // The sort is stable: rows of one key keep their order. Reversed first, so that the last row comes first and is the
     // one kept.
     rows.reverse();
-    rows.sort_by_key(|(contest, _)| *contest);
-    rows.dedup_by_key(|(contest, _)| *contest);
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.sort_by_key(|keyed| keyed.contest);
+    rows.dedup_by_key(|keyed| keyed.contest);
+    rows
 }
 
 /// The id of the caller's vote for a value.

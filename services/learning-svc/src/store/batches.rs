@@ -5,6 +5,16 @@
 /// parameters.
 const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
 
+/// Rows of a statement that binds few parameters for each, at most 32.
+const BULK: usize = 1_000;
+
+/// Splits `rows` into slices of a thousand, and the rest as [`batches`] does.
+pub(super) fn in_bulk<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let full = rows.chunks_exact(BULK);
+    let rest = full.remainder();
+    full.chain(batches(rest))
+}
+
 /// Splits `rows` into slices of these sizes, in order.
 pub(super) fn batches<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     batches_up_to(rows, SIZES[0])

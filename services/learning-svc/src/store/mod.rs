@@ -39,7 +39,7 @@ use crate::{
     },
     policies::store::{PolicyRepository, PolicyStore},
     profiles::store::{ProfileRepository, ProfileStore},
-    resources::store::ResourceRepository,
+    resources::store::{BulkRepository, ResourceRepository},
     standings::store::StandingStore,
 };
 
@@ -80,6 +80,9 @@ pub trait UnitOfWork: Send {
 
     /// Profiles of users; none in a store that knows no profiles.
     fn profiles(&mut self) -> Option<&mut dyn ProfileRepository>;
+
+    /// Many new resources at once; none in a store that writes them one by one.
+    fn bulk(&mut self) -> Option<&mut dyn BulkRepository>;
 
     /// Makes everything durable and visible.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
@@ -131,6 +134,13 @@ pub async fn open(database: &DatabaseUrl, connections: u32) -> Result<Arc<dyn St
         DatabaseUrl::Postgres(url) => Arc::new(postgres::PostgresStore::open(url, connections).await?),
     };
     Ok(store)
+}
+
+/// A table whose rows others refer to by keys that the database counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Keyed {
+    Contests,
+    Candidates,
 }
 
 /// Begins a new installation in an empty database. Of several replicas that do so at once, the first's holds for all; a

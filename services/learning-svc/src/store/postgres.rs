@@ -13,7 +13,7 @@ use emend_store::{
 };
 use sqlx::migrate::Migrator;
 
-use crate::audit::store::AuditRead;
+use crate::{audit::store::AuditRead, store::Keyed};
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/evidence_sql.rs"]
@@ -21,6 +21,9 @@ mod audit_evidence_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/sql.rs"]
 mod audit_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../resources/store/bulk_sql.rs"]
+mod bulk_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../contests/store/lists_sql.rs"]
 mod candidates_sql;
@@ -237,6 +240,27 @@ impl PostgresStore {
     pub(super) async fn close_pools(&self) {
         self.pool.close().await;
     }
+}
+
+/// Keys for `count` new rows of a table with a key of its own.
+pub(super) async fn new_keys(
+    transaction: &mut Transaction,
+    table: Keyed,
+    count: usize,
+) -> Result<Vec<i64>, StoreError> {
+    let taken = match table {
+        Keyed::Contests => {
+            "SELECT nextval(pg_get_serial_sequence('contests', 'contest')) FROM generate_series(1, $1)"
+        }
+        Keyed::Candidates => {
+            "SELECT nextval(pg_get_serial_sequence('candidates', 'candidate')) FROM generate_series(1, $1)"
+        }
+    };
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    Ok(sqlx::query_scalar(taken)
+        .bind(count)
+        .fetch_all(&mut **transaction)
+        .await?)
 }
 
 /// Makes all others that handle one of these feedbacks wait until this transaction ends: a feedback and its retraction

@@ -12,7 +12,7 @@ use emend_store::{
 };
 use sqlx::{migrate::Migrator, pool::PoolConnection};
 
-use crate::audit::store::AuditRead;
+use crate::{audit::store::AuditRead, store::Keyed};
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/evidence_sql.rs"]
@@ -20,6 +20,9 @@ mod audit_evidence_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../audit/store/sql.rs"]
 mod audit_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../resources/store/bulk_sql.rs"]
+mod bulk_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../contests/store/lists_sql.rs"]
 mod candidates_sql;
@@ -191,6 +194,21 @@ impl SqliteStore {
     pub(super) async fn close_pools(&self) {
         self.pools.close().await;
     }
+}
+
+/// Keys for `count` new rows of a table with a key of its own.
+pub(super) async fn new_keys(
+    transaction: &mut Transaction,
+    table: Keyed,
+    count: usize,
+) -> Result<Vec<i64>, StoreError> {
+    let newest = match table {
+        Keyed::Contests => "SELECT coalesce(max(contest), 0) FROM contests",
+        Keyed::Candidates => "SELECT coalesce(max(candidate), 0) FROM candidates",
+    };
+    // The one writer is alone: nobody else takes the keys after the newest.
+    let newest: i64 = sqlx::query_scalar(newest).fetch_one(&mut **transaction).await?;
+    Ok((newest + 1..).take(count).collect())
 }
 
 /// Nothing to lock: nobody else writes while this transaction does.

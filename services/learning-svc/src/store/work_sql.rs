@@ -23,7 +23,7 @@ use crate::{
     },
     policies::store::PolicyRepository,
     profiles::store::{ProfileRepository, ProfileStore},
-    resources::store::ResourceRepository,
+    resources::store::{BulkRepository, ResourceRepository},
     store::{Store, UnitOfWork},
 };
 
@@ -48,6 +48,9 @@ pub(super) struct Work {
     failed: bool,
     /// The database's keys of the contests that are locked, and of their candidates.
     pub(super) keys: Keys,
+    /// How many statements ran so far.
+    #[cfg(test)]
+    pub(super) executed: usize,
 }
 
 /// By which keys rows refer to what was read under this unit of work's locks.
@@ -123,6 +126,8 @@ impl Work {
             statements: 0,
             failed: false,
             keys: Keys::default(),
+            #[cfg(test)]
+            executed: 0,
         }
     }
 
@@ -144,6 +149,7 @@ impl Work {
             self.waiting.push("; ");
         }
         self.statements += 1;
+        self.count();
         self.waiting.push(sql)
     }
 
@@ -175,8 +181,17 @@ impl Work {
     where
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
+        self.count();
         let transaction = self.transaction().await?;
         Ok(query.build_query_as().fetch_all(&mut **transaction).await?)
+    }
+
+    /// Counts a statement, for the tests that keep them few.
+    fn count(&mut self) {
+        #[cfg(test)]
+        {
+            self.executed += 1;
+        }
     }
 
     /// The database's time.
@@ -190,6 +205,7 @@ impl Work {
 
     /// Executes a statement. Returns how many rows it changed.
     pub(super) async fn run(&mut self, mut query: QueryBuilder<Db>) -> Result<u64> {
+        self.count();
         let transaction = self.transaction().await?;
         Ok(query.build().execute(&mut **transaction).await?.rows_affected())
     }
@@ -251,6 +267,10 @@ impl UnitOfWork for Work {
     }
 
     fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
+        Some(self)
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn BulkRepository> {
         Some(self)
     }
 

@@ -8,6 +8,7 @@
 //! namespaces costs nothing. It must know nothing of messages, subscribers or databases.
 
 mod entry;
+mod restore;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +22,10 @@ use std::{
 use emend_core::{Digest, Epoch, InstallationId};
 use imbl::{OrdMap, OrdSet};
 
-pub use self::entry::Entry;
 use self::entry::{ByKey, ByRevision, ByUser};
+pub use self::{entry::Entry, restore::Restored};
 use super::filter::{Filter, GroupId};
-use crate::log::store::{Loaded, LoggedChange, LoggedRevision};
+use crate::log::store::{LoggedChange, LoggedRevision};
 
 /// A filter that names more namespaces than this is answered from the index of groups by last change.
 const FEW_NAMESPACES: usize = 16;
@@ -110,8 +111,8 @@ pub struct ReplicaState {
 }
 
 impl ReplicaState {
-    /// An empty state: a load [restores](Self::restore) rows into it, then [finishes](Self::finish) it.
-    pub fn empty(epoch: Epoch, installation: InstallationId) -> Self {
+    /// An empty state.
+    pub(crate) fn empty(epoch: Epoch, installation: InstallationId) -> Self {
         Self {
             epoch,
             installation,
@@ -122,20 +123,6 @@ impl ReplicaState {
             newest: OrdSet::new(),
             tombstones: OrdSet::new(),
         }
-    }
-
-    /// Adds the newest state of a key. Keys may come in any order.
-    pub fn restore(&mut self, change: LoggedChange) {
-        self.put(change);
-    }
-
-    /// Sets the moment at which the restored rows applied.
-    pub fn finish(&mut self, loaded: Loaded) {
-        self.epoch = loaded.head.epoch;
-        self.installation = loaded.head.installation;
-        self.revision = loaded.head.revision;
-        self.committed_at = loaded.committed_at;
-        self.raise_horizon(loaded.head.horizon);
     }
 
     /// Applies the next revision and returns the groups it changed. A change whose value the log no longer has is passed over:

@@ -19,7 +19,7 @@ use emend_store::{CorruptRow, StoreError};
 use super::{
     audience::{Audiences, Changed},
     filter::GroupId,
-    state::ReplicaState,
+    state::{ReplicaState, Restored},
 };
 use crate::store::Store;
 use crate::{
@@ -211,10 +211,15 @@ impl Tailer {
     /// Loads the state anew, of the installation that was served before, if one was.
     async fn load(&self, served: Option<InstallationId>) -> Result<(), TailError> {
         let head = self.store.head().await?;
-        let mut state = ReplicaState::empty(head.epoch, head.installation);
-        let loaded = self.store.load(&mut |change| state.restore(change)).await?;
+        let mut restored = Restored::default();
+        let loaded = self.store.load(&mut |changes| restored.add(changes)).await?;
         same_installation(served.unwrap_or(head.installation), loaded.head.installation)?;
-        state.finish(loaded);
+        let state = if restored.is_large() {
+            let built = tokio::task::spawn_blocking(move || restored.finish(loaded)).await;
+            built.map_err(|_| stopped())?
+        } else {
+            restored.finish(loaded)
+        };
         tracing::info!(revision = state.revision(), epoch = %state.epoch(), "state and log are loaded");
         self.audiences.publish(Arc::new(state), &Changed::Everything);
         Ok(())
@@ -230,6 +235,11 @@ impl ChangedKey {
         let texts = [&change.namespace, &change.key, &change.qualifier, &change.user_id];
         Self(texts.map(Clone::clone), change.kind)
     }
+}
+
+/// The process stops, and what was loaded is no longer needed.
+fn stopped() -> StoreError {
+    StoreError::Unavailable(sqlx::Error::WorkerCrashed)
 }
 
 /// A value was dropped for one that the log does not have.

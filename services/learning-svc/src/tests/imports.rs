@@ -29,6 +29,7 @@ on_both_databases!(
     imports_and_votes_in_opposite_order_do_not_deadlock,
     an_import_stops_when_its_caller_loses_the_right,
     what_votes_do_not_decide_is_no_vote,
+    what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row,
 );
 
 pub(super) fn import(mode: Mode, import_as: ImportAs) -> Import {
@@ -144,7 +145,8 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
         )
         .await
         .unwrap();
-    assert_eq!(counts(&imported), (2_500, 0, 2, 4));
+    // What nothing was known of comes first, the row of the known phrase after it.
+    assert_eq!(counts(&imported), (2_500, 0, 2, 5));
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: None,
@@ -154,7 +156,7 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
     // A page ends early if its revisions have very many changes.
     let (page, more) = app.store.list_revisions(&filter, None, 500).await.unwrap();
     let sizes: Vec<_> = page.iter().map(|revision| revision.changes.len()).collect();
-    assert_eq!((sizes, more), (vec![500, 1_000], true));
+    assert_eq!((sizes, more), (vec![1, 499, 1_000], true));
     assert_sound(&app).await;
 }
 
@@ -266,6 +268,7 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
     assert!(candidates(&app).await.is_empty());
     assert_eq!(head(&app).await, 0, "all or nothing");
 
+    app.put(&put("phrase 7", "before")).await.unwrap();
     let asked = AtomicU32::new(0);
     let may_once = || match asked.fetch_add(1, Ordering::Relaxed) {
         0 => Ok(()),
@@ -281,8 +284,8 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
         .unwrap_err();
     assert_eq!(refused.reason(), "ROLE_MISSING");
     assert_eq!(
-        head(&app).await,
-        1,
+        (head(&app).await, verb(&app, "phrase 7").await.as_deref()),
+        (4, Some("before")),
         "the part before stays, and nothing was written after"
     );
     assert_sound(&app).await;
@@ -312,4 +315,50 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
         .await
         .unwrap();
     assert_eq!((skipped.applied, skipped.refused[0].line), (1, 2));
+}
+
+async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world: &World) {
+    let fresh = world.instance().await;
+    let one_by_one = world.in_memory().await;
+    for app in [&fresh, &one_by_one] {
+        let rows = || {
+            let mut rows = many(1_001);
+            for (form, input, choice) in [
+                (Form::Entity, "j. smith", "person:jane"),
+                (Form::Prohibition, "wind down", "delete_fund"),
+            ] {
+                let correction = Correction::parse(form, input, "", choice).unwrap();
+                let proposals = correction.effects(&namespace(), None);
+                rows.extend(proposals.into_iter().map(|proposal| Row { line: 9, proposal }));
+            }
+            rows
+        };
+        for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
+            let imported = app
+                .import(&import(mode, ImportAs::Decision), rows(), &still)
+                .await
+                .unwrap();
+            let is_first = mode == Mode::AllOrNothing;
+            assert_eq!(imported.applied, if is_first { 1_003 } else { 0 });
+        }
+    }
+    // The newest; then one of each kind, with its history.
+    assert_eq!(candidates(&fresh).await, candidates(&one_by_one).await);
+    let of_each_kind = [
+        (Form::PhraseMapping, "phrase 7", "v"),
+        (Form::Entity, "j. smith", "person:jane"),
+        (Form::Prohibition, "wind down", "delete_fund"),
+    ];
+    for (form, input, choice) in of_each_kind {
+        let correction = Correction::parse(form, input, "", choice).unwrap();
+        let proposal = correction.effects(&namespace(), None).remove(0);
+        let id = proposal.value.candidate_id(proposal.key.contest_id());
+        let written = fresh.candidate(&namespace(), id).await.unwrap();
+        assert_eq!(written, one_by_one.candidate(&namespace(), id).await.unwrap());
+        assert_eq!(
+            fresh.store.transitions(id, 9).await.unwrap(),
+            one_by_one.store.transitions(id, 9).await.unwrap()
+        );
+    }
+    assert_sound(&fresh).await;
 }

@@ -90,6 +90,14 @@ impl World {
         app_on(store, &self.clock, &self.entropy)
     }
 
+    /// An instance on a store in memory, with this world's clock.
+    pub(crate) async fn in_memory(&self) -> App {
+        let silence = Arc::new(emend_store::simulation::NoInterference);
+        let store = Arc::new(store::memory::MemoryStore::on(self.clock.shared(), silence));
+        store::begin_installation(&*store, &self.entropy).await.unwrap();
+        app_on(store, &self.clock, &self.entropy)
+    }
+
     fn next_order(&self) -> AcceptOrder {
         AcceptOrder(self.order.fetch_add(1, Ordering::SeqCst))
     }

@@ -87,7 +87,7 @@ impl AuditedCandidate {
 
     /// The encoded value.
     pub(crate) fn value(&self) -> &[u8] {
-        &self.candidate.value
+        self.candidate.value.as_deref().unwrap_or_default()
     }
 
     /// The candidate.

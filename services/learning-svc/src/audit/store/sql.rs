@@ -256,7 +256,8 @@ impl AuditRead for Reading {
 
     async fn candidates(&mut self, range: &Range) -> Result<Vec<AuditedCandidate>> {
         self.all(within(
-            "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
+            "SELECT contest, candidate, candidate_id, coalesce(value, (SELECT h.value FROM changes AS h \
+             WHERE h.contest = candidates.contest AND h.revision = candidates.applied_revision)) AS value, status, status_reason, origin, edited_from, hold, \
              decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
              policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
              proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, version, \

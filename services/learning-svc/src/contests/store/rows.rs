@@ -65,7 +65,8 @@ pub(crate) struct CandidateRow {
     pub candidate: i64,
     pub candidate_id: Vec<u8>,
     pub contest: i64,
-    pub value: Vec<u8>,
+    /// Where it is not stored beside the log, that of the log.
+    pub value: Option<Vec<u8>>,
     pub status: i32,
     pub status_reason: String,
     pub origin: i32,
@@ -145,10 +146,14 @@ impl CandidateRow {
             .as_ref()
             .map(|id| at.uuid("edited_from", id).map(CandidateId))
             .transpose()?;
+        let value = self
+            .value
+            .as_deref()
+            .ok_or_else(|| at.corrupt("value", "is neither here nor in the log"))?;
         let applied_threshold: u32 = at.number("applied_threshold", self.applied_threshold)?;
         let candidate = Candidate {
             id: CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
-            value: at.value("value", &self.value)?,
+            value: at.value("value", value)?,
             status: at.known("status", self.status, codes::parse_status(self.status))?,
             reason: at.known(
                 "status_reason",

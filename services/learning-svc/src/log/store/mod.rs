@@ -43,8 +43,8 @@ pub struct RevisionFilter {
     pub operation: Option<OperationId>,
 }
 
-/// Receives what a load finds, one by one.
-pub type Sink<'a> = &'a mut (dyn FnMut(LoggedChange) + Send);
+/// Receives what a load finds, page by page.
+pub type Sink<'a> = &'a mut (dyn FnMut(Vec<LoggedChange>) + Send);
 
 /// The log outside units of work. Every method is one transaction.
 #[async_trait]

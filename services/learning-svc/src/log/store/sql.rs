@@ -10,6 +10,7 @@ use emend_store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
 use sqlx::{Database, QueryBuilder, Row as _};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::{
@@ -40,13 +41,14 @@ type Result<T> = std::result::Result<T, StoreError>;
 const HEAD: &str =
     "SELECT installation_id, epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
 
+/// Of what a person put or imported no feedback is noted, so there is nothing to look up beside it.
 const RESOURCES: &str = "
     SELECT r.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.value, r.value_checksum, r.revision,
            v.committed_at, v.cause, h.feedback_received_at, h.traceparent
     FROM resources r
     LEFT JOIN contests c ON c.contest = r.contest
     LEFT JOIN revisions v ON v.revision = r.revision
-    LEFT JOIN changes h ON h.contest = r.contest AND h.revision = r.revision
+    LEFT JOIN changes h ON h.contest = r.contest AND h.revision = r.revision AND v.cause NOT IN (3, 4)
     WHERE r.contest > $1
     ORDER BY r.contest LIMIT $2";
 
@@ -73,8 +75,8 @@ const REVISIONS_AFTER: &str = "
     WHERE h.id = 1
     ORDER BY r.revision, l.ordinal";
 
-/// Rows of a load in memory at once.
-const LOAD_PAGE: i64 = 10_000;
+/// Rows of a load that are read at once.
+const LOAD_PAGE: i64 = 20_000;
 
 #[async_trait]
 impl LogRepository for Work {
@@ -85,7 +87,7 @@ impl LogRepository for Work {
              (SELECT r.cause FROM revisions AS r WHERE r.revision = h.revision) AS cause \
              FROM changes AS h JOIN contests AS c ON c.contest = h.contest WHERE h.revision = ",
         );
-        query.push_bind(revision.0).push(" ORDER BY h.ordinal");
+        query.push_bind(revision.0).push(") AS w ORDER BY w.ordinal");
         let rows = self.rows::<WrittenChangeRow>(query).await?;
         rows.into_iter().map(WrittenChangeRow::parse).collect()
     }
@@ -392,18 +394,43 @@ impl Backend {
 async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result<()> {
     let mut after = i64::MIN;
     loop {
-        let mut rows = sqlx::query(RESOURCES)
+        let rows = sqlx::query(RESOURCES)
             .bind(after)
             .bind(LOAD_PAGE)
-            .fetch(&mut **transaction);
-        let mut found = 0;
-        while let Some(row) = rows.try_next().await? {
-            after = row.try_get("contest")?;
-            sink(parse_change(&row)?);
-            found += 1;
+            .fetch_all(&mut **transaction)
+            .await?;
+        let more = is_full(&rows);
+        if let Some(last) = rows.last() {
+            after = last.try_get("contest")?;
         }
-        if found < LOAD_PAGE {
-            return Ok(());
+    }
+}
+
+/// Whether there may be more rows than these of a page.
+fn is_full(rows: &[Row]) -> bool {
+    i64::try_from(rows.len()).is_ok_and(|found| found >= LOAD_PAGE)
+}
+
+/// Parses a page while the next one is read.
+#[derive(Default)]
+struct Parsing {
+    page: Option<JoinHandle<Result<Vec<LoggedChange>>>>,
+}
+
+impl Parsing {
+    /// Begins with a page, after the one before it has gone to `sink`.
+    async fn begin(
+        &mut self,
+        rows: Vec<Row>,
+        sink: &mut (dyn FnMut(Vec<LoggedChange>) + Send),
+    ) -> Result<()> {
+        self.end(sink).await?;
+        let few = rows.len() < FEW;
+        let parse = move || rows.iter().map(parse_change).collect::<Result<_>>();
+        if few {
+            sink(parse()?);
+        } else {
+            self.page = Some(tokio::task::spawn_blocking(parse));
         }
     }
 }
@@ -411,26 +438,32 @@ async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result
 async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink<'_>) -> Result<()> {
     // Ordinals start at 0: this skips the horizon's own revision and takes everything after it.
     let mut after = (horizon, i32::MAX);
+    let mut parsing = Parsing::default();
     loop {
-        let mut rows = sqlx::query(TOMBSTONES)
+        let rows = sqlx::query(TOMBSTONES)
             .bind(after.0)
             .bind(after.1)
             .bind(LOAD_PAGE)
-            .fetch(&mut **transaction);
-        let mut found = 0;
-        while let Some(row) = rows.try_next().await? {
-            after = (row.try_get("revision")?, row.try_get("ordinal")?);
-            sink(parse_change(&row)?);
-            found += 1;
+            .fetch_all(&mut **transaction)
+            .await?;
+        let more = is_full(&rows);
+        if let Some(last) = rows.last() {
+            after = (last.try_get("revision")?, last.try_get("ordinal")?);
         }
-        if found < LOAD_PAGE {
-            return Ok(());
+        parsing.begin(rows, sink).await?;
+        if !more {
+            return parsing.end(sink).await;
+        }
+        parsing.begin(rows, sink).await?;
+        if !more {
+            return parsing.end(sink).await;
         }
     }
 }
 
 fn parse_head(row: &Row) -> Result<Head> {
     Ok(Head {
+    let mut parsing = Parsing::default();
         epoch: epoch(row.try_get("epoch")?)?,
         installation: installation(row.try_get("installation_id")?)?,
         revision: row.try_get("head")?,
@@ -446,9 +479,24 @@ pub(super) fn epoch(bytes: &[u8]) -> Result<Epoch> {
 }
 
 /// An installation's id as it is stored.
+        Ok(())
+    }
+
+    /// Waits for the last page.
+    async fn end(&mut self, sink: &mut (dyn FnMut(Vec<LoggedChange>) + Send)) -> Result<()> {
+        if let Some(page) = self.page.take() {
+            let parsed = page
+                .await
+                .map_err(|_| StoreError::Unavailable(sqlx::Error::WorkerCrashed))?;
+            sink(parsed?);
+        }
+        Ok(())
 pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId> {
     Uuid::from_slice(bytes)
         .map(InstallationId)
+/// So few rows are parsed at once.
+const FEW: usize = 1_000;
+
         .map_err(|error| CorruptRow::new("head", "installation_id", 1, error).into())
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn epoch(number: u128) -> Epoch {
 
 async fn loaded(log: &impl TestLog) -> (Loaded, Vec<LoggedChange>) {
     let mut found = Vec::new();
-    let loaded = log.load(&mut |change| found.push(change)).await.unwrap();
+    let loaded = log.load(&mut |changes| found.extend(changes)).await.unwrap();
     found.sort_by_key(|change| change.revision);
     (loaded, found)
 }

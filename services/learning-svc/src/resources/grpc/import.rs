@@ -1,14 +1,20 @@
 //! Reads an import: a header, then rows, each parsed as it arrives.
 //!
-//! Parsed rows wait in memory until the last has arrived: writes are decided in key order, and only then is it known
-//! whether all rows of an all-or-nothing import are valid. [`Slots`] bounds the number of concurrent imports and the
-//! memory of each, [`IDLE`] how long a silent sender keeps its slot. Because an import takes time, the sender's rights
+//! The rows of an all-or-nothing import wait in memory until the last has arrived: only then is it known whether all are
+//! valid. Where bad rows are skipped they are written part by part as they arrive, however many there are. [`Slots`] bounds
+//! the number of concurrent imports and the memory of each, [`IDLE`] how long a silent sender keeps its slot. Because an import takes time, the sender's rights
 //! are checked with each message and again before each part is committed.
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use emend_base::Error;
 use emend_core::{Caller, FieldViolation, Namespace, OperationId, Proposal, Refusal, Violations};
@@ -27,7 +33,7 @@ use crate::{
     failure::refused,
     resources::{
         grpc::parse,
-        import::{Import, ImportAs, Imported, Mode, Row, RowError},
+        import::{Import, ImportAs, Imported, Mode, PART, Row, RowError},
         write::subject,
     },
     roles,
@@ -35,8 +41,6 @@ use crate::{
 
 /// Rows in one message at most.
 const ROWS_PER_MESSAGE: usize = 1_000;
-/// Rows in one import at most.
-const ROWS: usize = 1_000_000;
 /// The estimated bytes a row takes besides its texts.
 const ROW_BYTES: usize = 320;
 /// Errors of bad rows reported at most.
@@ -85,11 +89,10 @@ impl Slots {
 /// What has been read so far.
 struct Upload {
     namespace: Namespace,
+    mode: Mode,
+    /// The rows that are yet to be imported, and the bytes that they are estimated to take.
     rows: Vec<Row>,
-    received: usize,
     bytes: usize,
-    /// Whether some rows are one user's own.
-    for_users: bool,
     max_bytes: usize,
     rejected: u64,
     errors: Vec<RowError>,
@@ -115,67 +118,81 @@ pub(crate) async fn run(
     let _slot = slots.take()?;
     let mut messages = std::pin::pin!(messages);
     let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
-    let Some(Message::Header(header)) = next(&mut messages).await?.and_then(|first| first.message) else {
+    let Some(Message::Header(header)) = next(&mut messages, Mode::AllOrNothing)
+        .await?
+        .and_then(|first| first.message)
+    else {
         return Err(Error::invalid("header", "is required in the first message"));
     };
     admit(access, &header, false)?;
     let import = self::header(caller, &header, operation)?;
-    let mut upload = Upload {
-        namespace: import.namespace.clone(),
-        rows: Vec::new(),
-        received: 0,
-        bytes: 0,
-        for_users: false,
-        max_bytes: slots.bytes,
-        rejected: 0,
-        errors: Vec::new(),
+    let mut upload = Upload::new(&import, slots.bytes);
+    // Whether some rows so far are one user's own.
+    let for_users = AtomicBool::new(false);
+    let may = || admit(access, &header, for_users.load(Ordering::Relaxed));
+    let may_take = |rows: &pb::ImportRows| {
+        if rows.rows.iter().any(|row| !row.user_id.is_empty()) {
+            for_users.store(true, Ordering::Relaxed);
+        }
+        may()
     };
-    while let Some(message) = next(&mut messages).await? {
-        match message.message {
-            Some(Message::Rows(rows)) => {
-                upload.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
-                admit(access, &header, upload.for_users)?;
-                upload.take(&rows.rows)?;
+    let mut rows = upload.read(&mut messages, &may_take).await?;
+    let imported = match import.mode {
+        Mode::AllOrNothing if upload.rejected > 0 => return Err(upload.refusal()),
+        Mode::AllOrNothing => app.import(&import, rows, &may).await?,
+        Mode::SkipInvalid => {
+            let mut imported = Imported::default();
+            while !rows.is_empty() {
+                // The next part is read while this one is written.
+                let (done, next) = futures::join!(
+                    app.import_part(&import, rows, &may),
+                    upload.read(&mut messages, &may_take)
+                );
+                imported.add(done?);
+                upload.report(std::mem::take(&mut imported.refused));
+                rows = next?;
             }
-            Some(Message::Header(_)) => {
-                return Err(Error::invalid("header", "must be in the first message only"));
-            }
-            None => return Err(Error::invalid("message", "is required: rows")),
+            app.publish(imported.last).await;
+            imported
+        }
+    };
+    Ok(upload.response(&import, imported))
+}
+
+/// What of an import is in place if it ends early, and what to do.
+const fn so_far(mode: Mode) -> &'static str {
+    match mode {
+        Mode::AllOrNothing => "so nothing was imported: send the import again",
+        Mode::SkipInvalid => {
+            "so later rows are not imported: send the import again, what is in place already stays as it is"
         }
     }
-    if import.mode == Mode::AllOrNothing && upload.rejected > 0 {
-        return Err(upload.refusal());
-    }
-    let for_users = upload.for_users;
-    let may = || admit(access, &header, for_users);
-    let rows = std::mem::take(&mut upload.rows);
-    let imported = app.import(&import, rows, &may).await?;
-    Ok(upload.response(&import, imported))
 }
 
 /// The next message; none at the end.
 async fn next(
     messages: &mut (impl Stream<Item = Result<pb::ImportResourcesRequest, Status>> + Unpin),
+    mode: Mode,
 ) -> Result<Option<pb::ImportResourcesRequest>, Error> {
     match timeout(IDLE, messages.next()).await {
-        Ok(message) => message.transpose().map_err(|status| broken(&status)),
+        Ok(message) => message.transpose().map_err(|status| broken(&status, mode)),
         Err(_) => Err(Error::Aborted {
             reason: "IMPORT_STALLED",
-            message: format!(
-                "no message arrived for {} s, so nothing was imported: send the import again",
-                IDLE.as_secs()
-            ),
+            message: format!("no message arrived for {} s, {}", IDLE.as_secs(), so_far(mode)),
         }),
     }
 }
 
 /// The client cancelled, exceeded a limit or sent an unreadable message; or the service is stopping.
-fn broken(status: &Status) -> Error {
+fn broken(status: &Status, mode: Mode) -> Error {
     match status.code() {
         tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
         tonic::Code::Unavailable => Error::unavailable(
             "STOPPING",
-            "the service is stopping and the import is incomplete, so nothing was imported: send the import again",
+            format!(
+                "the service is stopping and the import is incomplete, {}",
+                so_far(mode)
+            ),
         ),
         tonic::Code::ResourceExhausted => Error::ResourceExhausted {
             reason: "TOO_MANY_BYTES",
@@ -226,19 +243,53 @@ fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) ->
 }
 
 impl Upload {
+    fn new(import: &Import, max_bytes: usize) -> Self {
+        Self {
+            namespace: import.namespace.clone(),
+            mode: import.mode,
+            rows: Vec::new(),
+            bytes: 0,
+            max_bytes,
+            rejected: 0,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Reads rows: all of an all-or-nothing import, otherwise the next part; none at the end.
+    async fn read(
+        &mut self,
+        messages: &mut (impl Stream<Item = Result<pb::ImportResourcesRequest, Status>> + Unpin),
+        may_take: &(impl Fn(&pb::ImportRows) -> Result<(), Error> + Sync),
+    ) -> Result<Vec<Row>, Error> {
+        while !self.is_part()
+            && let Some(message) = next(messages, self.mode).await?
+        {
+            match message.message {
+                Some(Message::Rows(rows)) => {
+                    may_take(&rows)?;
+                    self.take(&rows.rows)?;
+                }
+                Some(Message::Header(_)) => {
+                    return Err(Error::invalid("header", "must be in the first message only"));
+                }
+                None => return Err(Error::invalid("message", "is required: rows")),
+            }
+        }
+        self.bytes = 0;
+        Ok(std::mem::take(&mut self.rows))
+    }
+
+    /// Whether what has been read is to be imported before anything else is read. Two parts are in memory at once.
+    fn is_part(&self) -> bool {
+        self.mode == Mode::SkipInvalid && (self.rows.len() >= PART || self.bytes >= self.max_bytes / 2)
+    }
+
     fn take(&mut self, rows: &[pb::ImportRow]) -> Result<(), Error> {
         if rows.is_empty() || rows.len() > ROWS_PER_MESSAGE {
             let found = rows.len();
             return Err(Error::invalid(
                 "rows.rows",
                 format!("must have 1 to {ROWS_PER_MESSAGE} entries in one message, has {found}"),
-            ));
-        }
-        self.received += rows.len();
-        if self.received > ROWS {
-            return Err(Error::invalid(
-                "rows.rows",
-                format!("must be at most {ROWS} rows in one import"),
             ));
         }
         for row in rows {
@@ -272,11 +323,12 @@ impl Upload {
                 }
             }
         }
-        if self.bytes > self.max_bytes {
+        if self.mode == Mode::AllOrNothing && self.bytes > self.max_bytes {
             return Err(Error::ResourceExhausted {
                 reason: "IMPORT_TOO_LARGE",
                 message: format!(
-                    "the rows of one import may take at most {} MiB of memory: split the import",
+                    "the rows of an all-or-nothing import may take at most {} MiB of memory: split the import, or skip \
+                     invalid rows, which has no such bound",
                     self.max_bytes / 1024 / 1024
                 ),
                 retry_after: None,
@@ -333,12 +385,17 @@ impl Upload {
         Error::InvalidArgument(violations)
     }
 
-    fn response(self, import: &Import, imported: Imported) -> pb::ImportResourcesResponse {
-        let refused = imported.refused.len() as u64;
-        let mut errors = self.errors;
-        errors.extend(imported.refused);
-        errors.sort_by_key(|error| error.line);
-        errors.truncate(ERRORS);
+    /// Counts rows that were refused, and keeps as many as are reported.
+    fn report(&mut self, refused: Vec<RowError>) {
+        self.rejected += refused.len() as u64;
+        self.errors.extend(refused);
+        self.errors.sort_by_key(|error| error.line);
+        self.errors.truncate(ERRORS);
+    }
+
+    fn response(mut self, import: &Import, imported: Imported) -> pb::ImportResourcesResponse {
+        self.report(imported.refused);
+        let errors = self.errors;
         let errors = errors.into_iter().map(|error| pb::ImportError {
             line: error.line,
             field: error.field,
@@ -349,7 +406,7 @@ impl Upload {
             operation_id: import.operation.to_string(),
             applied_count: count(imported.applied),
             unchanged_count: count(imported.unchanged),
-            rejected_count: count(self.rejected + refused),
+            rejected_count: count(self.rejected),
             first_revision: imported.first.0,
             last_revision: imported.last.0,
             errors: errors.collect(),
@@ -367,7 +424,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_import_whose_sender_is_silent_is_ended() {
         let mut silent = std::pin::pin!(futures::stream::pending());
-        let stalled = timeout(2 * IDLE, next(&mut silent)).await.unwrap().unwrap_err();
+        let stalled = timeout(2 * IDLE, next(&mut silent, Mode::AllOrNothing))
+            .await
+            .unwrap()
+            .unwrap_err();
         assert_eq!(
             (stalled.code(), stalled.reason()),
             (Code::Aborted, "IMPORT_STALLED")
@@ -375,13 +435,12 @@ mod tests {
     }
 
     #[test]
-    fn an_import_above_the_byte_limit_is_refused() {
-        let mut upload = Upload {
+    fn an_all_or_nothing_import_above_the_byte_limit_is_refused() {
+        let upload = |mode| Upload {
             namespace: Namespace::parse("default").unwrap(),
+            mode,
             rows: Vec::new(),
-            received: 0,
             bytes: 0,
-            for_users: false,
             max_bytes: 3 * (ROW_BYTES + 100),
             rejected: 0,
             errors: Vec::new(),
@@ -396,9 +455,16 @@ mod tests {
             }),
             ..Default::default()
         };
+        let (mut upload, mut skipping) = (upload(Mode::AllOrNothing), upload(Mode::SkipInvalid));
         for line in 1..=3 {
             upload.take(&[row(line)]).unwrap();
+            skipping.take(&[row(line)]).unwrap();
         }
+        assert!(
+            skipping.is_part(),
+            "what skips invalid rows is imported part by part"
+        );
+        skipping.take(&[row(4)]).unwrap();
         let refused = upload.take(&[row(4)]).unwrap_err();
         assert_eq!(
             (refused.code(), refused.reason()),

@@ -122,7 +122,7 @@ impl LogStore for MemoryStore {
                 Ok((loaded, changes))
             })
             .await?;
-        changes.into_iter().for_each(sink);
+        sink(changes);
         Ok(loaded)
     }
 

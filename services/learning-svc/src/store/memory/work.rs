@@ -32,7 +32,7 @@ use crate::{
     outputs::store::{RatingRepository, improvements::ImprovementRepository},
     policies::store::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
     profiles::store::ProfileRepository,
-    resources::store::{ResourceRepository, ResourceWrites},
+    resources::store::{BulkRepository, ResourceRepository, ResourceWrites},
     store::UnitOfWork,
 };
 
@@ -168,6 +168,10 @@ impl UnitOfWork for Work {
     }
 
     fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
+        None
+    }
+
+    fn bulk(&mut self) -> Option<&mut dyn BulkRepository> {
         None
     }
 

@@ -180,7 +180,7 @@ fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
         candidate: or(of, 4)?,
         candidate_id: id(of, ID)?,
         contest: or(of, 3)?,
-        value: value(of)?,
+        value: Some(value(of)?),
         status: of.int_in_range(1..=6)?,
         status_reason: text(of, codes::reason(None))?,
         origin: or(of, 1)?,

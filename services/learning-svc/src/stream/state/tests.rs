@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     log::store::{
-        Head,
+        Head, Loaded,
         suite::{Written, write},
     },
     stream::{
@@ -170,11 +170,11 @@ proptest! {
         rows.retain(|row| row.value.is_some() || row.revision > horizon);
         // Rows may come in any order.
         rows.sort_by_key(|row| xxhash_rust::xxh3::xxh3_64_with_seed(row.key.as_bytes(), order));
-        let mut loaded = ReplicaState::empty(epoch(), installation());
-        for row in rows {
-            loaded.restore(row);
-        }
-        loaded.finish(Loaded {
+        let mut loaded = Restored::default();
+        let middle = rows.len() / 2;
+        loaded.add(rows.split_off(middle));
+        loaded.add(rows);
+        let loaded = loaded.finish(Loaded {
             head: Head { epoch: epoch(), installation: installation(), revision: followed.revision(), horizon },
             committed_at: followed.committed_at(),
         });

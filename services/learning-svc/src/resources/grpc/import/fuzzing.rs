@@ -27,24 +27,17 @@ pub fn import(bytes: &[u8]) {
     let Ok(import) = header(&Caller::anonymous(), &first, operation) else {
         return;
     };
-    let mut upload = Upload {
-        namespace: import.namespace.clone(),
-        rows: Vec::new(),
-        received: 0,
-        bytes: 0,
-        for_users: false,
-        max_bytes: 128 << 20,
-        rejected: 0,
-        errors: Vec::new(),
-    };
+    let mut upload = Upload::new(&import, 128 << 20);
+    let mut received = 0;
     for message in messages {
         let Message::Rows(rows) = message else { return };
         if upload.take(&rows.rows).is_err() {
             return;
         }
+        received += rows.rows.len();
     }
     let rejected = usize::try_from(upload.rejected).expect("no more than were sent");
-    assert!(upload.rows.len() + rejected >= upload.received && rejected <= upload.received);
+    assert!(upload.rows.len() + rejected >= received && rejected <= received);
     assert!(upload.errors.len() <= ERRORS && (upload.rejected == 0) == upload.errors.is_empty());
     for row in &upload.rows {
         assert!(row.line >= 1);
