@@ -92,7 +92,7 @@ pub enum Command {
     Prompts(Box<prompts::Args>),
     /// What a user knows and wants to learn: show, set, suggest, accept, reject, and more
     Profile(profile::Args),
-    /// Revert a revision
+    /// Revert a revision or a whole operation
     Revert(revert::Args),
     /// Show the audit trail, newest first
     Log(log::Args),

@@ -79,6 +79,7 @@ impl Day {
                     revision: self.newest,
                     reason: "the wrong one of two".into(),
                     on_behalf_of: "dana".into(),
+                    ..RevertRevisionRequest::default()
                 };
                 let mut client = self.context.resources().await?;
                 Ok(Some(

@@ -5,7 +5,7 @@ use emend_proto::{
     learning::v1::{
         Candidate, CandidateOrigin, CandidateStatus, Combining, Counting, Cursor, EntitledRole,
         GetCandidateResponse, ImportResourcesResponse, MatchSource, NamespacePolicy, Node, Policy,
-        RejectedResource, ResolveResponse, ReviewResult, Revision, policy,
+        RejectedResource, ResolveResponse, RevertRevisionResponse, ReviewResult, Revision, policy,
     },
 };
 use serde_json::{Value, json};
@@ -295,6 +295,27 @@ pub fn resolved(resolved: &ResolveResponse) -> Value {
         "normalizedPhrase": resolved.normalized_phrase,
         "revision": resolved.revision,
     }))
+}
+
+/// What reverting an operation came to.
+pub fn reverted(reverted: &RevertRevisionResponse) -> Value {
+    let left = reverted.left.iter().map(|left| {
+        json!({
+            "key": key(left.key.as_ref()),
+            "revision": left.revision,
+            "description": left.description,
+        })
+    });
+    let left: Vec<_> = left.collect();
+    json!({
+        "operationId": reverted.operation_id,
+        "firstRevision": reverted.first_revision,
+        "lastRevision": reverted.revision,
+        "revertedCount": reverted.reverted_count,
+        "alreadyCount": reverted.already_count,
+        "leftCount": reverted.left_count,
+        "left": left,
+    })
 }
 
 /// The result of an import.

@@ -19,7 +19,8 @@ pub use common::{
 };
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{
-    candidate, candidate_details, import, namespace_policy, node, policy, resolved, review, revision,
+    candidate, candidate_details, import, namespace_policy, node, policy, resolved, reverted, review,
+    revision,
 };
 pub use outputs::{
     improvement, output_stats, preview, profile, prompt_version, rendered, standing_word, suggestion,

@@ -9010,13 +9010,13 @@ impl ::prost::Name for RevisionChange {
         "/emend.learning.v1.RevisionChange".into()
     }
 }
-/// Reverts a revision.
+/// Reverts a revision or an operation.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RevertRevisionRequest {
     /// The search application. Required. All changes of the revision must be in it.
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// The revision to revert, 1 or more.
+    /// The revision to revert, 1 or more; 0 with operation_id.
     #[prost(int64, tag = "2")]
     pub revision: i64,
     /// Why. Required, 1 to 2,000 characters.
@@ -9025,6 +9025,12 @@ pub struct RevertRevisionRequest {
     /// The operator, as the caller asserts it. At most 128 characters.
     #[prost(string, tag = "4")]
     pub on_behalf_of: ::prost::alloc::string::String,
+    /// The operation to revert, a UUID; empty with revision. All of its changes must be in the namespace.
+    #[prost(string, tag = "5")]
+    pub operation_id: ::prost::alloc::string::String,
+    /// With operation_id: counts what would be reverted and what would be left, and writes nothing.
+    #[prost(bool, tag = "6")]
+    pub preview: bool,
 }
 impl ::prost::Name for RevertRevisionRequest {
     const NAME: &'static str = "RevertRevisionRequest";
@@ -9036,12 +9042,30 @@ impl ::prost::Name for RevertRevisionRequest {
         "/emend.learning.v1.RevertRevisionRequest".into()
     }
 }
-/// The revision was reverted.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+/// The revision or the operation was reverted.
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RevertRevisionResponse {
-    /// The new revision.
+    /// The new revision; of an operation, the last of those written, 0 if none was.
     #[prost(int64, tag = "1")]
     pub revision: i64,
+    /// Of an operation: the operation that reverted it, a UUID. It is the same one each time, and can itself be reverted.
+    #[prost(string, tag = "2")]
+    pub operation_id: ::prost::alloc::string::String,
+    /// Of an operation: the first of the revisions written; 0 if none was.
+    #[prost(int64, tag = "3")]
+    pub first_revision: i64,
+    /// Of an operation: how many changes were reverted, or would be.
+    #[prost(int64, tag = "4")]
+    pub reverted_count: i64,
+    /// Of an operation: how many changes had been reverted by this same operation before.
+    #[prost(int64, tag = "5")]
+    pub already_count: i64,
+    /// Of an operation: how many changes were left as they are, or would be.
+    #[prost(int64, tag = "6")]
+    pub left_count: i64,
+    /// Of an operation: the first of what was left, at most 100.
+    #[prost(message, repeated, tag = "7")]
+    pub left: ::prost::alloc::vec::Vec<RevertLeft>,
 }
 impl ::prost::Name for RevertRevisionResponse {
     const NAME: &'static str = "RevertRevisionResponse";
@@ -9051,6 +9075,29 @@ impl ::prost::Name for RevertRevisionResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.RevertRevisionResponse".into()
+    }
+}
+/// A change that was not reverted.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevertLeft {
+    /// The resource.
+    #[prost(message, optional, tag = "1")]
+    pub key: ::core::option::Option<super::super::common::v1::ResourceKey>,
+    /// The revision of the operation that changed it.
+    #[prost(int64, tag = "2")]
+    pub revision: i64,
+    /// Why it is left, in words.
+    #[prost(string, tag = "3")]
+    pub description: ::prost::alloc::string::String,
+}
+impl ::prost::Name for RevertLeft {
+    const NAME: &'static str = "RevertLeft";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.RevertLeft".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.RevertLeft".into()
     }
 }
 /// A phrase to look up.
@@ -9534,6 +9581,10 @@ pub mod resource_service_client {
         /// Restores the state before a revision, as a new revision. FAILED_PRECONDITION lists every key that a newer revision
         /// has changed. FAILED_PRECONDITION, reason SYSTEM_LAYER, for a revision that changed rules of domains in the layers "file"
         /// or "verified".
+        ///
+        /// Or restores the state before a whole operation, such as an import: revision by revision, each as a new one. What
+        /// can't be reverted, because it was changed since or for another reason, is left as it is and reported. If the call
+        /// ends early, what is reverted stays so; repeat it.
         pub async fn revert_revision(
             &mut self,
             request: impl tonic::IntoRequest<super::RevertRevisionRequest>,
@@ -9659,6 +9710,10 @@ pub mod resource_service_server {
         /// Restores the state before a revision, as a new revision. FAILED_PRECONDITION lists every key that a newer revision
         /// has changed. FAILED_PRECONDITION, reason SYSTEM_LAYER, for a revision that changed rules of domains in the layers "file"
         /// or "verified".
+        ///
+        /// Or restores the state before a whole operation, such as an import: revision by revision, each as a new one. What
+        /// can't be reverted, because it was changed since or for another reason, is left as it is and reported. If the call
+        /// ends early, what is reverted stays so; repeat it.
         async fn revert_revision(
             &self,
             request: tonic::Request<super::RevertRevisionRequest>,

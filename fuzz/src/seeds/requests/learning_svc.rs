@@ -108,6 +108,7 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                 revision: 9,
                 reason: "because".into(),
                 on_behalf_of: "ana".into(),
+                ..learning::RevertRevisionRequest::default()
             },
         ),
         of(

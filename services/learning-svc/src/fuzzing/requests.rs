@@ -19,7 +19,7 @@ use crate::{
     outputs::grpc as outputs,
     policies::grpc as policies,
     profiles::grpc as profiles,
-    resources::grpc::{self as resources, read as reads},
+    resources::grpc::{self as resources, Reverting, read as reads},
     standings::grpc as standings,
     stream::grpc as subscriptions,
 };
@@ -170,11 +170,22 @@ fn revert(request: &pb::RevertRevisionRequest) {
     let Ok(revert) = resources::revert(&caller, request) else {
         return;
     };
-    let again = pb::RevertRevisionRequest {
-        namespace: revert.namespace.to_string(),
-        revision: revert.revision.0,
-        reason: revert.reason.clone(),
-        on_behalf_of: revert.actor.on_behalf_of.clone(),
+    let again = match &revert {
+        Reverting::Revision(revert) => pb::RevertRevisionRequest {
+            namespace: revert.namespace.to_string(),
+            revision: revert.revision.0,
+            reason: revert.reason.clone(),
+            on_behalf_of: revert.actor.on_behalf_of.clone(),
+            ..pb::RevertRevisionRequest::default()
+        },
+        Reverting::Operation(revert) => pb::RevertRevisionRequest {
+            namespace: revert.namespace.to_string(),
+            operation_id: revert.operation.to_string(),
+            preview: revert.preview,
+            reason: revert.reason.clone(),
+            on_behalf_of: revert.actor.on_behalf_of.clone(),
+            ..pb::RevertRevisionRequest::default()
+        },
     };
     same(resources::revert(&caller, &again), &revert);
 }

@@ -1,5 +1,7 @@
 //! Reverts a revision: the state before it is restored, as a new revision.
 
+mod operation;
+
 use std::collections::BTreeSet;
 
 use emend_base::{Error, error::PreconditionViolation};
@@ -20,6 +22,8 @@ use crate::{
     log::store::WrittenChange,
     resources::write::subject,
 };
+
+pub use self::operation::{Left, RevertOperation, RevertedOperation, reverting};
 
 /// A status travels in HTTP/2 headers, which clients limit to 8 to 16 KiB: violations stop here, and the message says
 /// how many there are.
@@ -93,9 +97,7 @@ impl App {
             }
             .into());
         }
-        let owners = changes.iter().filter(|change| change.key.kind == Kind::Profile);
-        let owners: BTreeSet<&UserId> = owners.filter_map(|change| change.key.user.as_ref()).collect();
-        for user in owners {
+        for user in owners(&changes) {
             lock_user(&mut *tx, &revert.namespace, user).await?;
         }
         let keys = changes.into_iter().map(|change| change.key);
@@ -133,6 +135,25 @@ impl App {
         let written = self.commit(tx, &mut unit).await?;
         Ok(written.revisions.last())
     }
+}
+
+/// The users whose profiles are changed.
+fn owners(changes: &[WrittenChange]) -> BTreeSet<&UserId> {
+    let profiles = changes.iter().filter(|change| change.key.kind == Kind::Profile);
+    profiles.filter_map(|change| change.key.user.as_ref()).collect()
+}
+
+/// Why a change can't be reverted, whoever made it last; nothing if it can.
+fn why_not(change: &WrittenChange) -> Option<String> {
+    if !change.key.kind.rules().rule.keeps_history() {
+        return Some(Refusal::Window.to_string());
+    }
+    if let Err(Invalid(why)) = change.key.check_by_hand() {
+        return Some(format!("its qualifier {why}"));
+    }
+    change
+        .by_erasure
+        .then(|| "it erased a user's own value".to_owned())
 }
 
 fn newer_revisions(newer: &[&WrittenChange], revision: Revision) -> Error {

@@ -4,9 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use emend_base::Error;
 use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
+use emend_serve::auth::Access;
 
 use crate::{
-    log::store::RevisionFilter,
+    log::{
+        revert::{RevertOperation, RevertedOperation},
+        store::RevisionFilter,
+    },
     resources::import::{Import, ImportAs, Imported, Mode, Row, RowError},
     tests::{
         on_both_databases,
@@ -29,6 +33,7 @@ on_both_databases!(
     imports_and_votes_in_opposite_order_do_not_deadlock,
     an_import_stops_when_its_caller_loses_the_right,
     what_votes_do_not_decide_is_no_vote,
+    a_whole_operation_is_reverted_but_for_what_changed_since,
     what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row,
 );
 
@@ -315,6 +320,72 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
         .await
         .unwrap();
     assert_eq!((skipped.applied, skipped.refused[0].line), (1, 2));
+}
+
+async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World) {
+    let app = world.instance().await;
+    let access = Access::open();
+    app.put(&put("phrase 1", "before")).await.unwrap();
+    let mut rows = many(1_200);
+    // Of a key that it changes twice, the value from before it is restored.
+    rows.push(row(1_201, "phrase 1", "again"));
+    let import = import(Mode::SkipInvalid, ImportAs::Decision);
+    app.import(&import, rows.split_off(600), &still).await.unwrap();
+    app.import(&import, rows, &still).await.unwrap();
+    app.put(&put("phrase 2", "later")).await.unwrap();
+    let revert = |operation, preview| RevertOperation {
+        namespace: namespace(),
+        operation,
+        preview,
+        reason: "the wrong file".to_owned(),
+        actor: operator(),
+    };
+    let figures = |done: &RevertedOperation| (done.reverted, done.already, done.left_count);
+    let head_before = head(&app).await;
+    let foreseen = app
+        .revert_operation(&revert(import.operation, true), &access)
+        .await
+        .unwrap();
+    assert_eq!(figures(&foreseen).2, 1);
+    assert_eq!(head(&app).await, head_before, "a preview writes nothing");
+    let done = app
+        .revert_operation(&revert(import.operation, false), &access)
+        .await
+        .unwrap();
+    assert_eq!(figures(&done), (1_199, 1, 1), "{:?}", done.left);
+    assert_eq!(done.left[0].key.key.as_str(), "phrase 2");
+    let verbs = async || {
+        [
+            verb(&app, "phrase 1").await,
+            verb(&app, "phrase 2").await,
+            verb(&app, "phrase 3").await,
+        ]
+    };
+    let words = |words: [Option<&str>; 3]| words.map(|word| word.map(str::to_owned));
+    assert_eq!(verbs().await, words([Some("before"), Some("later"), None]));
+    assert_sound(&app).await;
+
+    let head_before = head(&app).await;
+    let again = app
+        .revert_operation(&revert(import.operation, false), &access)
+        .await
+        .unwrap();
+    assert_eq!((figures(&again), again.last.0), ((0, 1_200, 1), 0));
+    assert_eq!(head(&app).await, head_before);
+
+    let back = app
+        .revert_operation(&revert(done.operation, false), &access)
+        .await
+        .unwrap();
+    assert_eq!(figures(&back), (1_199, 0, 0));
+    assert_eq!(verbs().await, words([Some("v"), Some("later"), Some("v")]));
+    let unknown = OperationId(uuid::Uuid::from_u128(98));
+    let refused = app
+        .revert_operation(&revert(unknown, false), &access)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "NOT_FOUND");
+    assert_sound(&app).await;
 }
 
 async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world: &World) {

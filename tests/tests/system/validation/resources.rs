@@ -396,18 +396,33 @@ fn revert() -> Rpc {
                 revision: -1,
                 reason: long(2_001),
                 on_behalf_of: long(129),
+                operation_id: "no id".into(),
+                preview: true,
             },
-            &["namespace", "revision", "reason", "on_behalf_of"],
+            &["namespace", "operation_id", "revision", "reason", "on_behalf_of"],
+        )
+        .case(
+            "a preview of a revision",
+            &RevertRevisionRequest {
+                namespace: NAMESPACE.into(),
+                revision: 1,
+                reason: "why".into(),
+                preview: true,
+                ..RevertRevisionRequest::default()
+            },
+            &["preview"],
         )
         .case(
             "U+0000 in every text",
             &RevertRevisionRequest {
                 namespace: NUL.into(),
-                revision: 1,
+                revision: 0,
                 reason: NUL.into(),
                 on_behalf_of: NUL.into(),
+                operation_id: NUL.into(),
+                preview: false,
             },
-            &["namespace", "reason", "on_behalf_of"],
+            &["namespace", "operation_id", "reason", "on_behalf_of"],
         )
 }
 

@@ -73,6 +73,14 @@ pub trait LogStore: Send + Sync {
     /// several replicas do this at once, all follow the first.
     async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch>;
 
+    /// The revisions of an operation after `after`, oldest first, at most `limit`.
+    async fn revisions_of(
+        &self,
+        operation: OperationId,
+        after: Revision,
+        limit: u32,
+    ) -> Result<Vec<Revision>>;
+
     /// Revisions below `before`, newest first, at most `limit`; fewer if they have very many changes. The flag says
     /// that there may be more.
     async fn list_revisions(

@@ -145,6 +145,8 @@ pub struct WrittenChange {
     pub before: Option<ResourceValue>,
     /// The newest revision that changed the resource.
     pub newest: Revision,
+    /// The operation that revision is part of, if it is.
+    pub newest_operation: Option<OperationId>,
     /// Whether the resource was deleted because its user was erased.
     pub by_erasure: bool,
 }

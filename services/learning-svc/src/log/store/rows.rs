@@ -1,6 +1,6 @@
 //! Rows of the log, and how each becomes a value the rules know.
 
-use emend_core::{ResourceValue, Revision, decide::Cause};
+use emend_core::{OperationId, ResourceValue, Revision, decide::Cause};
 use emend_store::StoreError;
 use sqlx::FromRow;
 
@@ -13,6 +13,7 @@ pub(crate) struct WrittenChangeRow {
     pub key: KeyRow,
     pub before_value: Option<Vec<u8>>,
     pub newest: i64,
+    pub newest_operation: Option<Vec<u8>>,
     pub cause: i32,
 }
 
@@ -26,6 +27,10 @@ impl WrittenChangeRow {
             key: self.key.parse("changes")?,
             before: optional_value(at, "before_value", self.before_value.as_deref())?,
             newest: Revision(self.newest),
+            newest_operation: self
+                .newest_operation
+                .map(|id| at.uuid("operation_id", &id).map(OperationId))
+                .transpose()?,
             by_erasure: self.cause == Cause::Erasure.number(),
         })
     }

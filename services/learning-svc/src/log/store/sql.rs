@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use emend_core::{Epoch, InstallationId, ResourceKey, Revision};
+use emend_core::{Epoch, InstallationId, OperationId, ResourceKey, Revision};
 use emend_store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
@@ -82,7 +82,9 @@ const LOAD_PAGE: i64 = 20_000;
 impl LogRepository for Work {
     async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
         let mut query = QueryBuilder::new(
-            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.before_value, \
+            "SELECT w.contest_id, w.namespace, w.kind, w.key, w.qualifier, w.user_id, w.before_value, w.newest, w.cause, \
+             (SELECT r.operation_id FROM revisions AS r WHERE r.revision = w.newest) AS newest_operation FROM ( \
+             SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.before_value, h.ordinal, \
              (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest = h.contest) AS newest, \
              (SELECT r.cause FROM revisions AS r WHERE r.revision = h.revision) AS cause \
              FROM changes AS h JOIN contests AS c ON c.contest = h.contest WHERE h.revision = ",
@@ -359,6 +361,24 @@ impl LogStore for Backend {
         Ok(head.epoch)
     }
 
+    async fn revisions_of(
+        &self,
+        operation: OperationId,
+        after: Revision,
+        limit: u32,
+    ) -> Result<Vec<Revision>> {
+        let found: Vec<i64> = sqlx::query_scalar(
+            "SELECT revision FROM revisions WHERE operation_id IS NOT NULL AND operation_id = $1 AND revision > $2
+             ORDER BY revision LIMIT $3",
+        )
+        .bind(bytes(operation.0))
+        .bind(after.0)
+        .bind(i64::from(limit))
+        .fetch_all(&mut *self.reader().await?)
+        .await?;
+        Ok(found.into_iter().map(Revision).collect())
+    }
+
     async fn list_revisions(
         &self,
         filter: &RevisionFilter,
@@ -393,6 +413,7 @@ impl Backend {
 
 async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result<()> {
     let mut after = i64::MIN;
+    let mut parsing = Parsing::default();
     loop {
         let rows = sqlx::query(RESOURCES)
             .bind(after)
@@ -402,6 +423,32 @@ async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result
         let more = is_full(&rows);
         if let Some(last) = rows.last() {
             after = last.try_get("contest")?;
+        }
+        parsing.begin(rows, sink).await?;
+        if !more {
+            return parsing.end(sink).await;
+        }
+    }
+}
+
+async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink<'_>) -> Result<()> {
+    // Ordinals start at 0: this skips the horizon's own revision and takes everything after it.
+    let mut after = (horizon, i32::MAX);
+    let mut parsing = Parsing::default();
+    loop {
+        let rows = sqlx::query(TOMBSTONES)
+            .bind(after.0)
+            .bind(after.1)
+            .bind(LOAD_PAGE)
+            .fetch_all(&mut **transaction)
+            .await?;
+        let more = is_full(&rows);
+        if let Some(last) = rows.last() {
+            after = (last.try_get("revision")?, last.try_get("ordinal")?);
+        }
+        parsing.begin(rows, sink).await?;
+        if !more {
+            return parsing.end(sink).await;
         }
     }
 }
@@ -432,38 +479,26 @@ impl Parsing {
         } else {
             self.page = Some(tokio::task::spawn_blocking(parse));
         }
+        Ok(())
+    }
+
+    /// Waits for the last page.
+    async fn end(&mut self, sink: &mut (dyn FnMut(Vec<LoggedChange>) + Send)) -> Result<()> {
+        if let Some(page) = self.page.take() {
+            let parsed = page
+                .await
+                .map_err(|_| StoreError::Unavailable(sqlx::Error::WorkerCrashed))?;
+            sink(parsed?);
+        }
+        Ok(())
     }
 }
 
-async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink<'_>) -> Result<()> {
-    // Ordinals start at 0: this skips the horizon's own revision and takes everything after it.
-    let mut after = (horizon, i32::MAX);
-    let mut parsing = Parsing::default();
-    loop {
-        let rows = sqlx::query(TOMBSTONES)
-            .bind(after.0)
-            .bind(after.1)
-            .bind(LOAD_PAGE)
-            .fetch_all(&mut **transaction)
-            .await?;
-        let more = is_full(&rows);
-        if let Some(last) = rows.last() {
-            after = (last.try_get("revision")?, last.try_get("ordinal")?);
-        }
-        parsing.begin(rows, sink).await?;
-        if !more {
-            return parsing.end(sink).await;
-        }
-        parsing.begin(rows, sink).await?;
-        if !more {
-            return parsing.end(sink).await;
-        }
-    }
-}
+/// So few rows are parsed at once.
+const FEW: usize = 1_000;
 
 fn parse_head(row: &Row) -> Result<Head> {
     Ok(Head {
-    let mut parsing = Parsing::default();
         epoch: epoch(row.try_get("epoch")?)?,
         installation: installation(row.try_get("installation_id")?)?,
         revision: row.try_get("head")?,
@@ -479,24 +514,9 @@ pub(super) fn epoch(bytes: &[u8]) -> Result<Epoch> {
 }
 
 /// An installation's id as it is stored.
-        Ok(())
-    }
-
-    /// Waits for the last page.
-    async fn end(&mut self, sink: &mut (dyn FnMut(Vec<LoggedChange>) + Send)) -> Result<()> {
-        if let Some(page) = self.page.take() {
-            let parsed = page
-                .await
-                .map_err(|_| StoreError::Unavailable(sqlx::Error::WorkerCrashed))?;
-            sink(parsed?);
-        }
-        Ok(())
 pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId> {
     Uuid::from_slice(bytes)
         .map(InstallationId)
-/// So few rows are parsed at once.
-const FEW: usize = 1_000;
-
         .map_err(|error| CorruptRow::new("head", "installation_id", 1, error).into())
 }
 

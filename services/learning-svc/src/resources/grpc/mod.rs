@@ -24,7 +24,7 @@ use crate::{
     grpc::parse,
     log::{
         grpc::{Place, page as revision_page},
-        revert::Revert,
+        revert::{Revert, RevertOperation, RevertedOperation},
         store::RevisionFilter,
     },
     resources::{
@@ -146,9 +146,16 @@ impl ResourceService for Resources {
     ) -> Result<Response<pb::RevertRevisionResponse>, Status> {
         let caller = caller_of(&request);
         let Call { access, message } = open(request)?;
-        let revert = revert(&caller, &message).map_err(Error::from)?;
-        let revision = self.app.revert(&revert, &access).await?;
-        Ok(Response::new(pb::RevertRevisionResponse { revision: revision.0 }))
+        let answer = match revert(&caller, &message).map_err(Error::from)? {
+            Reverting::Revision(revert) => pb::RevertRevisionResponse {
+                revision: self.app.revert(&revert, &access).await?.0,
+                ..pb::RevertRevisionResponse::default()
+            },
+            Reverting::Operation(revert) => {
+                reverted_operation(self.app.revert_operation(&revert, &access).await?)
+            }
+        };
+        Ok(Response::new(answer))
     }
 }
 
@@ -220,23 +227,67 @@ pub(crate) fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Re
     violations.finish(parsed)
 }
 
-pub(crate) fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Revert, Violations> {
+/// What is to be reverted.
+#[derive(Debug, Clone)]
+pub(crate) enum Reverting {
+    Revision(Revert),
+    Operation(RevertOperation),
+}
+
+pub(crate) fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Reverting, Violations> {
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, &request.namespace);
-    if request.revision < 1 {
-        violations.add("revision", format!("must be 1 or more, is {}", request.revision));
+    let operation = match request.operation_id.as_str() {
+        "" => Some(None),
+        id => violations.check("operation_id", OperationId::parse(id)).map(Some),
+    };
+    match (request.operation_id.is_empty(), request.revision) {
+        (true, ..1) => violations.add("revision", format!("must be 1 or more, is {}", request.revision)),
+        (false, revision) if revision != 0 => violations.add("revision", "must be 0 with operation_id"),
+        _ => {}
+    }
+    if request.preview && request.operation_id.is_empty() {
+        violations.add("preview", "needs operation_id");
     }
     let reason = parse::required_reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
     let parsed = (|| {
-        Some(Revert {
-            namespace: namespace?,
-            revision: Revision(request.revision),
-            reason: reason?,
-            actor: actor?,
+        let (namespace, reason, actor) = (namespace?, reason?, actor?);
+        Some(match operation? {
+            None => Reverting::Revision(Revert {
+                namespace,
+                revision: Revision(request.revision),
+                reason,
+                actor,
+            }),
+            Some(operation) => Reverting::Operation(RevertOperation {
+                namespace,
+                operation,
+                preview: request.preview,
+                reason,
+                actor,
+            }),
         })
     })();
     violations.finish(parsed)
+}
+
+fn reverted_operation(reverted: RevertedOperation) -> pb::RevertRevisionResponse {
+    let left = reverted.left.into_iter().map(|left| pb::RevertLeft {
+        key: Some(wire_render::resource_key(&left.key)),
+        revision: left.revision.0,
+        description: left.why,
+    });
+    let count = wire_render::saturated;
+    pb::RevertRevisionResponse {
+        revision: reverted.last.0,
+        operation_id: reverted.operation.to_string(),
+        first_revision: reverted.first.0,
+        reverted_count: count(reverted.reverted),
+        already_count: count(reverted.already),
+        left_count: count(reverted.left_count),
+        left: left.collect(),
+    }
 }
 
 pub(crate) fn query(request: &pb::ListRevisionsRequest) -> QueryHash {

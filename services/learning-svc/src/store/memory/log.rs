@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{Epoch, InstallationId, NodeId, Revision};
+use emend_core::{Epoch, InstallationId, NodeId, OperationId, Revision};
 use emend_store::simulation::conflict;
 use jiff::SignedDuration;
 use tokio::time::Instant;
@@ -195,6 +195,24 @@ impl LogStore for MemoryStore {
             }
             state.tables.head = Some(head);
             Ok(head.epoch)
+        })
+        .await
+    }
+
+    async fn revisions_of(
+        &self,
+        operation: OperationId,
+        after: Revision,
+        limit: u32,
+    ) -> Result<Vec<Revision>> {
+        self.call("revisions_of", |state| {
+            let revisions = state.tables.revisions.iter();
+            let found = revisions
+                .filter(|(revision, (write, _))| **revision > after && write.operation == Some(operation));
+            Ok(found
+                .map(|(revision, _)| *revision)
+                .take(limit as usize)
+                .collect())
         })
         .await
     }

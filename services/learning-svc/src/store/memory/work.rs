@@ -423,12 +423,17 @@ impl LogRepository for Work {
                 let contest = change.key.contest_id();
                 let same = tables.changes.values().filter(|other| other.key == change.key);
                 let before = change.before.as_deref();
+                let newest = same.map(|other| other.revision).max().unwrap_or(revision);
                 Ok(WrittenChange {
                     key: change.key.clone(),
                     before: before
                         .map(|before| value(Some(before), "changes", contest))
                         .transpose()?,
-                    newest: same.map(|other| other.revision).max().unwrap_or(revision),
+                    newest,
+                    newest_operation: tables
+                        .revisions
+                        .get(&newest)
+                        .and_then(|(write, _)| write.operation),
                     // This store knows no erasure.
                     by_erasure: false,
                 })
