@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// A kind that phrases are resolved to.
+/// A kind that phrases are resolved to, or the one that says what is never an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerKind(pub Kind);
 
@@ -56,7 +56,7 @@ impl ValueEnum for AnswerKind {
         static ANSWERS: LazyLock<Vec<AnswerKind>> = LazyLock::new(|| {
             let answers = Kind::value_variants()
                 .iter()
-                .filter(|kind| kind.0.rules().is_answer);
+                .filter(|kind| kind.0.rules().is_answer || kind.0 == emend_core::Kind::Prohibition);
             answers.map(|kind| AnswerKind(*kind)).collect()
         });
         &ANSWERS
@@ -395,7 +395,7 @@ mod tests {
             .iter()
             .map(|kind| kind.0.0.name())
             .collect();
-        assert_eq!(names, ["invocation_phrase", "entity_alias"]);
+        assert_eq!(names, ["invocation_phrase", "entity_alias", "prohibition"]);
     }
 
     #[test]

@@ -3,7 +3,16 @@
 //!
 //! A service implements [`Program`] and [`Service`] for its arguments; its `main` is [`run`].
 
-use std::{env, future::Future, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    env,
+    future::Future,
+    io::{self, Write as _},
+    net::SocketAddr,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use emend_base::{
@@ -15,7 +24,7 @@ use emend_base::{
 use tokio::net::TcpListener;
 
 use crate::{
-    admin::{self, TelemetryArgs},
+    admin::{self, AdminListener, TelemetryArgs},
     auth::{self, Authenticator},
     health::Readiness,
     listen::ListenArgs,
@@ -122,6 +131,9 @@ pub trait Running {
     /// Its readiness checks.
     fn readiness(&self) -> &Readiness;
 
+    /// Where it listens, by what is served there.
+    fn addresses(&self) -> Vec<(&'static str, SocketAddr)>;
+
     /// Ends its tasks within `grace` and two seconds, and closes its database.
     fn shutdown(&self, grace: Duration) -> impl Future<Output = Shutdown>;
 }
@@ -161,6 +173,7 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let running = started.with_context(|| format!("{} can't start", S::NAME))?;
+    let metrics_address = admin.as_ref().map(AdminListener::address);
     admin::start(
         &telemetry,
         admin,
@@ -168,8 +181,49 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
         vec![running.readiness().clone()],
         &lifecycle,
     );
-    let code = run_until_signal(&mut signals, &lifecycle, arguments.serve.shutdown_grace).await;
+    let code = tokio::select! {
+        code = run_until_signal(&mut signals, &lifecycle, arguments.serve.shutdown_grace) => code,
+        never = say_when_ready::<S>(&running, metrics_address) => match never {},
+    };
     running.shutdown(Duration::ZERO).await;
     telemetry.finish().await;
     Ok(code)
+}
+
+/// Writes one line to standard output when the service is ready for the first time, and nothing else ever.
+async fn say_when_ready<S: Service>(running: &S::Handle, metrics: Option<SocketAddr>) -> Infallible {
+    running.readiness().ready(S::HEALTH).await;
+    let line = ready_line(S::NAME, running.addresses(), metrics);
+    // Whoever closed standard output does not want to know.
+    let _ = writeln!(io::stdout(), "{line}");
+    std::future::pending().await
+}
+
+/// `learning-svc: ready learning=127.0.0.1:7402 metrics=127.0.0.1:9464`.
+fn ready_line(name: &str, served: Vec<(&'static str, SocketAddr)>, metrics: Option<SocketAddr>) -> String {
+    let all = served
+        .into_iter()
+        .chain(metrics.map(|address| ("metrics", address)));
+    all.fold(format!("{name}: ready"), |line, (what, address)| {
+        format!("{line} {what}={address}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_ready_service_says_where_everything_is_served() {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!(
+            ready_line(
+                "learning-svc",
+                vec![("learning", address(7402))],
+                Some(address(9464))
+            ),
+            "learning-svc: ready learning=127.0.0.1:7402 metrics=127.0.0.1:9464"
+        );
+        assert_eq!(ready_line("x", vec![], None), "x: ready");
+    }
 }

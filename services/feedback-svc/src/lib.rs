@@ -141,6 +141,14 @@ impl Running for Handle {
         Self::readiness(self)
     }
 
+    fn addresses(&self) -> Vec<(&'static str, SocketAddr)> {
+        let ratings = self.rating_addresses.iter();
+        let ratings = ratings.map(|address| ("rating-http", *address));
+        std::iter::once(("feedback", self.address))
+            .chain(ratings)
+            .collect()
+    }
+
     async fn shutdown(&self, grace: Duration) -> Shutdown {
         Self::shutdown(self, grace).await
     }

@@ -172,6 +172,10 @@ impl Running for Handle {
         Self::readiness(self)
     }
 
+    fn addresses(&self) -> Vec<(&'static str, SocketAddr)> {
+        vec![("learning", self.address())]
+    }
+
     async fn shutdown(&self, grace: Duration) -> Shutdown {
         Self::shutdown(self, grace).await
     }

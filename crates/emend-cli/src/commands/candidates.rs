@@ -17,6 +17,7 @@ use emend_proto::{
 };
 
 use self::render::{details_text, table, what};
+use super::ids;
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -44,7 +45,8 @@ Examples:
 What a person approves is pinned: votes do not replace it. What a person rejects, votes do not
 re-open. NET is a candidate's votes less those of its strongest rival; one without votes, such as a
 synonym that was mined from queries (`emend queries --help`), has none. What can be mined is
-proposed within some five minutes.")]
+proposed within some five minutes. Of an id the first eight characters or more will do, as tables
+show them where the terminal is narrow.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -197,6 +199,7 @@ pub(super) fn note_more(more: bool) {
 }
 
 async fn get(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {
+    let candidate_id = ids::candidate(context, candidate_id, "").await?;
     let request = GetCandidateRequest {
         namespace: context.namespace(),
         candidate_id,
@@ -214,12 +217,12 @@ async fn approve(args: ApproveArgs, context: &Context, output: &mut Output<'_>) 
         &args.candidate_ids,
         !args.etag.is_empty() || args.instead.is_some(),
     )?;
-    let edited_value = match (&args.instead, args.candidate_ids.first()) {
+    let candidate_ids = ids::candidates(context, args.candidate_ids, "").await?;
+    let edited_value = match (&args.instead, candidate_ids.first()) {
         (Some(choice), Some(id)) => Some(edited(context, id.clone(), choice).await?),
         _ => None,
     };
-    let requests: Vec<_> = args
-        .candidate_ids
+    let requests: Vec<_> = candidate_ids
         .into_iter()
         .map(|candidate_id| ApproveCandidateRequest {
             namespace: context.namespace(),
@@ -279,8 +282,8 @@ async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result
 
 async fn reject(args: RejectArgs, context: &Context, output: &mut Output<'_>) -> Result {
     only_for_a_single_candidate(&args.candidate_ids, !args.etag.is_empty())?;
-    let requests: Vec<_> = args
-        .candidate_ids
+    let requests: Vec<_> = ids::candidates(context, args.candidate_ids, "")
+        .await?
         .into_iter()
         .map(|candidate_id| RejectCandidateRequest {
             namespace: context.namespace(),
@@ -338,7 +341,11 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
                 0 => "nothing changed".into(),
                 revision => format!("revision {revision}"),
             };
-            format!("{done} {} ({}; {at})", what(&candidate), candidate.candidate_id)
+            format!(
+                "{done} {} ({}; {at})",
+                what(&candidate).text(),
+                candidate.candidate_id
+            )
         })?;
     }
     failure.map_or(Ok(()), Err)

@@ -10,7 +10,7 @@ use emend_proto::{
     },
 };
 
-use super::rate::Rating;
+use super::{ids, rate::Rating};
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -175,7 +175,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Get { feedback_id } => {
             let request = GetFeedbackRequest {
                 namespace: context.namespace(),
-                feedback_id,
+                feedback_id: ids::feedback(context, feedback_id).await?,
             };
             let mut client = context.feedback().await?;
             let response = client.get_feedback(context.request(request)).await?;
@@ -188,7 +188,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Label(label) => {
             let request = UpdateFeedbackLabelsRequest {
                 namespace: context.namespace(),
-                feedback_id: label.feedback_id,
+                feedback_id: ids::feedback(context, label.feedback_id).await?,
                 set_tags: label.set,
                 clear_tags: label.clear,
                 processed: label.processed,
@@ -247,7 +247,7 @@ pub(super) async fn list(
 
 fn table(feedback: &[Feedback]) -> Table {
     Table::new([
-        ("FEEDBACK", Column::Fixed),
+        ("FEEDBACK", Column::Id),
         ("REPORTER", Column::Text),
         ("WHAT", Column::Text),
         ("WHEN EVALUATED", Column::Fixed),
@@ -256,22 +256,25 @@ fn table(feedback: &[Feedback]) -> Table {
     ])
     .with_rows(feedback, |feedback| {
         [
-            feedback.feedback_id.clone(),
+            feedback.feedback_id.clone().into(),
             feedback
                 .reporter
                 .as_ref()
                 .map(|reporter| reporter.id.clone())
-                .unwrap_or_default(),
-            what(feedback),
+                .unwrap_or_default()
+                .into(),
+            view::correction_cell(feedback.correction.as_ref()),
             feedback
                 .outcome
                 .as_ref()
-                .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state)),
+                .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state))
+                .into(),
             feedback
                 .present
                 .as_ref()
-                .map_or_else(|| "unknown".into(), |present| words::outcome_name(present.state)),
-            marks(feedback),
+                .map_or_else(|| "unknown".into(), |present| words::outcome_name(present.state))
+                .into(),
+            marks(feedback).into(),
         ]
     })
 }
@@ -279,7 +282,7 @@ fn table(feedback: &[Feedback]) -> Table {
 /// What was searched, where it is known, and what was said of it.
 fn search_ratings_table(feedback: &[Feedback]) -> Table {
     Table::new([
-        ("FEEDBACK", Column::Fixed),
+        ("FEEDBACK", Column::Id),
         ("RATING", Column::Fixed),
         ("QUERY", Column::Text),
         ("REASON", Column::Text),

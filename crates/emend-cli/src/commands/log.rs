@@ -1,11 +1,15 @@
 //! `emend log`: shows the audit trail.
 
-use emend_proto::learning::v1::{ListRevisionsRequest, Revision, RevisionChange};
+use emend_core::{Key, Kind as CoreKind};
+use emend_proto::{
+    common::v1::ResourceKey,
+    learning::v1::{ListRevisionsRequest, Revision, RevisionChange},
+};
 
 use crate::{
     context::{Context, pages},
     failure::Result,
-    output::{Column, Output, Table},
+    output::{Cell, Column, Output, Table},
     view,
     words::{self, Kind},
 };
@@ -18,8 +22,9 @@ Examples:
   emend log --key \"set up a CSA\"
   emend log --operation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json
 
-Each revision is one decision: what it changed, why, and who. With --json also the candidate and
-the feedback whose arrival decided it.")]
+Each revision is one decision: what it changed, why, and who. With --key or --kind the table shows
+only those of its changes that were asked for, and how many others there are. With --json a revision
+is always whole, with the candidate and the feedback whose arrival decided it.")]
 pub struct Args {
     /// Only revisions that changed this kind
     #[arg(long, value_enum)]
@@ -48,7 +53,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     })
     .await?;
-    output.results(&revisions, view::revision, table, &context.none_of("revisions"))?;
+    let is_filtered = !args.key.is_empty() || args.kind.is_some() || !args.operation.is_empty();
+    output.results(
+        &revisions,
+        view::revision,
+        |revisions| table(revisions, asked_for(&args)),
+        &context.none_found("revisions", is_filtered),
+    )?;
     super::candidates::note_more(more);
     Ok(())
 }
@@ -95,7 +106,8 @@ fn joined(parts: Vec<Revision>) -> Vec<Revision> {
     revisions
 }
 
-fn table(revisions: &[Revision]) -> Table {
+/// A row for each change that is asked for, and one that says how many others a revision made.
+fn table(revisions: &[Revision], is_asked_for: impl Fn(&ResourceKey) -> bool) -> Table {
     let mut table = Table::new([
         ("REVISION", Column::Number),
         ("AT", Column::Fixed),
@@ -111,15 +123,22 @@ fn table(revisions: &[Revision]) -> Table {
         } else {
             actor.on_behalf_of
         };
-        for (index, change) in revision.changes.iter().enumerate() {
+        let of_key = |change: &&RevisionChange| change.key.as_ref().is_some_and(&is_asked_for);
+        let mut shown: Vec<Cell> = revision.changes.iter().filter(of_key).map(what).collect();
+        match revision.changes.len() - shown.len() {
+            0 => {}
+            1 => shown.push("(and 1 other change)".to_owned().into()),
+            others => shown.push(format!("(and {others} other changes)").into()),
+        }
+        for (index, what) in shown.into_iter().enumerate() {
             // A revision's own columns are filled only in the row of its first change.
-            let first_row = |text: String| if index == 0 { text } else { String::new() };
+            let first_row = |text: String| Cell::from(if index == 0 { text } else { String::new() });
             table.row([
                 first_row(revision.revision.to_string()),
                 first_row(view::short_time(revision.committed_at.as_ref())),
                 first_row(words::cause_name(revision.cause)),
                 first_row(by.clone()),
-                what(change),
+                what,
                 first_row(revision.reason.clone()),
             ]);
         }
@@ -127,23 +146,86 @@ fn table(revisions: &[Revision]) -> Table {
     table
 }
 
-fn what(change: &RevisionChange) -> String {
+/// Tells the changes that the options ask for from others of the same revisions.
+fn asked_for(args: &Args) -> impl Fn(&ResourceKey) -> bool + use<> {
+    let kind = args.kind.map(Kind::number);
+    // The server has found something by the key, so that it is valid in some kind's form.
+    let keys = (!args.key.is_empty()).then(|| Key::of_any(&CoreKind::ALL, &args.key).unwrap_or_default());
+    move |key| {
+        kind.is_none_or(|kind| kind == key.kind)
+            && keys
+                .as_ref()
+                .is_none_or(|keys| keys.iter().any(|asked| asked.as_str() == key.key))
+    }
+}
+
+fn what(change: &RevisionChange) -> Cell {
     let key = change.key.clone().unwrap_or_default();
-    let scope = if key.user_id.is_empty() {
-        String::new()
-    } else {
-        format!(" (for {})", key.user_id)
-    };
     let [before, after] = [&change.before, &change.after].map(|value| view::learned(value.as_ref()));
-    let pair = |learned: &_| view::pair(&key.key, learned);
-    let text = match (before, after) {
-        (None, None) => key.key.clone(),
-        (None, Some(after)) => pair(&after),
-        (Some(before), Some(after)) => format!("{}, was {}", pair(&after), view::learned_text(&before)),
-        (Some(before), None) if key.qualifier.is_empty() => {
-            format!("{} deleted, was {}", key.key, view::learned_text(&before))
+    let rest = match (before, after) {
+        (None, None) => String::new(),
+        (None, Some(after)) => view::arrow_text(&after),
+        (Some(before), Some(after)) => {
+            format!(
+                "{}, was {}",
+                view::arrow_text(&after),
+                view::learned_text(&before)
+            )
         }
-        (Some(before), None) => format!("{} deleted", pair(&before)),
+        (Some(before), None) if key.qualifier.is_empty() => {
+            format!(" deleted, was {}", view::learned_text(&before))
+        }
+        (Some(before), None) => format!("{} deleted", view::arrow_text(&before)),
     };
-    text + &scope
+    Cell::pair(key.key, rest + &view::for_user(&key.user_id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_large_revision_only_the_changes_of_the_key_are_shown() {
+        let change = |key: &str, user_id: &str| RevisionChange {
+            key: Some(ResourceKey {
+                kind: 1,
+                key: key.into(),
+                user_id: user_id.into(),
+                ..ResourceKey::default()
+            }),
+            ..RevisionChange::default()
+        };
+        let args = Args {
+            kind: None,
+            key: "  相手の リーダー".into(),
+            operation: String::new(),
+            limit: 0,
+        };
+        let shown = |changes: Vec<RevisionChange>| {
+            let revision = Revision {
+                revision: 7,
+                changes,
+                ..Revision::default()
+            };
+            table(&[revision], asked_for(&args)).render(100)
+        };
+        let all = vec![
+            change("a", ""),
+            change("相手の リーダー", ""),
+            change("相手の リーダー", "mia"),
+            change("b", ""),
+        ];
+        let text = shown(all);
+        let rows: Vec<_> = text.lines().skip(1).map(str::trim_end).collect();
+        assert!(
+            rows[0].trim_start().starts_with('7') && rows[0].ends_with("相手の リーダー"),
+            "{text}"
+        );
+        assert!(rows[1].ends_with("相手の リーダー (for mia)"), "{text}");
+        assert!(
+            rows[2].ends_with("(and 2 other changes)") && rows.len() == 3,
+            "{text}"
+        );
+        assert!(!shown(vec![change("相手の リーダー", "")]).contains("other change"));
+    }
 }

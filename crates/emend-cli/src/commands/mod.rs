@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod evidence;
 pub mod export;
 pub mod feedback;
+mod ids;
 pub mod import;
 pub mod log;
 #[cfg(feature = "mcp")]

@@ -70,7 +70,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Redrive { event_ids } => {
             let request = RedriveDeadLettersRequest {
                 namespace: context.namespace(),
-                event_ids,
+                event_ids: super::ids::dead_letters(context, event_ids).await?,
             };
             let mut client = context.feedback().await?;
             let count = client
@@ -109,7 +109,7 @@ pub async fn list(context: &Context, namespace: &str, limit: usize) -> Result<(V
 
 fn table(letters: &[DeadLetter]) -> Table {
     Table::new([
-        ("EVENT", Column::Fixed),
+        ("EVENT", Column::Id),
         ("NAMESPACE", Column::Text),
         ("TRIES", Column::Number),
         ("CODE", Column::Fixed),

@@ -10,6 +10,7 @@ use emend_proto::learning::v1::{
 use prost_types::{FieldMask, Timestamp};
 use serde_json::{Value, json};
 
+use super::ids;
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -341,8 +342,8 @@ async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Res
 async fn accept(args: AcceptArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let request = AcceptSuggestionRequest {
         namespace: context.namespace(),
+        candidate_id: ids::candidate(context, args.candidate_id, &args.user.user).await?,
         user_id: args.user.user,
-        candidate_id: args.candidate_id,
         etag: args.etag,
     };
     let mut client = context.profiles().await?;
@@ -372,8 +373,8 @@ async fn accept(args: AcceptArgs, context: &Context, output: &mut Output<'_>) ->
 async fn reject(args: RejectArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let request = RejectSuggestionRequest {
         namespace: context.namespace(),
+        candidate_id: ids::candidate(context, args.candidate_id, &args.user.user).await?,
         user_id: args.user.user,
-        candidate_id: args.candidate_id,
         reason: args.reason,
         etag: args.etag,
     };
@@ -467,7 +468,7 @@ fn suggestion_json(suggestion: &ProfileSuggestion) -> Value {
 
 fn table(suggestions: &[ProfileSuggestion]) -> Table {
     Table::new([
-        ("CANDIDATE", Column::Fixed),
+        ("CANDIDATE", Column::Id),
         ("WHAT", Column::Fixed),
         ("ENTRY", Column::Text),
         ("STATUS", Column::Fixed),

@@ -172,7 +172,7 @@ async fn list(
 
 fn ratings_table(ratings: &[Feedback]) -> Table {
     Table::new([
-        ("FEEDBACK", Column::Fixed),
+        ("FEEDBACK", Column::Id),
         ("RECEIVED", Column::Fixed),
         ("TARGET", Column::Fixed),
         ("VALUE", Column::Fixed),

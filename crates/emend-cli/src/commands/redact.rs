@@ -98,7 +98,7 @@ async fn redact_feedback(
 ) -> Result {
     let request = RedactFeedbackRequest {
         namespace: context.namespace(),
-        feedback_id,
+        feedback_id: super::ids::feedback(context, feedback_id).await?,
         wait: words::wait(wait) as i32,
     };
     let mut client = context.feedback().await?;

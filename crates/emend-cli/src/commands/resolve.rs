@@ -1,5 +1,7 @@
 //! `emend resolve`: shows what a node answers for a phrase.
 
+use clap::ValueEnum as _;
+use emend_core::Kind as CoreKind;
 use emend_proto::learning::v1::{BackendCandidate, ResolveRequest, ResolveResponse};
 
 use crate::{
@@ -17,13 +19,14 @@ Examples:
   emend resolve \"set up a CSA\"
   emend resolve \"J. Smith\" --kind entity_alias --user mia
   emend resolve \"wind down the fund\" --backend delete_fund=0.7 --backend liquidate_fund=0.6
+  emend resolve \"wind down the fund\" --kind prohibition
 
 The answer is what every node that has applied the same revision answers. That nothing was
 learned is an answer too (exit code 0).")]
 pub struct Args {
     /// What the user said
     phrase: String,
-    /// The kind of resource to look for
+    /// The kind of resource to look for; of prohibitions, what is never offered for the phrase
     #[arg(long, value_enum, default_value_t = AnswerKind(Kind(emend_core::Kind::InvocationPhrase)))]
     kind: AnswerKind,
     /// Look for this user's own preference first
@@ -48,9 +51,15 @@ fn scored(text: &str) -> Result<(String, f64), String> {
 
 /// Asks learning-svc and prints the answer.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let searched = args.kind.0.0;
     let request = ResolveRequest {
         namespace: context.namespace(),
-        kind: args.kind.0.number(),
+        // What is prohibited comes with the answer of any kind.
+        kind: if searched == CoreKind::Prohibition {
+            CoreKind::InvocationPhrase.number()
+        } else {
+            searched.number()
+        },
         phrase: args.phrase,
         user_id: args.user,
         backend_candidates: args
@@ -66,22 +75,38 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .resolve(context.request(request))
         .await?
         .into_inner();
-    output.result(&view::resolved(&response), || text(&response))
+    output.result(&view::resolved(&response), || text(searched, &response))
 }
 
-fn text(response: &ResolveResponse) -> String {
+fn text(searched: CoreKind, response: &ResolveResponse) -> String {
+    if searched == CoreKind::Prohibition {
+        let phrase = &response.normalized_phrase;
+        let answer = match &response.prohibited[..] {
+            [] => format!("{phrase:?}: nothing is prohibited"),
+            prohibited => format!("{phrase:?}: never offer {}", prohibited.join(", ")),
+        };
+        return format!("{answer}\nas of revision {}", response.revision);
+    }
+    let kind = searched.name();
     let mut lines = vec![match &response.r#match {
         Some(found) => {
             let whose = words::scope_name(found.scope);
             format!(
-                "{:?} → {} (learned, score {:.1}, revision {}, scope {whose})",
+                "{:?} → {} ({kind}, score {:.1}, revision {}, scope {whose})",
                 response.normalized_phrase, found.value, found.score, found.revision
             )
         }
         None if response.match_prohibited => {
-            format!("{:?}: what was learned is prohibited", response.normalized_phrase)
+            format!(
+                "{:?}: what was learned as {kind} is prohibited",
+                response.normalized_phrase
+            )
         }
-        None => format!("{:?}: nothing was learned", response.normalized_phrase),
+        None => format!(
+            "{:?}: nothing was learned as {kind} (others: {})",
+            response.normalized_phrase,
+            other_options(searched)
+        ),
     }];
     if !response.prohibited.is_empty() {
         lines.push(format!("never offer: {}", response.prohibited.join(", ")));
@@ -93,9 +118,43 @@ fn text(response: &ResolveResponse) -> String {
     lines.join("\n")
 }
 
+/// The options that ask for the other kinds.
+fn other_options(searched: CoreKind) -> String {
+    let others = AnswerKind::value_variants().iter().map(|kind| kind.0.0);
+    let others = others.filter(|kind| *kind != searched);
+    let others: Vec<String> = others.map(|kind| format!("--kind {}", kind.name())).collect();
+    others.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_names_the_kind_that_was_looked_for() {
+        let nothing = ResolveResponse {
+            normalized_phrase: "j. smith".into(),
+            revision: 7,
+            ..ResolveResponse::default()
+        };
+        assert_eq!(
+            text(CoreKind::InvocationPhrase, &nothing),
+            "\"j. smith\": nothing was learned as invocation_phrase (others: --kind entity_alias, --kind prohibition)\n\
+             as of revision 7"
+        );
+        let never = |prohibited: &[&str]| {
+            let response = ResolveResponse {
+                prohibited: prohibited.iter().map(|&choice| choice.to_owned()).collect(),
+                ..nothing.clone()
+            };
+            text(CoreKind::Prohibition, &response)
+                .lines()
+                .next()
+                .map(str::to_owned)
+        };
+        assert_eq!(never(&[]).unwrap(), "\"j. smith\": nothing is prohibited");
+        assert_eq!(never(&["a", "b"]).unwrap(), "\"j. smith\": never offer a, b");
+    }
 
     #[test]
     fn a_choice_may_contain_the_equals_sign() {

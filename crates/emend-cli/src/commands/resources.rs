@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Cell, Column, Output, Table},
     view,
     words::{self, Kind, Relation},
 };
@@ -324,12 +324,12 @@ fn table(resources: &[Resource]) -> Table {
     .with_rows(resources, |resource| {
         let key = resource.key.clone().unwrap_or_default();
         [
-            words::kind_name(key.kind),
-            key.key,
-            view::value_text(resource.value.as_ref()),
-            key.user_id,
-            resource.revision.to_string(),
-            view::short_time(resource.committed_at.as_ref()),
+            words::kind_name(key.kind).into(),
+            key.key.into(),
+            Cell::whole(view::value_text(resource.value.as_ref())),
+            key.user_id.into(),
+            resource.revision.to_string().into(),
+            view::short_time(resource.committed_at.as_ref()).into(),
         ]
     })
 }

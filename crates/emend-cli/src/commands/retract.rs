@@ -2,7 +2,7 @@
 
 use emend_proto::feedback::v1::RetractFeedbackRequest;
 
-use super::submit::outcome_text;
+use super::{ids, submit::outcome_text};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -34,7 +34,7 @@ pub struct Args {
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = RetractFeedbackRequest {
         namespace: context.namespace(),
-        feedback_id: args.feedback_id,
+        feedback_id: ids::feedback(context, args.feedback_id).await?,
         reason: args.reason,
         wait: words::wait(args.wait) as i32,
     };

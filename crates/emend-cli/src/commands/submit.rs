@@ -28,7 +28,7 @@ Examples:
   emend submit phrase \"my pack\" monthly_report --reporter mia --for-me
 
 A correction counts once per reporter: without --reporter all of one caller's count as one
-voter.";
+vote.";
 
 /// The correction, its reporter and the reason.
 #[derive(Debug, clap::Args)]
@@ -150,6 +150,7 @@ impl From<Form> for Correction {
 
 /// Submits the correction and prints the outcome.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let is_named = args.reporter.as_ref().is_some_and(|id| !id.is_empty());
     let request = SubmitFeedbackRequest {
         request_id: args.request_id.unwrap_or_default(),
         reporter: Some(Reporter {
@@ -165,8 +166,20 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         correction: Some(args.form.into()),
         ..SubmitFeedbackRequest::default()
     };
-    submit(request, context, output).await
+    let feedback = send(request, context).await?;
+    output.result(&view::feedback(&feedback), || {
+        let text = outcome_text(&feedback);
+        if is_named {
+            text
+        } else {
+            format!("{text}\n{UNNAMED}")
+        }
+    })
 }
+
+/// Said of a correction whose reporter is not named.
+const UNNAMED: &str = "No reporter is named: however many such corrections you send, they count as one vote. Name one \
+                       with --reporter.";
 
 /// Who says something evaluated at once, and why.
 #[derive(Debug, clap::Args)]
@@ -207,10 +220,16 @@ impl Sender {
 
 /// Completes the request, submits it and prints the outcome.
 pub(super) async fn submit(
-    mut request: SubmitFeedbackRequest,
+    request: SubmitFeedbackRequest,
     context: &Context,
     output: &mut Output<'_>,
 ) -> Result {
+    let feedback = send(request, context).await?;
+    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+}
+
+/// Completes the request and submits it.
+async fn send(mut request: SubmitFeedbackRequest, context: &Context) -> Result<Feedback> {
     if request.request_id.is_empty() {
         request.request_id = context.request_id();
     }
@@ -222,11 +241,10 @@ pub(super) async fn submit(
         .await?
         .submit_feedback(context.request(request))
         .await?;
-    let feedback = response
+    response
         .into_inner()
         .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))
 }
 
 /// The outcome's message, and the id to retract by.

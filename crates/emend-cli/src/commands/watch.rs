@@ -1,6 +1,6 @@
 //! `emend watch`: prints what is learned, as it is learned.
 //!
-//! It subscribes and verifies as a search node does, and is listed among the nodes while it runs.
+//! It subscribes and verifies as a search node does, and is listed among the nodes as long as it runs.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ Examples:
   emend watch
   emend watch --kind prohibition --json | jq 'select(.event == \"change\")'
   emend watch --all-namespaces
-  emend watch --until 17                      ends once everything up to revision 17 is applied
+  emend watch --until 17 --timeout 5m         ends once everything up to revision 17 is applied
 
 The first lines say how the stream began. Then each change is a line, with the time from commit
 until it was applied here. With --json each line has an `event`: connected, snapshot, resumed,
@@ -44,7 +44,7 @@ pub struct Args {
     /// Include user-scoped resources
     #[arg(long)]
     user_scoped: bool,
-    /// End once everything at or below this revision is applied
+    /// End once everything at or below this revision is applied; fails after --timeout
     #[arg(long, value_name = "REVISION")]
     until: Option<i64>,
     /// How often the server confirms that nothing is missing
@@ -61,6 +61,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .subscriber(node_id)?
         .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
         .label("program", "emend watch")
+        .transient()
         .include_user_scoped(args.user_scoped)
         .bookmark_interval(args.bookmarks)
         .clock(context.clock.clone())
@@ -76,10 +77,20 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .await
         .map_err(|error| Failure::usage(error.to_string()))?;
     let until = args.until.map(Revision);
+    // Whoever waits for a revision waits as long as for any other answer.
+    let timeout = context.global.timeout;
+    let in_time = async {
+        match until {
+            Some(_) => tokio::time::sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(in_time);
     let result = loop {
         let observed = tokio::select! {
             _ = signals.recv() => break Ok(()),
             observed = events.next() => observed,
+            () = &mut in_time => break Err(too_late(until, node.view().revision(), timeout)),
         };
         let (printed, applied) = match observed {
             None => break Err(Failure::failed("the subscriber has ended")),
@@ -100,6 +111,14 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     };
     lifecycle.shutdown(GRACE).await;
     result
+}
+
+/// `--until` was not reached.
+fn too_late(until: Option<Revision>, applied: Revision, timeout: Duration) -> Failure {
+    let until = until.map_or(0, |until| until.0);
+    Failure::Unavailable(format!(
+        "revision {until} was not applied within {timeout:?} (--timeout); applied is revision {applied}"
+    ))
 }
 
 /// The revision up to which everything is applied and printed, if the event gives one.
@@ -227,11 +246,7 @@ fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
         }
         (State::Deleted, _) => format!("{} deleted", key.key),
     };
-    let scope = if key.user_id.is_empty() {
-        String::new()
-    } else {
-        format!(" (for {})", key.user_id)
-    };
+    let scope = view::for_user(&key.user_id);
     let cause = words::cause_name(change.cause as i32);
     let delay = millis(change.committed_at, applied_at).map_or_else(String::new, |ms| format!(", {ms} ms"));
     format!(

@@ -10,7 +10,7 @@ use emend_proto::common::v1::{
 use serde_json::{Value, json};
 
 use super::{kind, name, present, risk, time};
-use crate::failure::explained_to_json;
+use crate::{failure::explained_to_json, output::Cell};
 
 pub(super) fn reporter(reporter: Option<&Reporter>) -> Value {
     reporter.map_or(Value::Null, |reporter| {
@@ -125,27 +125,30 @@ fn trust_level(number: i32) -> Value {
 
 /// A correction in short: `set up a CSA → create_isda`, of a rating what was rated and how; several things it asserts are separated by semicolons.
 pub fn correction_text(correction: Option<&Correction>) -> String {
+    correction_cell(correction).text()
+}
+
+/// The same for a table. Of several things that it asserts all give way.
+pub fn correction_cell(correction: Option<&Correction>) -> Cell {
     let Ok(correction) = emend_wire::parse::correction(correction) else {
-        return "?".into();
+        return "?".to_owned().into();
     };
     if let Some(rating) = correction.search_rating() {
-        return format!("search rated {}", rating.name());
+        return format!("search rated {}", rating.name()).into();
     }
     if let Some(rating) = correction.rating() {
-        return format!(
-            "{}: {} of {}, counts as {}",
-            rating.target,
-            rating.value,
-            rating.target_id,
-            rating.class.name()
-        );
+        let (target, value, id) = (&rating.target, &rating.value, &rating.target_id);
+        return format!("{target}: {value} of {id}, counts as {}", rating.class.name()).into();
+    }
+    if let [assertion] = &correction.assertions()[..] {
+        return Cell::pair(assertion.input.to_string(), arrow_text(&assertion.learned));
     }
     let texts: Vec<_> = correction
         .assertions()
         .iter()
         .map(|assertion| pair(&assertion.input, &assertion.learned))
         .collect();
-    texts.join("; ")
+    texts.join("; ").into()
 }
 
 /// The outcome of a correction.
@@ -317,13 +320,33 @@ pub fn value_text(value: Option<&ResourceValue>) -> String {
 
 /// A key and what was learned for it: `set up a CSA → create_isda`.
 pub fn pair(input: &str, learned: &Learned) -> String {
-    format!("{input} {} {}", learned.arrow(), learned_text(learned))
+    format!("{input}{}", arrow_text(learned))
+}
+
+/// What follows the key in a [`pair`]: ` → create_isda`.
+pub fn arrow_text(learned: &Learned) -> String {
+    format!(" {} {}", learned.arrow(), learned_text(learned))
 }
 
 /// A value and the key that it was learned for, as people write it.
 pub fn value_pair(value: Option<&ResourceValue>) -> String {
     let display = value.map_or("", |value| value.display.as_str());
     learned(value).map_or_else(|| display.to_owned(), |learned| pair(display, &learned))
+}
+
+/// The same in the two parts of a table's cell.
+pub fn value_cell(value: Option<&ResourceValue>, after: &str) -> Cell {
+    let display = value.map_or("", |value| value.display.as_str()).to_owned();
+    let learned = learned(value).map_or_else(String::new, |learned| arrow_text(&learned));
+    Cell::pair(display, learned + after)
+}
+
+/// Whose something is, after it, if it is one user's own: ` (for mia)`.
+pub fn for_user(user_id: &str) -> String {
+    match user_id {
+        "" => String::new(),
+        user_id => format!(" (for {user_id})"),
+    }
 }
 
 /// A resource.

@@ -14,8 +14,8 @@ mod search;
 mod trust;
 
 pub use common::{
-    correction, correction_text, key, learned, learned_text, maps_to, outcome, pair, resource, value,
-    value_pair, value_text,
+    arrow_text, correction, correction_cell, correction_text, for_user, key, learned, learned_text, maps_to,
+    outcome, pair, resource, value, value_cell, value_pair, value_text,
 };
 pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{

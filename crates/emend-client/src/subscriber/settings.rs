@@ -133,6 +133,7 @@ impl SubscriberBuilder {
                 version: String::new(),
                 zone: String::new(),
                 labels: HashMap::new(),
+                transient: false,
             },
             namespaces: Vec::new(),
             kinds: Vec::new(),
@@ -186,6 +187,12 @@ impl SubscriberBuilder {
     /// Where the node runs. At most 64 characters.
     pub fn zone(mut self, zone: impl Into<String>) -> Self {
         self.node.zone = zone.into();
+        self
+    }
+
+    /// Is no longer listed among the nodes once its stream has ended, as a person's session rather than a search node.
+    pub fn transient(mut self) -> Self {
+        self.node.transient = true;
         self
     }
 

@@ -10254,6 +10254,10 @@ pub struct NodeInfo {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// Whether the node is no longer listed once its stream has ended, such as a person's session. Default: false, so that
+    /// operators see which nodes are gone.
+    #[prost(bool, tag = "5")]
+    pub transient: bool,
 }
 impl ::prost::Name for NodeInfo {
     const NAME: &'static str = "NodeInfo";

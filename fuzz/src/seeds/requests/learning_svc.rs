@@ -180,6 +180,7 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                     version: "2.1".into(),
                     zone: "a".into(),
                     labels: [("rack".to_owned(), "7".to_owned())].into(),
+                    transient: false,
                 }),
                 namespaces: vec![namespace(), "another".into()],
                 kinds: vec![1, 3],

@@ -69,6 +69,8 @@ struct Report {
 struct OpenNode {
     /// The number of its streams open here.
     streams: usize,
+    /// Whether it is forgotten when the last of them ends.
+    transient: bool,
     /// The epoch and revision it has applied, as last reported here.
     applied: Option<(Epoch, i64)>,
 }
@@ -151,7 +153,9 @@ impl Nodes {
         let key = (node_id, caller);
         {
             let mut registry = self.lock();
-            registry.open.entry(key.clone()).or_default().streams += 1;
+            let open = registry.open.entry(key.clone()).or_default();
+            open.streams += 1;
+            open.transient = info.transient;
             let pending = registry.pending.entry(key.clone()).or_default();
             pending.connection = Some(Connection::Opened(Opening {
                 info: info.encode_to_vec(),
@@ -341,19 +345,26 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         {
             let mut registry = self.nodes.lock();
+            let mut ended = Connection::Closed;
             if let Some(open) = registry.open.get_mut(&self.key) {
                 open.streams -= 1;
                 if open.streams > 0 {
                     // Another stream of the same node is open here.
                     return;
                 }
+                if open.transient {
+                    ended = Connection::Left;
+                }
                 registry.open.remove(&self.key);
             }
             let waiting = registry.pending.len();
             let pending = registry.pending.entry(self.key.clone()).or_default();
-            pending.connection = merge(pending.connection.take(), Some(Connection::Closed));
-            let is_forgotten =
-                waiting > MAX_PENDING && matches!(pending.connection, Some(Connection::OpenedAndClosed(_)));
+            pending.connection = merge(pending.connection.take(), Some(ended));
+            let has_gone = matches!(
+                pending.connection,
+                Some(Connection::OpenedAndClosed(_) | Connection::Left)
+            );
+            let is_forgotten = waiting > MAX_PENDING && has_gone;
             if is_forgotten {
                 registry.pending.remove(&self.key);
             }

@@ -397,3 +397,31 @@ async fn nodes_that_come_and_go_while_writes_fail_take_bounded_memory() {
     assert!(known("staying") && known("node-0"));
     drop(staying);
 }
+
+#[tokio::test]
+async fn a_node_that_said_it_is_transient_leaves_with_its_last_stream() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let nodes = stream.nodes();
+    let transient = pb::NodeInfo {
+        transient: true,
+        ..info("watch")
+    };
+    let watch = nodes.open(caller("me"), id("watch"), &transient);
+    let again = nodes.open(caller("me"), id("watch"), &transient);
+    drop(nodes.open(caller("me"), id("stays"), &info("stays")));
+    drop(watch);
+    nodes.run_once().await.unwrap();
+    assert_eq!(list(nodes).await.len(), 2);
+    drop(again);
+    nodes.run_once().await.unwrap();
+    // It came and went before anything was written.
+    drop(nodes.open(caller("me"), id("watch"), &transient));
+    nodes.run_once().await.unwrap();
+    let left: Vec<_> = list(nodes)
+        .await
+        .into_iter()
+        .map(|node| node.info.unwrap().id)
+        .collect();
+    assert_eq!(left, ["stays"]);
+}

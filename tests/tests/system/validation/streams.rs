@@ -79,6 +79,7 @@ fn subscribe() -> Rpc {
                     version: long(65),
                     zone: long(65),
                     labels: (0..17).map(|n| (n.to_string(), String::new())).collect(),
+                    transient: true,
                 }),
                 namespaces: vec!["fund-admin".into(), "Not OK".into()],
                 kinds: vec![UNKNOWN, 0],
@@ -116,6 +117,7 @@ fn subscribe() -> Rpc {
                     version: NUL.into(),
                     zone: NUL.into(),
                     labels: [("k".to_owned(), NUL.to_owned())].into(),
+                    transient: false,
                 }),
                 namespaces: vec![NUL.into()],
                 cursor: Some(Cursor {

@@ -6,19 +6,20 @@ use emend_proto::learning::v1::{Candidate, GetCandidateResponse, Proposal, Sugge
 
 use crate::{
     commands::{profile::suggests, prompts::improvement_text},
-    output::{Column, Table},
+    output::{Cell, Column, Table},
     view, words,
 };
 
-/// A candidate in short: `set up a CSA → create_isda`.
-pub(super) fn what(candidate: &Candidate) -> String {
-    view::value_pair(candidate.value.as_ref())
+/// A candidate in short: `set up a CSA → create_isda`, and whose it is if it is one user's own.
+pub(super) fn what(candidate: &Candidate) -> Cell {
+    let user_id = candidate.key.as_ref().map_or("", |key| &key.user_id);
+    view::value_cell(candidate.value.as_ref(), &view::for_user(user_id))
 }
 
 /// A row for each.
 pub(super) fn table(candidates: &[Candidate]) -> Table {
     Table::new([
-        ("CANDIDATE", Column::Fixed),
+        ("CANDIDATE", Column::Id),
         ("WHAT", Column::Text),
         ("STATUS", Column::Fixed),
         ("VOTERS", Column::Number),
@@ -27,12 +28,12 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
     ])
     .with_rows(candidates, |candidate| {
         [
-            candidate.candidate_id.clone(),
+            candidate.candidate_id.clone().into(),
             what(candidate),
-            words::status_name(candidate.status),
-            candidate.reporter_count.to_string(),
-            net(candidate),
-            candidate.threshold.to_string(),
+            words::status_name(candidate.status).into(),
+            candidate.reporter_count.to_string().into(),
+            net(candidate).into(),
+            candidate.threshold.to_string().into(),
         ]
     })
 }
@@ -57,7 +58,7 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize, coloure
         }
     };
     line("candidate", &candidate.candidate_id);
-    line("what", &what(&candidate));
+    line("what", &view::value_pair(candidate.value.as_ref()));
     line("kind", &words::kind_name(key.kind));
     line("user", &key.user_id);
     let reason = match candidate.status_reason.as_str() {
@@ -162,7 +163,7 @@ fn votes(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
         ("REPORTER", Column::Text),
         ("CALLER", Column::Text),
-        ("FEEDBACK", Column::Fixed),
+        ("FEEDBACK", Column::Id),
         ("AT", Column::Fixed),
     ];
     (!details.votes.is_empty()).then(|| {
@@ -183,7 +184,7 @@ fn votes(details: &GetCandidateResponse) -> Option<Table> {
 
 fn feedback(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
-        ("FEEDBACK", Column::Fixed),
+        ("FEEDBACK", Column::Id),
         ("SYSTEM CHOSE", Column::Text),
         ("REASON", Column::Text),
         ("", Column::Fixed),
@@ -191,14 +192,12 @@ fn feedback(details: &GetCandidateResponse) -> Option<Table> {
     (!details.feedback.is_empty()).then(|| {
         Table::new(columns).with_rows(&details.feedback, |feedback| {
             [
-                feedback.feedback_id.clone(),
-                feedback.system_choice.clone(),
-                feedback.reason.clone(),
-                if feedback.retracted {
-                    "retracted".into()
-                } else {
-                    String::new()
-                },
+                feedback.feedback_id.clone().into(),
+                Cell::whole(feedback.system_choice.clone()),
+                feedback.reason.clone().into(),
+                if feedback.retracted { "retracted" } else { "" }
+                    .to_owned()
+                    .into(),
             ]
         })
     })

@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio_stream::StreamExt as _;
 
 use super::{
+    super::ids,
     Label, current, current_of, diff as differences, listed_versions, numbered, prompt_of,
     text::{
         current_table, improvement_text, preview_text, proposals_table, redacted_table, stats_text,
@@ -278,7 +279,7 @@ async fn proposal_diff(details: &GetCandidateResponse, context: &Context, output
 pub(super) async fn candidate(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {
     let request = GetCandidateRequest {
         namespace: context.namespace(),
-        candidate_id,
+        candidate_id: ids::candidate(context, candidate_id, "").await?,
     };
     let mut client = context.candidates().await?;
     Ok(client.get_candidate(context.request(request)).await?.into_inner())
@@ -299,7 +300,7 @@ pub(super) struct PreviewArgs {
 pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let request = PreviewImprovementRequest {
         namespace: context.namespace(),
-        candidate_id: args.candidate_id,
+        candidate_id: ids::candidate(context, args.candidate_id, "").await?,
         inputs: args.inputs,
     };
     let mut client = context.outputs().await?;

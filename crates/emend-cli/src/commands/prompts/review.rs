@@ -14,6 +14,7 @@ use emend_proto::learning::v1::{
 use serde_json::json;
 
 use super::{
+    super::ids,
     Decision, Label, prompt_of, put_request,
     read::candidate,
     read_file,
@@ -98,7 +99,7 @@ pub(super) async fn approve(args: ApproveArgs, context: &Context, output: &mut O
     };
     let request = ApproveCandidateRequest {
         namespace: context.namespace(),
-        candidate_id: args.candidate_id,
+        candidate_id: ids::candidate(context, args.candidate_id, "").await?,
         etag: args.etag,
         reason: args.decision.reason,
         edited_value,
@@ -143,7 +144,7 @@ pub(super) struct RejectArgs {
 pub(super) async fn reject(args: RejectArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let request = RejectCandidateRequest {
         namespace: context.namespace(),
-        candidate_id: args.candidate_id,
+        candidate_id: ids::candidate(context, args.candidate_id, "").await?,
         etag: args.etag,
         reason: args.reason,
         on_behalf_of: args.by,

@@ -46,7 +46,7 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
         ("LABELS", Column::Text),
         ("PROMPT", Column::Text),
         ("CREATED", Column::Fixed),
-        ("CANDIDATE", Column::Fixed),
+        ("CANDIDATE", Column::Id),
     ])
     .with_rows(versions, |version| {
         let candidate = version.candidate.clone().unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) fn redacted_table(versions: &[PromptVersion]) -> Table {
         ("LABELS", Column::Text),
         ("REDACTED", Column::Number),
         ("CREATED", Column::Fixed),
-        ("CANDIDATE", Column::Fixed),
+        ("CANDIDATE", Column::Id),
     ])
     .with_rows(versions, |version| {
         let candidate = version.candidate.clone().unwrap_or_default();
@@ -89,7 +89,7 @@ pub(super) fn redacted_table(versions: &[PromptVersion]) -> Table {
 
 pub(super) fn proposals_table(candidates: &[Candidate]) -> Table {
     Table::new([
-        ("CANDIDATE", Column::Fixed),
+        ("CANDIDATE", Column::Id),
         ("TARGET", Column::Text),
         ("LABEL", Column::Text),
         ("VERSION", Column::Number),

@@ -38,6 +38,8 @@ pub enum Connection {
     Closed,
     /// It was opened and ended again.
     OpenedAndClosed(Opening),
+    /// It ended, and the node is forgotten with it.
+    Left,
 }
 
 /// What a replica learned about one node since its last write.

@@ -111,6 +111,7 @@ async fn write_node(transaction: &mut Transaction, replica: &str, write: &NodeWr
         Some(Connection::Opened(opening)) => (Some(opening), false),
         Some(Connection::OpenedAndClosed(opening)) => (Some(opening), true),
         Some(Connection::Closed) => (None, true),
+        Some(Connection::Left) => return forget_node(transaction, replica, write).await,
         None => (None, false),
     };
     if let Some(opening) = opened {
@@ -148,6 +149,16 @@ async fn write_node(transaction: &mut Transaction, replica: &str, write: &NodeWr
         .execute(&mut **transaction)
         .await?;
     }
+    Ok(())
+}
+
+async fn forget_node(transaction: &mut Transaction, replica: &str, write: &NodeWrite) -> Result<()> {
+    sqlx::query("DELETE FROM nodes WHERE node_id = $1 AND caller = $2 AND replica = $3")
+        .bind(write.node_id.as_str())
+        .bind(write.caller.as_str())
+        .bind(replica)
+        .execute(&mut **transaction)
+        .await?;
     Ok(())
 }
 

@@ -98,8 +98,14 @@ pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl Store) {
     assert_eq!((page.nodes.len(), page.nodes[0].caller.as_str()), (1, "you"));
     assert!(page.nodes[0].seen_at <= page.now && page.nodes[0].info == b"info");
 
+    // One that leaves is forgotten, unless another replica holds its stream by now.
+    for replica in ["r2", "r1"] {
+        write(&log, replica, &[node("b", "me", Some(Connection::Left), None)]).await;
+        assert_eq!(listed(&log).await.len(), if replica == "r2" { 3 } else { 2 });
+    }
+
     assert_eq!(forget(&log, day).await, 0);
-    assert_eq!(forget(&log, -day).await, 3);
+    assert_eq!(forget(&log, -day).await, 2);
     assert!(listed(&log).await.is_empty());
 }
 

@@ -337,6 +337,12 @@ impl Nodes {
         );
         let opening = match &write.connection {
             Some(Connection::Opened(opening) | Connection::OpenedAndClosed(opening)) => Some(opening),
+            Some(Connection::Left) => {
+                if self.rows.get(&key).is_some_and(|(_, by)| by == replica) {
+                    self.rows.remove(&key);
+                }
+                return;
+            }
             Some(Connection::Closed) | None => None,
         };
         let counts = |opening: &&Opening| {

@@ -131,6 +131,7 @@ async fn a_bad_subscription_names_every_violated_field() {
             version: "v".repeat(65),
             zone: "\u{7}".into(),
             labels: [(String::new(), "x".repeat(129))].into(),
+            transient: false,
         }),
         namespaces: vec!["ok".into(), "Not OK".into()],
         kinds: vec![1, 99, 0, -1],

@@ -1,0 +1,380 @@
+//! Tables that fit the terminal: what people can do without gives way, what they decide about stays whole.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// The fewest characters of an id that are shown, and that a command takes for it.
+pub const ID_PREFIX: usize = 8;
+
+/// The space between columns.
+const GAP: usize = 2;
+/// The narrowest that a column of texts becomes while another one can still give way.
+const NARROW: usize = 8;
+/// The narrowest that a column becomes in which something is never cut.
+const NARROW_WHOLE: usize = 16;
+/// How much is kept of what gives way in front of something that stays whole.
+const HINT: usize = 5;
+
+/// How a column is aligned and shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Left-aligned, never shortened, such as times.
+    Fixed,
+    /// Left-aligned UUIDs, shortened to prefixes that tell the rows apart if the table would be too wide.
+    Id,
+    /// Left-aligned, shortened if the table would be too wide.
+    Text,
+    /// Right-aligned.
+    Number,
+}
+
+/// The text of one cell: a first part that may be shortened, and a second one that is broken into lines instead.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cell {
+    gives_way: String,
+    whole: String,
+}
+
+impl Cell {
+    /// A text that is never cut.
+    pub fn whole(text: String) -> Self {
+        Self::pair(String::new(), text)
+    }
+
+    /// A key, which gives way, and what follows it, such as ` → create_isda`, which is never cut.
+    pub fn pair(key: String, rest: String) -> Self {
+        Self {
+            gives_way: key,
+            whole: rest,
+        }
+    }
+
+    /// All of it.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.gives_way, self.whole)
+    }
+
+    fn on_one_line(self) -> Self {
+        let one_line = |text: String| text.replace(['\n', '\r', '\t'], " ");
+        Self {
+            gives_way: one_line(self.gives_way),
+            whole: one_line(self.whole),
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.gives_way.width() + self.whole.width()
+    }
+
+    /// The width below which the part that is never cut needs a line of its own.
+    fn least_width(&self) -> usize {
+        match self.whole.width() {
+            0 => 0,
+            whole => whole + self.gives_way.width().min(HINT),
+        }
+    }
+
+    /// The cell in lines of at most `width`.
+    fn lines(&self, width: usize) -> Vec<String> {
+        if self.width() <= width {
+            return vec![self.text()];
+        }
+        if self.least_width() <= width {
+            let key = shortened(&self.gives_way, width - self.whole.width());
+            return vec![format!("{key}{}", self.whole)];
+        }
+        let mut lines = Vec::new();
+        if !self.gives_way.is_empty() {
+            lines.push(shortened(&self.gives_way, width));
+        }
+        lines.extend(broken(self.whole.trim_start(), width));
+        lines
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::pair(text, String::new())
+    }
+}
+
+/// Rows under headings.
+#[derive(Debug, Clone)]
+pub struct Table {
+    columns: Vec<(String, Column)>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new<const N: usize>(columns: [(&str, Column); N]) -> Self {
+        Self {
+            columns: columns
+                .into_iter()
+                .map(|(heading, column)| (heading.to_owned(), column))
+                .collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row; cells beyond the columns are not shown.
+    pub fn row<C: Into<Cell>, const N: usize>(&mut self, cells: [C; N]) {
+        let cells = cells.into_iter().map(|cell| cell.into().on_one_line());
+        self.rows.push(cells.collect());
+    }
+
+    /// Adds a row per item.
+    #[must_use]
+    pub fn with_rows<T, C: Into<Cell>, const N: usize>(
+        mut self,
+        items: &[T],
+        row: impl Fn(&T) -> [C; N],
+    ) -> Self {
+        for item in items {
+            self.row(row(item));
+        }
+        self
+    }
+
+    /// Renders the table at most `width` columns wide, if the columns that are never shortened leave room for that.
+    pub fn render(&self, width: usize) -> String {
+        let widths = self.widths(width);
+        let headings = self
+            .columns
+            .iter()
+            .map(|(heading, _)| Cell::from(heading.clone()));
+        let headings: Vec<Cell> = headings.collect();
+        let mut text = String::new();
+        for row in std::iter::once(&headings).chain(&self.rows) {
+            self.render_row(row, &widths, &mut text);
+        }
+        text
+    }
+
+    /// A row's lines; where a cell needs several, those of the others are empty.
+    fn render_row(&self, row: &[Cell], widths: &[usize], text: &mut String) {
+        let cells: Vec<Vec<String>> = row
+            .iter()
+            .zip(&self.columns)
+            .zip(widths)
+            .map(|((cell, (_, column)), &width)| match column {
+                Column::Id => {
+                    let beginning: String = cell.gives_way.chars().take(width).collect();
+                    vec![beginning.trim_end_matches('-').to_owned()]
+                }
+                Column::Fixed | Column::Text | Column::Number => cell.lines(width),
+            })
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for at in 0..height {
+            let line = cells.iter().zip(&self.columns).zip(widths);
+            let line = line.map(|((lines, (_, column)), &width)| {
+                padded(lines.get(at).map_or("", String::as_str), *column, width)
+            });
+            text.push_str(line.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end());
+            text.push('\n');
+        }
+    }
+
+    /// How wide the columns are in a table of that width.
+    fn widths(&self, width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.columns.len())
+            .map(|index| {
+                let heading = self.columns[index].0.width();
+                self.column(index).map(Cell::width).fold(heading, usize::max)
+            })
+            .collect();
+        let room = width.saturating_sub(GAP * self.columns.len().saturating_sub(1));
+        let is_wide = |widths: &[usize]| widths.iter().sum::<usize>() > room;
+        if is_wide(&widths) {
+            for (index, (heading, column)) in self.columns.iter().enumerate() {
+                if *column == Column::Id {
+                    widths[index] = self.prefix(index).max(heading.width());
+                }
+            }
+        }
+        // First what is cut, the widest column first; then what is broken into lines.
+        let whole = |index: usize| self.column(index).map(Cell::least_width).max().unwrap_or(0);
+        let least: Vec<usize> = (0..widths.len()).map(whole).collect();
+        let narrowest: [&dyn Fn(usize) -> usize; 2] = [&|index| least[index].max(NARROW), &|index| {
+            if least[index] == 0 { NARROW } else { NARROW_WHOLE }
+        }];
+        for narrowest in narrowest {
+            while is_wide(&widths) {
+                let widest = (0..widths.len())
+                    .filter(|&index| {
+                        self.columns[index].1 == Column::Text && widths[index] > narrowest(index)
+                    })
+                    .max_by_key(|&index| widths[index]);
+                match widest {
+                    Some(index) => widths[index] -= 1,
+                    None => break,
+                }
+            }
+        }
+        widths
+    }
+
+    fn column(&self, index: usize) -> impl Iterator<Item = &Cell> {
+        self.rows.iter().filter_map(move |row| row.get(index))
+    }
+
+    /// How many characters tell the ids of a column apart; none ends with a dash, which nobody would type.
+    fn prefix(&self, index: usize) -> usize {
+        let mut ids: Vec<&str> = self.column(index).map(|cell| &*cell.gives_way).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let shared = ids.windows(2).map(|pair| {
+            let same = pair[0].chars().zip(pair[1].chars());
+            same.take_while(|(one, other)| one == other).count()
+        });
+        let length = shared.max().map_or(0, |shared| shared + 1).max(ID_PREFIX);
+        let ends_with_dash = |id: &&str| id.chars().nth(length - 1) == Some('-');
+        length + usize::from(ids.iter().any(ends_with_dash))
+    }
+}
+
+/// Pads a line of a cell to its column.
+fn padded(line: &str, column: Column, width: usize) -> String {
+    let padding = " ".repeat(width.saturating_sub(line.width()));
+    match column {
+        Column::Number => padding + line,
+        Column::Fixed | Column::Id | Column::Text => line.to_owned() + &padding,
+    }
+}
+
+/// Breaks a text into lines of at most `width`.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(1);
+        if used + wide > width && used > 0 {
+            lines.push(String::new());
+            used = 0;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(c);
+        }
+        used += wide;
+    }
+    lines
+}
+
+/// Cuts a text to at most `width` columns of a terminal, of which a kanji takes two, marking the cut.
+pub fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut room = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let left = room.checked_sub(c.width().unwrap_or(1));
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    let mut short: String = text.chars().take_while(fits).collect();
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new([
+            ("ID", Column::Fixed),
+            ("PHRASE", Column::Text),
+            ("VOTES", Column::Number),
+        ]);
+        let row = |id: &str, phrase: &str, votes: &str| [id, phrase, votes].map(str::to_owned);
+        table.row(row("0192d3c5-7a0e", "set up\na CSA", "3"));
+        table.row(row("x", "a very long phrase that nobody reads to its end", "12"));
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned_and_numbers_are_aligned_right() {
+        let text = table().render(100);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "ID             PHRASE                                           VOTES"
+        );
+        assert!(lines[1].ends_with("    3") && lines[1].contains("set up a CSA"));
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.chars().count() == lines[0].chars().count())
+        );
+    }
+
+    #[test]
+    fn text_is_shortened_to_fit_and_what_is_fixed_is_not() {
+        let text = table().render(40);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(text.contains("0192d3c5-7a0e") && text.contains('…'));
+    }
+
+    #[test]
+    fn a_kanji_takes_two_columns() {
+        let mut table = Table::new([("TERM", Column::Text), ("VOTES", Column::Number)]);
+        table.row(["相手のリーダー", "3"].map(str::to_owned));
+        table.row(["leader", "12"].map(str::to_owned));
+        assert_eq!(
+            table.render(100),
+            "TERM            VOTES\n相手のリーダー      3\nleader             12\n"
+        );
+        assert_eq!(
+            table.render(16),
+            "TERM       VOTES\n相手のリ…      3\nleader        12\n"
+        );
+        assert_eq!(shortened("相手の", 4), "相…");
+    }
+
+    #[test]
+    fn ids_and_keys_give_way_and_a_choice_is_never_cut() {
+        let long = "a-choice-that-is-longer-than-the-column-has-room-for";
+        let rows = [
+            (
+                "51fa440e-1535-5be4-ba57-7a0a9cb50bdf",
+                "J. Smith",
+                " → person:jane",
+            ),
+            (
+                "51fa440e-a535-5be4-ba57-7a0a9cb50bdf",
+                "相手のリーダーにダメージを与えるカード",
+                " → 検索_リーダー",
+            ),
+            ("ca3bcc6b-5bad-5e3c-ac8a-2c0ec2ef87a2", "book the trade", long),
+        ];
+        let columns = [
+            ("CANDIDATE", Column::Id),
+            ("WHAT", Column::Text),
+            ("STATUS", Column::Fixed),
+        ];
+        let table = |rows: &[(&str, &str, &str)]| {
+            Table::new(columns).with_rows(rows, |(id, key, rest)| {
+                [
+                    Cell::from((*id).to_owned()),
+                    Cell::pair((*key).to_owned(), (*rest).to_owned()),
+                    Cell::from("awaiting_review".to_owned()),
+                ]
+            })
+        };
+        assert_eq!(
+            table(&rows).render(52),
+            "CANDIDATE   WHAT                     STATUS\n\
+             51fa440e-1  J. Smith → person:jane   awaiting_review\n\
+             51fa440e-a  相手の… → 検索_リーダー  awaiting_review\n\
+             ca3bcc6b-5  book the trade           awaiting_review\n            \
+                         a-choice-that-is-longer\n            \
+                         -than-the-column-has-ro\n            \
+                         om-for\n"
+        );
+        // The widest table keeps its ids whole, and where there is room for a choice, it is not broken.
+        assert!(table(&rows).render(200).contains(rows[0].0));
+        let text = table(&rows).render(80);
+        assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+        assert!(text.contains("51fa440e-1  J. Smith → person:jane"), "{text}");
+    }
+}
