@@ -4,6 +4,7 @@
 //!
 //! The exceptions for Grafana's `dashboard-linter`, each with its reason, are in `.lint` beside the dashboard.
 
+mod calls;
 mod panels;
 mod processes;
 mod ratings;

@@ -4,7 +4,7 @@
 use super::{
     Kind::{Against, Alerts, Areas, Figure, Lines, LinesWithTraces, Plain, Share},
     Panel, Row,
-    Series::{Few, Idle, Many},
+    Series::{Few, Idle},
     q,
 };
 
@@ -82,97 +82,7 @@ pub(super) const ROWS: &[Row] = &[
             },
         ],
     },
-    Row {
-        title: "Calls: rate, errors, duration",
-        panels: &[
-            Panel {
-                title: "Rate by method",
-                about: "Unary calls that ended, per second.",
-                kind: Lines(Many),
-                unit: "reqps",
-                width: 8,
-                queries: &[q(
-                    r#"sum by (grpc_service, grpc_method) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))"#,
-                    "{{grpc_method}}",
-                )],
-            },
-            Panel {
-                title: "Errors by method and code",
-                about: "Calls and streams that ended with a code other than OK, per second, by the code in the trailers.",
-                kind: Lines(Many),
-                unit: "reqps",
-                width: 8,
-                queries: &[q(
-                    r#"sum by (grpc_service, grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_code!="OK", namespace=~"$namespace"}[$__rate_interval]))"#,
-                    "{{grpc_method}} {{grpc_code}}",
-                )],
-            },
-            Panel {
-                title: "Duration by method, 99 %",
-                about: "The time within which 99 % of the unary calls ended.",
-                kind: Lines(Many),
-                unit: "s",
-                width: 8,
-                queries: &[q(
-                    r#"histogram_quantile(0.99, sum by (le, grpc_service, grpc_method) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))) > 0"#,
-                    "{{grpc_method}}",
-                )],
-            },
-            Panel {
-                title: "Share of failed calls",
-                about: "The share of unary calls that ended with a fault of the service. The objective allows 0.1 % over 30 days.",
-                kind: Against(0.001, 0.002),
-                unit: "percentunit",
-                width: 8,
-                queries: &[
-                    q(
-                        r#"namespace_service:emend_calls_failed:ratio_rate5m{namespace=~"$namespace"}"#,
-                        "{{service}} 5 min {{namespace}}",
-                    ),
-                    q(
-                        r#"namespace_service:emend_calls_failed:ratio_rate1h{namespace=~"$namespace"}"#,
-                        "{{service}} 1 h {{namespace}}",
-                    ),
-                    q(
-                        r#"namespace_service:emend_calls_failed:ratio_rate6h{namespace=~"$namespace"}"#,
-                        "{{service}} 6 h {{namespace}}",
-                    ),
-                    q(
-                        r#"namespace_service:emend_calls_failed:ratio_rate3d{namespace=~"$namespace"}"#,
-                        "{{service}} 3 d {{namespace}}",
-                    ),
-                ],
-            },
-            Panel {
-                title: "In flight",
-                about: "Calls and streams in progress, by method.",
-                kind: Areas(Many),
-                unit: "short",
-                width: 8,
-                queries: &[q(
-                    r#"sum by (grpc_service, grpc_method) (grpc_server_in_flight{grpc_service=~"emend[.].+", namespace=~"$namespace"})"#,
-                    "{{grpc_method}}",
-                )],
-            },
-            Panel {
-                title: "Duration by service",
-                about: "The time within which half, and 99 %, of the unary calls ended.",
-                kind: Lines(Many),
-                unit: "s",
-                width: 8,
-                queries: &[
-                    q(
-                        r#"label_replace(histogram_quantile(0.5, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))) > 0, "short", "$1", "grpc_service", ".*[.]([A-Za-z]+)")"#,
-                        "{{short}} 50 %",
-                    ),
-                    q(
-                        r#"label_replace(histogram_quantile(0.99, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))) > 0, "short", "$1", "grpc_service", ".*[.]([A-Za-z]+)")"#,
-                        "{{short}} 99 %",
-                    ),
-                ],
-            },
-        ],
-    },
+    super::calls::ROW,
     Row {
         title: "Outbox",
         panels: &[
@@ -340,6 +250,50 @@ pub(super) const ROWS: &[Row] = &[
                 queries: &[q(
                     r#"sum by (reason) (rate(emend_streams_ended_total{namespace=~"$namespace"}[$__rate_interval]))"#,
                     "{{reason}}",
+                )],
+            },
+        ],
+    },
+    Row {
+        title: "What never goes back",
+        panels: &[
+            Panel {
+                title: "Head of the log",
+                about: "The newest revision, and the newest within six hours. The two are equal, unless the database has lost revisions.",
+                kind: Lines(Few),
+                unit: "short",
+                width: 8,
+                queries: &[
+                    q(
+                        r#"max by (namespace) (emend_head_revision{namespace=~"$namespace"})"#,
+                        "now {{namespace}}",
+                    ),
+                    q(
+                        r#"max by (namespace) (max_over_time(emend_head_revision{namespace=~"$namespace"}[6h]))"#,
+                        "within 6 h {{namespace}}",
+                    ),
+                ],
+            },
+            Panel {
+                title: "Nodes of another epoch",
+                about: "Snapshots within 15 minutes because nodes hold what the log does not have: one for each node after a restore, none otherwise.",
+                kind: Lines(Few),
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (reason, namespace) (increase(emend_snapshots_total{reason=~"foreign_epoch|cursor_ahead|new_epoch", namespace=~"$namespace"}[15m]))"#,
+                    "{{reason}} {{namespace}}",
+                )],
+            },
+            Panel {
+                title: "Another installation answers",
+                about: "1 while another installation of learning-svc answers than the one that feedback-svc delivers to. Corrections wait until then.",
+                kind: Lines(Few),
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"max by (namespace) (emend_installation_mismatch{namespace=~"$namespace"})"#,
+                    "mismatch {{namespace}}",
                 )],
             },
         ],
