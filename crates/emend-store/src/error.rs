@@ -13,6 +13,7 @@ use emend_base::{
     Error,
     backoff::{BackoffConfig, delay_for_attempt},
     entropy::Entropy,
+    telemetry::sparse::Sparse,
 };
 use sqlx::{Pool, error::DatabaseError, postgres::PgDatabaseError, sqlite::SqliteError};
 
@@ -24,6 +25,9 @@ const PAUSE: BackoffConfig = BackoffConfig {
     max: Duration::from_millis(400),
     multiplier: 2.0,
 };
+
+/// What calls that a database away or full has failed say in the log: many say the same.
+static LOGGED: Sparse = Sparse::new(Duration::from_secs(1));
 
 /// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +47,8 @@ pub enum StoreError {
     /// A stored row is invalid.
     #[error(transparent)]
     Corrupt(CorruptRow),
-    /// Any other error, which is a defect.
-    #[error("unexpected database error: {0}")]
+    /// Any other error, which is a defect, or damage.
+    #[error("{}", unexpected(.0))]
     Sqlx(#[source] sqlx::Error),
 }
 
@@ -109,7 +113,9 @@ impl From<sqlx::Error> for StoreError {
             ErrorClass::TooMuch => Self::TooMuch(error),
             ErrorClass::Defect => {
                 // Races are often left to a unique index to settle; losing one is not a database error.
-                if !is_unique_violation(&error) {
+                if is_damaged(&error) {
+                    Reason::Corrupt.count();
+                } else if !is_unique_violation(&error) {
                     Reason::Unexpected.count();
                 }
                 Self::Sqlx(error)
@@ -136,7 +142,7 @@ pub enum Reason {
     Unavailable,
     /// [`StoreError::Full`].
     Full,
-    /// [`StoreError::Corrupt`].
+    /// [`StoreError::Corrupt`], or a damaged file.
     Corrupt,
     /// [`StoreError::Sqlx`], unless a unique index refused a row.
     Unexpected,
@@ -331,6 +337,25 @@ fn sqlite_class(code: i32) -> ErrorClass {
     }
 }
 
+/// What an error says that is none of the others.
+fn unexpected(error: &sqlx::Error) -> String {
+    if is_damaged(error) {
+        format!("the database file is damaged; restore the newest sound backup: {error}")
+    } else {
+        format!("unexpected database error: {error}")
+    }
+}
+
+/// Whether a SQLite file can't be read as one.
+fn is_damaged(error: &sqlx::Error) -> bool {
+    let database = error.as_database_error();
+    let sqlite = database.filter(|error| error.try_downcast_ref::<SqliteError>().is_some());
+    let code = sqlite.and_then(DatabaseError::code);
+    let code: Option<i32> = code.and_then(|code| code.parse().ok());
+    // SQLITE_CORRUPT, SQLITE_NOTADB
+    code.is_some_and(|code| matches!(code & 0xff, 11 | 26))
+}
+
 /// Whether a unique index rejected the row.
 pub fn is_unique_violation(error: &sqlx::Error) -> bool {
     error
@@ -396,7 +421,9 @@ impl From<StoreError> for Error {
             ),
             StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", UNAVAILABLE, 1),
             StoreError::Full(_) => {
-                tracing::error!(%error, "store");
+                if let Some(left_out) = LOGGED.due() {
+                    tracing::error!(%error, left_out, "store");
+                }
                 return full();
             }
             StoreError::TooMuch(_) => {
@@ -410,7 +437,9 @@ impl From<StoreError> for Error {
             StoreError::Corrupt(_) | StoreError::Sqlx(_) => return Self::internal(error),
         };
         // The caller learns that it may retry; the cause goes to the log.
-        tracing::warn!(%error, "store");
+        if let Some(left_out) = LOGGED.due() {
+            tracing::warn!(%error, left_out, "store");
+        }
         Self::Unavailable {
             reason,
             message: message.into(),
@@ -448,6 +477,23 @@ mod tests {
         assert!(matches!(sqlite_class(13), ErrorClass::Full));
         // SQLITE_CONSTRAINT_UNIQUE
         assert!(matches!(sqlite_class(2067), ErrorClass::Defect));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_damaged_is_said_to_be() {
+        use sqlx::Connection as _;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 8192]).unwrap();
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file.path());
+        let error = match sqlx::SqliteConnection::connect_with(&options).await {
+            Ok(mut connection) => sqlx::query("SELECT * FROM sqlite_master")
+                .execute(&mut connection)
+                .await
+                .unwrap_err(),
+            Err(error) => error,
+        };
+        let said = StoreError::from(error).to_string();
+        assert!(said.starts_with("the database file is damaged"), "{said}");
     }
 
     #[test]

@@ -102,6 +102,7 @@ async fn open_bounded(
                 .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_')),
         "invariant: {schema:?} is the name of a schema"
     );
+    config.url.root_is_readable()?;
     let options = config.options();
     migrate(&options, schema, migrations).await?;
     let pool = pool_options(config.max_connections)
@@ -127,6 +128,7 @@ pub async fn open_postgres_to_read(
     migrations: &Migrator,
 ) -> Result<PgPool, OpenError> {
     let schema = config.schema;
+    config.url.root_is_readable()?;
     let pool = pool_options(1)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         .connect_with(config.options())

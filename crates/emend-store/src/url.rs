@@ -1,14 +1,14 @@
 //! Which database: SQLite or PostgreSQL, chosen by `--database-url`, whose password is never shown.
 
 use std::{
-    fmt,
+    fmt, fs,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
     time::Duration,
 };
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
 use tokio::time::timeout;
 
 /// How long reading a URL again may take: the file may be on a file system that hangs.
@@ -125,6 +125,19 @@ impl PostgresUrl {
         (*self.options).clone()
     }
 
+    /// That the file of the CA, if the URL names one, can be read: sqlx's own error does not say which file is meant.
+    pub(crate) fn root_is_readable(&self) -> Result<(), sqlx::Error> {
+        let url = self.options.to_url_lossy();
+        let mut named = url.query_pairs().filter(|(name, _)| name == "sslrootcert");
+        let file = named.find_map(|(_, value)| value.strip_prefix("file: ").map(str::to_owned));
+        match file.map(|file| (fs::read(&file), file)) {
+            Some((Err(error), file)) => Err(sqlx::Error::Tls(
+                format!("sslrootcert: can't read {file}: {error}").into(),
+            )),
+            None | Some((Ok(_), _)) => Ok(()),
+        }
+    }
+
     /// The same URL, marked as read from `path`, so that it can be read again when it stops working.
     #[must_use]
     pub(crate) fn of_file(self, path: &Path, text: &str) -> Self {
@@ -229,6 +242,28 @@ mod tests {
                 other => panic!("{text}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_file_of_a_ca_that_cannot_be_read_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("the ca.crt");
+        let url = format!(
+            "postgres://emend:s3cret@db.example/emend?sslrootcert={}",
+            file.display()
+        );
+        let url = url.replace(' ', "%20").parse::<PostgresUrl>().unwrap();
+        let said = url.root_is_readable().unwrap_err().to_string();
+        assert!(
+            said.contains(&format!("can't read {}: No such file", file.display())),
+            "{said}"
+        );
+        fs::write(file, "").unwrap();
+        assert!(url.root_is_readable().is_ok());
+        let plain = "postgres://emend@db.example/emend"
+            .parse::<PostgresUrl>()
+            .unwrap();
+        assert!(plain.root_is_readable().is_ok());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod log;
 pub mod metrics;
 pub mod sampler;
+pub mod sparse;
 mod traces;
 
 use std::time::Duration;
