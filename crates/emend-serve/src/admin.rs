@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /metrics` | all metrics, in OpenMetrics' text format |
+//! | `GET /metrics` | all metrics, in OpenMetrics' text format; in Prometheus' older one for those who accept that alone |
 //! | `GET /livez` | 200 while the process answers at all |
 //! | `GET /readyz` | 200 while every check of every service passes and no stop is requested; else 503 and what fails; then, a line each, what else is wrong |
 //! | `GET /log-level` | what is logged; from loopback alone |
@@ -25,9 +25,12 @@ use axum::{
 };
 use emend_base::{
     lifecycle::Lifecycle,
-    telemetry::{LogLevel, Metrics, Telemetry, metrics::CONTENT_TYPE},
+    telemetry::{
+        LogLevel, Metrics, Telemetry,
+        metrics::{CONTENT_TYPE, plain_text},
+    },
 };
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -177,8 +180,21 @@ impl Admin {
     }
 }
 
-async fn metrics(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, CONTENT_TYPE)], admin.metrics.render())
+async fn metrics(State(admin): State<Arc<Admin>>, headers: HeaderMap) -> impl IntoResponse {
+    let rendered = admin.metrics.render();
+    if is_plain_wanted(&headers) {
+        let plain = plain_text::of(&rendered);
+        return ([(header::CONTENT_TYPE, plain_text::CONTENT_TYPE)], plain);
+    }
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], rendered)
+}
+
+/// Whether the client names Prometheus' text format among those that it accepts, and not OpenMetrics.
+fn is_plain_wanted(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter();
+    let accepted: Vec<&str> = accepted.filter_map(|value| value.to_str().ok()).collect();
+    let names = |name: &str| accepted.iter().any(|value| value.contains(name));
+    names("text/plain") && !names("application/openmetrics-text")
 }
 
 async fn readiness(State(admin): State<Arc<Admin>>) -> Result<String, Refusal> {

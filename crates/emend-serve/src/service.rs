@@ -27,7 +27,7 @@ use crate::{
     admin::{self, AdminListener, TelemetryArgs},
     auth::{self, Authenticator},
     health::Readiness,
-    listen::ListenArgs,
+    listen::{Exposure, ListenArgs},
     probe,
     server::args::ServeArgs,
     tls::TlsArgs,
@@ -138,6 +138,25 @@ pub trait Running {
     fn shutdown(&self, grace: Duration) -> impl Future<Output = Shutdown>;
 }
 
+/// Says in the log what starts, and how its callers are kept apart.
+pub fn log_start(program: &str, tls: &TlsArgs, exposure: &Exposure) {
+    let tls = match (&tls.tls_cert, &tls.tls_client_ca) {
+        (None, _) => "off",
+        (Some(_), None) => "on",
+        (Some(_), Some(_)) => "on, with certificates of clients",
+    };
+    let authentication = match &exposure.auth_config {
+        Some(_) => "on",
+        None => "off",
+    };
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        tls,
+        authentication,
+        "{program} starts"
+    );
+}
+
 /// Runs a service by its command line until a signal ends it.
 ///
 /// # Errors
@@ -154,6 +173,7 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
     }
     let telemetry = telemetry::init(&arguments.log, "info")?.export_traces(S::NAME)?;
     notes.log();
+    log_start(S::NAME, &arguments.tls, &arguments.listen.exposure);
     let held = service.hold()?;
     let listener = arguments.listen.bind().await?;
     let admin = arguments.telemetry.bind().await?;

@@ -181,16 +181,13 @@ fn an_unknown_key_is_refused_with_the_most_similar_known_one() {
 fn checking_starts_nothing_and_reads_the_named_files() {
     let scene = Scene::new("relay-workers = 7");
     let fine = scene.run(&["--config", "service.toml", "--check-config"]);
-    assert_eq!((fine.code, &*fine.stdout, &*fine.stderr), (Some(0), "ok\n", ""));
+    assert_eq!((fine.code, &*fine.stderr), (Some(0), ""));
+    assert!(fine.stdout.starts_with("ok\n"), "{}", fine.stdout);
 
     fs::write(scene.path("url"), "postgres://emend:s3cret@db.example/emend\n").unwrap();
     let named = scene.run(&["--database-url-file", "url", "--check-config"]);
-    assert_eq!(
-        (named.code, &*named.stdout),
-        (Some(0), "ok\n"),
-        "{}",
-        named.stderr
-    );
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
+    assert!(named.stdout.starts_with("ok\n"), "{}", named.stdout);
 
     for (flags, complaint) in [
         (&["--database-url-file", "none"][..], "--database-url-file none: "),

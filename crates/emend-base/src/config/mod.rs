@@ -67,6 +67,19 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// What `--check-config` says of valid settings: also what it has not looked at, and what nobody reads.
+    fn verdict(&self) -> String {
+        let mut verdict = "ok\n".to_owned();
+        for unknown in &self.unknown {
+            verdict.extend(["warning: ", &unknown.to_string(), "\n"]);
+        }
+        verdict.push_str(
+            "not checked: whether the database and other services answer and accept the credentials, and whether the \
+             addresses are free\n",
+        );
+        verdict
+    }
+
     /// Logs them.
     pub fn log(&self) {
         for unknown in &self.unknown {
@@ -89,13 +102,6 @@ pub fn begin<P: Program>(
     if asked(scope, "print_config") {
         return Err(EarlyExit::Output(print::print(&resolved)));
     }
-    if asked(scope, "check_config") {
-        let complaints = program.check();
-        if complaints.is_empty() {
-            return Err(EarlyExit::Output("ok\n".to_owned()));
-        }
-        return Err(EarlyExit::Invalid(complaints));
-    }
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let known = resolved
         .settings
@@ -104,6 +110,14 @@ pub fn begin<P: Program>(
     let notes = Notes {
         unknown: environment::unknown(variables, known),
     };
+    if asked(scope, "check_config") {
+        let complaints = program.check();
+        return Err(if complaints.is_empty() {
+            EarlyExit::Output(notes.verdict())
+        } else {
+            EarlyExit::Invalid(complaints)
+        });
+    }
     Ok((program, notes))
 }
 

@@ -6,7 +6,7 @@
 
 use std::{env, time::Duration};
 
-use opentelemetry::global;
+use opentelemetry::{KeyValue, global};
 use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
 use tokio::time::timeout;
@@ -87,19 +87,26 @@ fn endpoint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     ENDPOINTS.iter().find_map(|name| variable(name))
 }
 
-/// The resource of all spans: from the variables, else this service.
+/// The resource of all spans: from the variables, else this service and its version.
 fn resource(service: &'static str) -> Resource {
     let named = variable("OTEL_SERVICE_NAME").is_some()
         || variable("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| {
             all.split(',')
                 .any(|attribute| attribute.trim_start().starts_with("service.name="))
         });
-    let resource = Resource::builder();
-    if named {
-        resource.build()
-    } else {
-        resource.with_service_name(service).build()
+    let versioned = variable("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| {
+        all.split(',')
+            .any(|attribute| attribute.trim_start().starts_with("service.version="))
+    });
+    let mut resource = Resource::builder();
+    if !named {
+        resource = resource.with_service_name(service);
     }
+    if !versioned {
+        // All programs have the version of this workspace.
+        resource = resource.with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    }
+    resource.build()
 }
 
 impl Traces {

@@ -36,7 +36,8 @@ impl Validity {
         Ok(first.expect("invariant: a chain holds at least one certificate"))
     }
 
-    fn in_der(certificate: &[u8]) -> Option<Self> {
+    /// That of one certificate; none if it is not one.
+    pub fn in_der(certificate: &[u8]) -> Option<Self> {
         let mut certificate = Der(Der(certificate).value(SEQUENCE)?);
         let mut to_be_signed = Der(certificate.value(SEQUENCE)?);
         // The version is left out of certificates of version 1.

@@ -173,6 +173,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         let way = probe::ProbeTarget::of(&args.tls, &args.telemetry);
         return Ok(probe::probe(&services, &way).await);
     }
+    emend_serve::service::log_start("emend up", &args.tls, &args.exposure);
     let token = args.token()?;
     let rating_http = args.rating_http.configuration(&args.exposure);
     if let Some(refused) = rating_http.check().next() {

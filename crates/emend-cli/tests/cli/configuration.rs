@@ -151,7 +151,7 @@ async fn emend_up_takes_its_settings_from_a_file() {
         .await
         .ok()
         .stdout;
-    assert_eq!(checked, "ok\n");
+    assert!(checked.starts_with("ok\n"), "{checked}");
     let exposed = run(&["--learning-addr", "0.0.0.0:1", "up", "--check-config"]).await;
     assert!(
         exposed.code == 2 && exposed.stderr.contains("refusing to listen"),

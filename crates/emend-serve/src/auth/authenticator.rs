@@ -22,7 +22,7 @@ use emend_base::{
 use super::{
     authorization::{Authorization, Credentials, SupervisedStreams, Supervision},
     config::{self, ConfigError, Loaded},
-    directory::{Directory, Identity},
+    directory::{Difference, Directory, Identity},
     role::Role,
 };
 
@@ -103,9 +103,20 @@ impl Reload for Authenticator {
             Ok(directory) => {
                 watched.succeeded();
                 let directory = Arc::new(directory);
-                self.directory.store(Arc::clone(&directory));
+                let before = self.directory.swap(Arc::clone(&directory));
                 self.streams.check(&directory);
-                tracing::info!(file = %self.path.display(), "the authentication file was read again");
+                let Difference {
+                    added,
+                    changed,
+                    removed,
+                } = directory.since(&before);
+                tracing::info!(
+                    file = %self.path.display(),
+                    added = added.join(", "),
+                    changed = changed.join(", "),
+                    removed = removed.join(", "),
+                    "the authentication file was read again"
+                );
                 true
             }
             Err(error) => {
@@ -157,7 +168,10 @@ mod tests {
         }
         if !names.is_empty() {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            request.extensions_mut().insert(PeerNames(names.into()));
+            request.extensions_mut().insert(PeerNames {
+                names: names.into(),
+                not_after: None,
+            });
         }
         Credentials::of(&request)
     }
@@ -257,6 +271,30 @@ mod tests {
         fs::write(&path, file_of("other")).unwrap();
         assert!(authenticator.reload_if_changed());
         assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "other");
+    }
+
+    #[test]
+    fn what_differs_between_two_files_is_told_by_the_names_of_principals() {
+        let (_directory, _, before) = authenticator(
+            &(file_of("node")
+                + &file_of("gone")
+                    .replace("node.example", "b")
+                    .replace("token_sha256", "#")),
+        );
+        let later = file_of("node").replace("subscriber", "reporter")
+            + &file_of("new")
+                .replace("node.example", "b")
+                .replace("token_sha256", "#");
+        let (_directory, _, after) = authenticator(&later);
+        let [before, after] = [before, after].map(|known| known.directory.load_full());
+        let [node, gone, new] = ["node", "gone", "new"].map(|name| vec![name.to_owned()]);
+        let expected = Difference {
+            added: new,
+            changed: node,
+            removed: gone,
+        };
+        assert_eq!(after.since(&before), expected);
+        assert_eq!(after.since(&after), Difference::default());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use http::{HeaderValue, Request, header::AUTHORIZATION};
 use super::{
     access::Access,
     authenticator::Authenticator,
-    directory::{Directory, Identity, unknown},
+    directory::{Directory, Identity, certificate_expired, expired, unknown},
     principal::Reach,
     role::Role,
 };
@@ -70,7 +70,7 @@ impl Credentials {
                     .ok_or_else(unknown)?;
                 directory.by_token(token)
             }
-            (None, Some(PeerNames(names))) => directory.by_names(names),
+            (None, Some(peer)) => directory.by_certificate(peer),
             (None, None) => Err(Error::Unauthenticated {
                 reason: "CREDENTIALS_MISSING",
                 message: "the call needs a bearer token or a client certificate".to_owned(),
@@ -253,6 +253,14 @@ impl Supervision {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         Poll::Ready(why.unwrap_or_else(unknown))
+    }
+
+    /// What a caller is told whose credentials have expired.
+    pub(super) fn expired(&self) -> Error {
+        match self.stream.authorization.credentials.header {
+            Some(_) => expired(),
+            None => certificate_expired(),
+        }
     }
 
     /// How long the credentials remain valid; `None` if they do not expire.

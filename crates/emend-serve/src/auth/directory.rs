@@ -1,7 +1,7 @@
 //! The known principals, as one state of the files: finds the principal for a request's credentials.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,6 +13,7 @@ use super::{
     principal::Principal,
     token::TokenHash,
 };
+use crate::tls::PeerNames;
 
 /// How many verified JWTs are cached: verifying one costs about ten microseconds.
 const REMEMBERED: usize = 4_096;
@@ -46,6 +47,19 @@ pub(super) struct Directory {
     jwt: Option<Verifier>,
     verified: Mutex<HashMap<[u8; 32], Identity>>,
     clock: SharedClock,
+    /// Each principal by its name, with its credentials: tokens by their hashes.
+    principals: BTreeMap<String, (Arc<Principal>, BTreeSet<String>)>,
+}
+
+/// What differs between two states of the known principals: their names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// Who is new.
+    pub(super) added: Vec<String>,
+    /// Whose grants or credentials are others.
+    pub(super) changed: Vec<String>,
+    /// Who is no longer known.
+    pub(super) removed: Vec<String>,
 }
 
 impl Directory {
@@ -57,9 +71,21 @@ impl Directory {
             jwt,
             verified: Mutex::default(),
             clock,
+            principals: BTreeMap::new(),
         };
         for entry in entries {
+            let tokens = entry.tokens.iter().map(|hash| format!("token {hash}"));
+            let certificates = entry
+                .certificates
+                .iter()
+                .map(|name| format!("certificate {name}"));
+            let subjects = entry.subjects.iter().map(|subject| format!("subject {subject}"));
+            let credentials = tokens.chain(certificates).chain(subjects).collect();
             let principal = entry.principal;
+            let name = principal.caller().as_str().to_owned();
+            directory
+                .principals
+                .insert(name, (Arc::clone(&principal), credentials));
             for hash in entry.tokens {
                 directory
                     .tokens
@@ -75,6 +101,22 @@ impl Directory {
             }
         }
         directory
+    }
+
+    /// What is different here from the state before.
+    pub(super) fn since(&self, before: &Self) -> Difference {
+        let mut difference = Difference::default();
+        for (name, known) in &self.principals {
+            match before.principals.get(name) {
+                None => difference.added.push(name.clone()),
+                Some(other) if other != known => difference.changed.push(name.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.principals.keys();
+        let gone = gone.filter(|name| !self.principals.contains_key(*name));
+        difference.removed.extend(gone.cloned());
+        difference
     }
 
     /// The identity behind a bearer token.
@@ -99,16 +141,20 @@ impl Directory {
         }
     }
 
-    /// The identity behind a certificate, by the names in it. The first known name counts.
-    pub(super) fn by_names(&self, names: &[String]) -> Result<Identity, Error> {
-        names
-            .iter()
-            .find_map(|name| self.certificates.get(name))
-            .map(|principal| Identity {
-                principal: Arc::clone(principal),
-                expires_at: None,
-            })
-            .ok_or_else(unknown)
+    /// The identity behind a certificate, by the names in it, until the certificate expires. The first known name counts.
+    pub(super) fn by_certificate(&self, peer: &PeerNames) -> Result<Identity, Error> {
+        let known = peer.names.iter().find_map(|name| self.certificates.get(name));
+        let identity = known.map(|principal| Identity {
+            principal: Arc::clone(principal),
+            // The certificate is still valid in its last second.
+            expires_at: peer.not_after.map(|last| last.saturating_add(1)),
+        });
+        let identity = identity.ok_or_else(unknown)?;
+        let now = self.clock.now().as_second();
+        if identity.expires_at.is_some_and(|end| end <= now) {
+            return Err(certificate_expired());
+        }
+        Ok(identity)
     }
 
     fn by_jwt(&self, verifier: &Verifier, token: &str, hash: &TokenHash) -> Result<Identity, Error> {
@@ -160,6 +206,15 @@ pub(super) fn unknown() -> Error {
     Error::Unauthenticated {
         reason: "CREDENTIALS_NOT_ACCEPTED",
         message: "the credentials are not accepted".to_owned(),
+    }
+}
+
+/// Returned on connections that were opened while the certificate was valid.
+pub(super) fn certificate_expired() -> Error {
+    Error::Unauthenticated {
+        reason: "CERTIFICATE_EXPIRED",
+        message: "the client certificate of this connection has expired: connect again with a valid one"
+            .to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Health checks and reflection are let through. [`GateLayer`], further in, answers refusals and ends streams, so both
 //! are counted and logged like everything else. A stream that has begun is supervised: it ends when its caller's token
-//! expires, or when a change of the files changes its caller's rights.
+//! or certificate expires, or when a change of the files changes its caller's rights.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,6 @@ use super::{
     access::Access,
     authenticator::Authenticator,
     authorization::{Authorization, Credentials},
-    directory::expired,
     rules::{Rule, Rules},
 };
 use crate::methods::Methods;
@@ -107,6 +106,11 @@ where
         let authorization = match permit(authenticator, credentials, rule) {
             Ok(authorization) => authorization,
             Err(error) => {
+                // For the log: who is known may still not do this.
+                if let Ok(identity) = authenticator.identify(&Credentials::of(&request)) {
+                    let caller = identity.principal.caller().clone();
+                    request.extensions_mut().insert(caller);
+                }
                 request.extensions_mut().insert(Refused(Arc::new(error)));
                 return self.inner.call(request);
             }
@@ -221,7 +225,7 @@ impl Supervised {
             }
             match self.authorization.left() {
                 Some(left) if !left.is_zero() => *timer = Box::pin(sleep(left.min(LONGEST))),
-                Some(_) => return Poll::Ready(expired()),
+                Some(_) => return Poll::Ready(self.authorization.expired()),
                 None => self.timer = None,
             }
         }

@@ -42,9 +42,9 @@ const HANDLED: Description = Description {
     kind: Kind::Counter,
     unit: "calls",
     labels: &["grpc_type", "grpc_service", "grpc_method", "grpc_code"],
-    help: "Calls ended, by the code in their trailers; a call whose caller disconnected counts as Canceled, and a \
-           stream counts when it ends. OK and the codes of faults are exported from the start, the others once they \
-           first occur",
+    help: "Calls ended, by the code in their trailers; a call whose caller disconnected counts as Canceled, or as \
+           DeadlineExceeded if its time was up, and a stream counts when it ends. OK, ResourceExhausted and the codes of faults \
+           are exported from the start, the others once they first occur",
 };
 const SECONDS_OF: Description = Description {
     name: "grpc_server_handling_seconds",
@@ -195,6 +195,7 @@ impl RpcMetrics {
             Code::Ok,
             Code::Unknown,
             Code::DeadlineExceeded,
+            Code::ResourceExhausted,
             Code::Internal,
             Code::Unavailable,
             Code::DataLoss,

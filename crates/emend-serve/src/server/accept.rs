@@ -174,10 +174,15 @@ async fn secured(
         }
         // A certificate is wrong, or a stranger tried to connect: either way operators want to know.
         Ok(Err(error)) if is_refusal(&error) => {
-            tracing::info!(peer = ?address, %error, "a client's certificate is refused");
+            tracing::info!(peer = address.map(tracing::field::display), %error, "a client's certificate is refused");
         }
-        Ok(Err(error)) => tracing::debug!(peer = ?address, %error, "the TLS handshake failed"),
-        Err(_) => tracing::debug!(peer = ?address, "the TLS handshake took too long"),
+        Ok(Err(error)) => {
+            tracing::debug!(peer = address.map(tracing::field::display), %error, "the TLS handshake failed")
+        }
+        Err(_) => tracing::debug!(
+            peer = address.map(tracing::field::display),
+            "the TLS handshake took too long"
+        ),
     }
 }
 

@@ -12,7 +12,11 @@ use std::{
     time::Duration,
 };
 
-use emend_base::{entropy::Entropy, lifecycle::Lifecycle};
+use emend_base::{
+    clock::{Clock as _, SystemClock},
+    entropy::Entropy,
+    lifecycle::Lifecycle,
+};
 use futures::future::Either;
 use http::{Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -149,6 +153,13 @@ where
     let address = info.remote_addr;
     // A connection from within this process has nowhere else to reconnect to.
     let age = age.filter(|_| address.is_some());
+    // Calls on it are refused from then on: a client that has a new certificate is to connect again.
+    let valid = names.as_ref().and_then(|names| names.not_after).map(|last| {
+        let left = last
+            .saturating_add(1)
+            .saturating_sub(SystemClock.now().as_second());
+        Duration::from_secs(left.try_into().unwrap_or(0))
+    });
     let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
         let extensions = request.extensions_mut();
@@ -168,9 +179,10 @@ where
             .serve_connection(io, TowerToHyperService::new(OverHttp2(service)))
             .into_owned()
     );
+    let age = age.map(|age| age.mul_f64(entropy.jitter(AGE_JITTER)));
     let mut aged = pin!(async {
-        match age {
-            Some(age) => sleep(age.mul_f64(entropy.jitter(AGE_JITTER))).await,
+        match age.into_iter().chain(valid).min() {
+            Some(age) => sleep(age).await,
             None => pending().await,
         }
     });
@@ -201,8 +213,15 @@ where
     })
     .await;
     match ended {
-        None => tracing::debug!(peer = ?address, "closed by the hard deadline"),
-        Some(Err(error)) => tracing::debug!(peer = ?address, error, "connection ended with an error"),
+        None => tracing::debug!(
+            peer = address.map(tracing::field::display),
+            "closed by the hard deadline"
+        ),
+        Some(Err(error)) => tracing::debug!(
+            peer = address.map(tracing::field::display),
+            error,
+            "connection ended with an error"
+        ),
         Some(Ok(())) => {}
     }
 }

@@ -10,6 +10,7 @@ use std::{
     panic::AssertUnwindSafe,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use emend_base::{
@@ -18,7 +19,8 @@ use emend_base::{
     lifecycle::panic_message,
     request_id::{self, RequestId},
     span::{self, Span},
-    status::code_name,
+    status::{Explained, code_name},
+    telemetry::sparse::Sparse,
     traceparent::Traceparent,
 };
 use futures::FutureExt as _;
@@ -31,10 +33,15 @@ use tracing::Instrument as _;
 use crate::{
     caller::Caller,
     metrics::{Call, Calls},
+    server::deadline,
 };
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
+/// Calls of callers that are not known, or may not do what they ask for: ten lines a second at most.
+static REFUSED: Sparse = Sparse::new(Duration::from_millis(100));
+/// Calls that found the service unavailable: a line a second at most.
+static UNAVAILABLE: Sparse = Sparse::new(Duration::from_secs(1));
 /// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
 
@@ -100,6 +107,7 @@ where
             .unwrap_or_else(|| RequestId::generate(&self.edge.entropy));
         let traceparent = header(TRACEPARENT).and_then(Traceparent::parse);
         let call = self.edge.calls.begin(request.uri().path());
+        let allowed = deadline::allowed(request.headers()).ok().flatten();
         // Traces leave out health checks and reflection.
         let traced = (span::is_exported() && !request.uri().path().starts_with(ALWAYS)).then(|| {
             let (service, method) = call.names();
@@ -127,6 +135,8 @@ where
             traced,
             id: id.clone(),
             code: None,
+            unanswered: allowed,
+            refusal: None,
         };
         request.extensions_mut().insert(id.clone());
         if let Some(traceparent) = traceparent {
@@ -155,6 +165,7 @@ fn seal(mut response: Response<Body>, mut ending: RpcCompletion) -> Response<Bod
         id.set_sensitive(true);
         response.headers_mut().insert(REQUEST_ID, id);
     }
+    ending.unanswered = None;
     // A headers-only answer carries its status in the headers.
     ending.note(response.headers());
     if response.body().is_end_stream() {
@@ -170,19 +181,38 @@ struct RpcCompletion {
     traced: Option<Span>,
     id: RequestId,
     code: Option<Code>,
+    /// How long the caller waits for an answer to begin, if it said so; `None` once it has begun.
+    unanswered: Option<Duration>,
+    /// The reason that a caller was told who is not known, or may not do this.
+    refusal: Option<String>,
 }
 
 impl RpcCompletion {
+    /// What becomes of a call that was abandoned. A caller whose time is up resets the call, mostly just before it is up
+    /// here, because its clock began earlier: so nine tenths of the time count as all of it.
+    fn abandoned(&self) -> Code {
+        let waited = self.call.began.elapsed();
+        match self.unanswered {
+            Some(allowed) if waited >= allowed.mul_f64(0.9) => Code::DeadlineExceeded,
+            _ => Code::Cancelled,
+        }
+    }
+
     fn note(&mut self, headers: &HeaderMap) {
         if let Some(code) = headers.get("grpc-status") {
-            self.code = Some(Code::from_bytes(code.as_bytes()));
+            let code = Code::from_bytes(code.as_bytes());
+            self.code = Some(code);
+            if matches!(code, Code::Unauthenticated | Code::PermissionDenied) {
+                let status = Status::from_header_map(headers);
+                self.refusal = status.and_then(|status| Explained::from(status).reason);
+            }
         }
     }
 }
 
 impl Drop for RpcCompletion {
     fn drop(&mut self) {
-        let code = self.code.unwrap_or(Code::Cancelled);
+        let code = self.code.unwrap_or_else(|| self.abandoned());
         let ms = u64::try_from(self.call.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.call.ended(code);
         if let Some(mut traced) = self.traced.take() {
@@ -191,11 +221,24 @@ impl Drop for RpcCompletion {
                 traced.fail(code_name(code));
             }
         }
-        self.span.in_scope(|| match code {
-            Code::Internal | Code::Unknown | Code::DataLoss | Code::Unavailable => {
-                tracing::warn!(grpc_code = code_name(code), duration_ms = ms, "answered");
+        // What many calls would say alike is said seldom: while a database is away, or somebody tries out tokens.
+        let often = match code {
+            Code::Unauthenticated | Code::PermissionDenied => REFUSED.due(),
+            Code::Unavailable => UNAVAILABLE.due(),
+            _ => None,
+        };
+        let name = code_name(code);
+        self.span.in_scope(|| match (code, often) {
+            (Code::Unauthenticated | Code::PermissionDenied, Some(left_out)) => {
+                tracing::info!(grpc_code = name, reason = self.refusal, left_out, "refused");
             }
-            _ => tracing::debug!(grpc_code = code_name(code), duration_ms = ms, "answered"),
+            (Code::Unavailable, Some(left_out)) => {
+                tracing::warn!(grpc_code = name, duration_ms = ms, left_out, "answered");
+            }
+            (Code::Internal | Code::Unknown | Code::DataLoss, _) => {
+                tracing::warn!(grpc_code = name, duration_ms = ms, "answered");
+            }
+            _ => tracing::debug!(grpc_code = name, duration_ms = ms, "answered"),
         });
     }
 }
@@ -256,8 +299,12 @@ mod tests {
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
-    use crate::{library::descriptors, methods::Methods, metrics::RpcMetrics};
-    use emend_base::status::Explained;
+    use crate::{
+        library::{LIST, SERVICE, descriptors},
+        methods::Methods,
+        metrics::{RpcMetrics, ServerMetrics},
+    };
+    use emend_base::telemetry::Metrics;
 
     const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -306,6 +353,36 @@ mod tests {
         })
         .await;
         assert_eq!(response.headers()[REQUEST_ID].len(), 32);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_its_caller_abandons_counts_by_whether_its_time_was_up() {
+        tokio::time::pause();
+        for (timeout, waited, counted) in [
+            (Some("1S"), 950, "DeadlineExceeded"),
+            (Some("1S"), 500, "Canceled"),
+            (None, 5_000, "Canceled"),
+        ] {
+            let metrics = Metrics::new();
+            let calls = ServerMetrics::of(&metrics)
+                .rpc()
+                .calls(&Methods::of(descriptors()), &[SERVICE]);
+            let hanging =
+                service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
+            let mut request = Request::builder().uri(LIST);
+            if let Some(timeout) = timeout {
+                request = request.header(deadline::HEADER, timeout);
+            }
+            let mut call = TraceLayer::new(Entropy::seeded(1), calls)
+                .layer(hanging)
+                .oneshot(request.body(Body::empty()).unwrap());
+            assert!((&mut call).now_or_never().is_none());
+            tokio::time::advance(Duration::from_millis(waited)).await;
+            drop(call);
+            let line = format!("grpc_code=\"{counted}\"}} 1");
+            let rendered = metrics.render();
+            assert!(rendered.contains(&line), "{timeout:?}, {waited} ms: {rendered}");
+        }
     }
 
     #[tokio::test]

@@ -11,7 +11,12 @@ use std::sync::Arc;
 
 pub use server::{TlsArgs, TlsFiles, TlsServer};
 
-/// The names in a client's certificate, verified in the connection's handshake: of the subject alternative names, the
-/// URIs, then the DNS names. In the extensions of every request on such a connection.
+/// What a client's certificate says, verified in the connection's handshake. In the extensions of every request on such a
+/// connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerNames(pub Arc<[String]>);
+pub struct PeerNames {
+    /// Of the subject alternative names, the URIs, then the DNS names.
+    pub names: Arc<[String]>,
+    /// The last second in which the certificate is valid, in seconds since 1970, if it can be told.
+    pub not_after: Option<i64>,
+}

@@ -153,11 +153,14 @@ impl TlsServer {
     }
 }
 
-/// The URIs and DNS names in a verified certificate.
+/// The URIs and DNS names in a verified certificate, and its end.
 fn names(certificate: &CertificateDer<'_>) -> io::Result<PeerNames> {
     let parsed = webpki::EndEntityCert::try_from(certificate).map_err(io::Error::other)?;
     let names = parsed.valid_uri_names().chain(parsed.valid_dns_names());
-    Ok(PeerNames(names.map(ToOwned::to_owned).collect()))
+    Ok(PeerNames {
+        names: names.map(ToOwned::to_owned).collect(),
+        not_after: Validity::in_der(certificate).map(|validity| validity.not_after),
+    })
 }
 
 impl Reload for TlsServer {

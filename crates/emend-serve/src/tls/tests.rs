@@ -59,7 +59,7 @@ impl Service<Request<Body>> for Names {
             return ready(Ok(Status::aborted(caller.as_str()).into_http()));
         }
         let names = request.extensions().get::<PeerNames>();
-        let names = names.map_or("nobody".to_owned(), |names| names.0.join(" "));
+        let names = names.map_or("nobody".to_owned(), |names| names.names.join(" "));
         ready(Ok(Status::aborted(names).into_http()))
     }
 }

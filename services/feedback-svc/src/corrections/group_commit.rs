@@ -9,11 +9,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use emend_base::Error;
+use emend_base::{Error, telemetry::sparse::Sparse};
 use emend_core::AcceptOrder;
 use emend_serve::{
     fair_semaphore::{ClientKey, FairSemaphore},
@@ -43,6 +43,9 @@ const LEAST_SHARE: usize = 4 * 1024 * 1024;
 /// The retry hint when the queue is full.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
+/// What groups say in the log that could not be stored: many say the same while the database is away or full.
+static LOGGED: Sparse = Sparse::new(Duration::from_secs(1));
+
 /// A store that has not answered for this long counts as stuck.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -51,14 +54,24 @@ type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
 
 /// A handle to the committer, which runs until the last handle is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Committer(
+pub(crate) struct Committer {
     /// The items of each call; one place for each KiB.
-    GroupQueue<Vec<NewFeedback>, Results>,
-);
+    queue: GroupQueue<Vec<NewFeedback>, Results>,
+    queue_time: Duration,
+    storing: Storing,
+}
 
-/// Since when the committer has been waiting for the store, if it is. Clones share it.
+/// What the committer sees of the store. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Storing(Arc<Mutex<Option<Instant>>>);
+pub(crate) struct Storing(Arc<Mutex<Seen>>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Since when it has been waiting for the store, if it is.
+    since: Option<Instant>,
+    /// Whether the last group found the database unavailable.
+    is_away: bool,
+}
 
 /// The committer is waiting for the store for as long as this lives.
 #[derive(Debug)]
@@ -67,23 +80,42 @@ struct WaitingForStore<'a>(&'a Storing);
 impl Storing {
     /// Whether the store has stopped answering, so that what is submitted now will be refused before it can be stored.
     pub(crate) fn is_stuck(&self) -> bool {
-        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        since.is_some_and(|since| since.elapsed() >= STALL)
+        self.seen().has_waited(STALL)
+    }
+
+    /// Whether the queue stands still because of the database: it was away when it was last asked, or has not answered for
+    /// as long as a submission may be queued.
+    fn stands_still(&self, queue_time: Duration) -> bool {
+        let seen = self.seen();
+        seen.is_away || seen.has_waited(queue_time)
     }
 
     fn begin(&self) -> WaitingForStore<'_> {
-        self.set(Some(Instant::now()));
+        self.seen().since = Some(Instant::now());
         WaitingForStore(self)
     }
 
-    fn set(&self, since: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn has_waited(&self, long: Duration) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= long)
+    }
+}
+
+impl WaitingForStore<'_> {
+    /// Notes whether the store could be asked at all.
+    fn answered<T>(self, answer: &Result<T, StoreError>) {
+        self.0.seen().is_away = matches!(answer, Err(StoreError::Unavailable(_)));
     }
 }
 
 impl Drop for WaitingForStore<'_> {
     fn drop(&mut self) {
-        self.0.set(None);
+        self.0.seen().since = None;
     }
 }
 
@@ -108,8 +140,14 @@ impl Committer {
     ) -> (Self, CommitWorker) {
         let places = FairSemaphore::with_share(config.queue_bytes / 1024, LEAST_SHARE / 1024);
         let (queue, groups) = GroupQueue::new(places, config.queue_time);
+        let storing = Storing::default();
+        let committer = Self {
+            queue,
+            queue_time: config.queue_time,
+            storing: storing.clone(),
+        };
         (
-            Self(queue),
+            committer,
             CommitWorker {
                 groups,
                 store,
@@ -117,7 +155,7 @@ impl Committer {
                 config,
                 counted: Stored::default(),
                 ratings: RatingMetrics::default(),
-                storing: Storing::default(),
+                storing,
             },
         )
     }
@@ -130,20 +168,28 @@ impl Committer {
             .iter()
             .map(|item| item.event.payload.len().max(MIN_COST))
             .sum();
-        let results = self.0.serve(client, bytes / 1024, items).await;
+        let results = self.queue.serve(client, bytes / 1024, items).await;
         results.map_err(|why| match why {
-            NotServed::Full => too_many(),
+            NotServed::Full => self.too_many(),
             NotServed::Stopped => Error::unavailable("STOPPING", "the service is stopping"),
         })
     }
+
+    /// The queue is full, or does not move: because too much comes, or because of the database, which is no fault of callers.
+    fn too_many(&self) -> Error {
+        if self.storing.stands_still(self.queue_time) {
+            return database_away();
+        }
+        Error::ResourceExhausted {
+            reason: "TOO_MANY_SUBMISSIONS",
+            message: "more submissions are waiting than can be stored soon".to_owned(),
+            retry_after: Some(RETRY_AFTER),
+        }
+    }
 }
 
-fn too_many() -> Error {
-    Error::ResourceExhausted {
-        reason: "TOO_MANY_SUBMISSIONS",
-        message: "more submissions are waiting than can be stored soon".to_owned(),
-        retry_after: Some(RETRY_AFTER),
-    }
+fn database_away() -> Error {
+    Error::unavailable("DATABASE_UNAVAILABLE", "the database is unavailable")
 }
 
 impl CommitWorker {
@@ -216,7 +262,9 @@ impl CommitWorker {
             return vec![Err(error.into())];
         }
         if let Some(nothing_helps) = error.of_everything() {
-            tracing::warn!(%error, items = items.len(), "a group could not be stored");
+            if let Some(left_out) = LOGGED.due() {
+                tracing::warn!(%error, items = items.len(), left_out, "a group could not be stored");
+            }
             self.ratings.failed(&items);
             return items.iter().map(|_| Err(nothing_helps())).collect();
         }
@@ -245,8 +293,10 @@ impl CommitWorker {
         let reserved = self.dispatch.reserve(items.len());
         let lease = reserved.as_ref().map(Reserved::lease);
         let inserted = {
-            let _owed = self.storing.begin();
-            self.store.insert(items, lease).await?
+            let waiting = self.storing.begin();
+            let inserted = self.store.insert(items, lease).await;
+            waiting.answered(&inserted);
+            inserted?
         };
         fail_points::GROUP_COMMITTED.pass();
         self.observe_ratings(items, &inserted).await;

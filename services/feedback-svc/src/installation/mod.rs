@@ -127,7 +127,10 @@ impl Target {
         let mut state = self.state();
         state.known = expected;
         if std::mem::take(&mut state.mismatch) {
-            tracing::info!(installation = ?expected, "the known installation answers again");
+            tracing::info!(
+                installation = expected.map(tracing::field::display),
+                "the known installation answers again"
+            );
         }
         self.mismatch.set(0);
         Ok(true)

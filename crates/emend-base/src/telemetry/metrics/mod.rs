@@ -6,6 +6,7 @@
 //! memory are refreshed on the scrape. Labels take few values, all known beforehand.
 
 mod certificates;
+pub mod plain_text;
 mod process;
 
 use std::{

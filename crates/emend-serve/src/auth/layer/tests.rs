@@ -25,6 +25,7 @@ use crate::{
     library::{FOLLOW, IMPORT, SERVICE, descriptors},
     metrics::ServerMetrics,
     server::trace_context::TraceLayer,
+    tls::PeerNames,
 };
 
 const RULES: [Rule; 2] = [
@@ -87,7 +88,7 @@ fn write(directory: &TempDir, name: &str, role: &str, namespaces: &str) -> PathB
     let file = directory.path().join("auth.toml");
     let text = format!(
         "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n[[principals]]\nname = \"{name}\"\n\
-         jwt_subjects = [\"node\"]\ngrants = [{{ roles = [\"{role}\"], namespaces = {namespaces} }}]\n"
+         jwt_subjects = [\"node\"]\ncertificates = [\"node.example\"]\ngrants = [{{ roles = [\"{role}\"], namespaces = {namespaces} }}]\n"
     );
     fs::write(&file, text).unwrap();
     file
@@ -107,14 +108,18 @@ crate::addresses! {
     Header => |_it| Named::One("shop");
 }
 
-async fn subscribe(authenticator: &Arc<Authenticator>, token: &str) -> Response<Body> {
+/// Subscribes with a token or, without one, on a connection with a certificate that is valid until 1,059 s.
+async fn subscribe(authenticator: &Arc<Authenticator>, token: Option<&str>) -> Response<Body> {
     let silent =
         service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
-    let request = Request::builder()
-        .uri(FOLLOW)
-        .header(AUTHORIZATION, format!("Bearer {token}"))
-        .body(Body::empty())
-        .unwrap();
+    let mut request = Request::builder().uri(FOLLOW).extension(PeerNames {
+        names: ["node.example".to_owned()].into(),
+        not_after: Some(1_059),
+    });
+    if let Some(token) = token {
+        request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+    }
+    let request = request.body(Body::empty()).unwrap();
     layer(authenticator)
         .layer(GateLayer.layer(silent))
         .oneshot(request)
@@ -127,11 +132,14 @@ async fn frame(response: &mut Response<Body>) -> Option<Result<Frame<<Body as Ht
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
-    let known = Known::new("node", "subscriber", "\"*\"");
-    let token = token(1_060);
+async fn a_stream_ends_when_its_token_or_certificate_expires_and_a_new_one_is_refused() {
+    ends_with(Some(&token(1_060)), "TOKEN_EXPIRED").await;
+    ends_with(None, "CERTIFICATE_EXPIRED").await;
+}
 
-    let mut stream = subscribe(&known.authenticator, &token).await;
+async fn ends_with(token: Option<&str>, reason: &str) {
+    let known = Known::new("node", "subscriber", "\"*\"");
+    let mut stream = subscribe(&known.authenticator, token).await;
     assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
     known.clock.advance(SignedDuration::from_secs(60));
     let last = frame(&mut stream)
@@ -144,15 +152,15 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
     assert_eq!(ended.code(), Code::Unauthenticated);
     assert_eq!(
         emend_base::status::Explained::from(ended).reason.as_deref(),
-        Some("TOKEN_EXPIRED")
+        Some(reason)
     );
     assert!(frame(&mut stream).await.is_none());
 
-    let refused = subscribe(&known.authenticator, &token).await;
+    let refused = subscribe(&known.authenticator, token).await;
     let refused = Status::from_header_map(refused.headers()).unwrap();
     assert_eq!(
         emend_base::status::Explained::from(refused).reason.as_deref(),
-        Some("TOKEN_EXPIRED")
+        Some(reason)
     );
 }
 

@@ -67,6 +67,49 @@ async fn a_store_that_does_not_answer_is_reported_as_stuck_until_it_does() {
     drop(waiting);
 }
 
+/// What callers are told decides whether it counts as a fault of the service or as too much of theirs.
+#[tokio::test]
+async fn a_queue_that_stands_still_because_of_the_database_says_so() {
+    let mut fixture = Fixture::new(CommitConfig {
+        queue_bytes: 2 * MIN_COST,
+        ..CommitConfig::default()
+    })
+    .await;
+    let queue_time = CommitConfig::default().queue_time;
+    tokio::time::pause();
+    let waiting = [
+        fixture.begin(vec![feedback("a")]),
+        fixture.begin(vec![feedback("b")]),
+    ];
+    let refused = async |fixture: &Fixture| {
+        let answer = fixture.begin(vec![feedback("c")]).now_or_never();
+        answer.expect("it is refused at once").unwrap_err().code()
+    };
+    assert_eq!(
+        refused(&fixture).await,
+        Code::ResourceExhausted,
+        "nothing is asked of the database"
+    );
+    let asked = fixture.worker.storing().clone();
+    let asking = asked.begin();
+    assert_eq!(
+        refused(&fixture).await,
+        Code::ResourceExhausted,
+        "it may answer soon"
+    );
+    tokio::time::advance(queue_time).await;
+    assert_eq!(refused(&fixture).await, Code::Unavailable, "it has not answered");
+    asking.answered(&Err::<(), _>(StoreError::Unavailable(sqlx::Error::PoolTimedOut)));
+    assert_eq!(refused(&fixture).await, Code::Unavailable, "it was away");
+    tokio::time::resume();
+    assert!(fixture.worker.run_once().await);
+    for answer in join_all(waiting).await {
+        assert!(answer.is_ok());
+    }
+    let _full = fixture.begin(vec![feedback("d"), feedback("e")]);
+    assert_eq!(refused(&fixture).await, Code::ResourceExhausted, "it is back");
+}
+
 #[tokio::test]
 async fn a_batch_that_waits_too_long_is_refused_and_not_stored() {
     let mut fixture = Fixture::new(CommitConfig::default()).await;
@@ -137,7 +180,7 @@ async fn one_caller_can_fill_only_three_quarters_of_the_queue() {
     let (greedy, modest) = (called("greedy"), called("modest"));
     let filled = fixture
         .committer
-        .0
+        .queue
         .places()
         .try_acquire_many(greedy.clone(), 9 * LEAST_SHARE / 1024);
     assert!(filled.is_some(), "three quarters");
