@@ -63,7 +63,7 @@ impl BulkRepository for Work {
         decided_at: Timestamp,
         created_at: Timestamp,
     ) -> Result<()> {
-        let keys = new_keys(&mut self.transaction, Keyed::Contests, rows.len()).await?;
+        let keys = new_keys(self.transaction().await?, Keyed::Contests, rows.len()).await?;
         for (row, key) in rows.iter().zip(&keys) {
             self.keys.note_contest(row.contest, *key);
         }
@@ -108,7 +108,7 @@ impl BulkRepository for Work {
         first: Revision,
         committed_at: i64,
     ) -> Result<()> {
-        let keys = new_keys(&mut self.transaction, Keyed::Candidates, rows.len()).await?;
+        let keys = new_keys(self.transaction().await?, Keyed::Candidates, rows.len()).await?;
         let mut placed = Vec::with_capacity(rows.len());
         for (candidate, row) in keys.into_iter().zip(rows) {
             placed.push(Placed {

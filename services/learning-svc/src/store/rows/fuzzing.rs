@@ -84,6 +84,7 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
                 key: key(of)?,
                 before_value: Some(value(of)?),
                 newest: or(of, 8)?,
+                newest_operation: Some(id(of, ID)?),
                 cause: or(of, 3)?,
             };
             row.parse().is_ok()
