@@ -131,7 +131,7 @@ impl<T, R> GroupQueue<T, R> {
 
 impl<T, R> Groups<T, R> {
     /// Waits for a call and takes it, with those that wait behind it for as long as each `fits`, which is asked of the
-    /// first too. A group may be empty. None once all handles are gone and nothing waits.
+    /// first too. A group may be empty. None once there will be no more. Nothing is lost if this is dropped while it waits.
     pub async fn next(&mut self, mut fits: impl FnMut(&T) -> bool) -> Option<Vec<Taken<T, R>>> {
         let first = loop {
             if let Some(first) = self.turn() {
@@ -150,6 +150,11 @@ impl<T, R> Groups<T, R> {
             group.push(next);
         }
         Some(group.into_iter().filter_map(Waiting::begin).collect())
+    }
+
+    /// Takes no more calls: those that wait are the last ones.
+    pub fn close(&mut self) {
+        self.coming.close();
     }
 
     fn enqueue(&mut self, waiting: Waiting<T, R>) {

@@ -124,9 +124,16 @@ impl App {
 
     /// Announces committed revisions and waits briefly until this replica's readers see them.
     pub(crate) async fn publish(&self, revision: Revision) {
-        fail_points::ACT_COMMITTED.pass();
         if revision > Revision::default() {
             self.follower.wake();
+        }
+        self.seen(revision).await;
+    }
+
+    /// Waits briefly until this replica's readers see revisions that were announced.
+    pub(crate) async fn seen(&self, revision: Revision) {
+        fail_points::ACT_COMMITTED.pass();
+        if revision > Revision::default() {
             // Readers that lag catch up by themselves; callers that must see it ask with min_revision.
             let _ = timeout(READ_YOUR_WRITES, self.follower.reached(revision)).await;
         }

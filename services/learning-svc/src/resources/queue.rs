@@ -54,7 +54,7 @@ struct Worker {
 }
 
 impl WriteQueue {
-    /// Starts its task in the app's lifecycle, where it runs until the last handle is dropped.
+    /// Starts its task in the app's lifecycle. On a soft stop it commits what waits and ends.
     pub fn start(app: &App) -> Self {
         let (queue, worker) = Self::new(app);
         app.lifecycle.spawn("commit what people do", worker.run());
@@ -93,7 +93,7 @@ impl WriteQueue {
             },
             NotServed::Stopped => Error::unavailable("STOPPING", "this replica is stopping; try another"),
         })??;
-        self.app.publish(acted.revision).await;
+        self.app.seen(acted.revision).await;
         Ok(acted)
     }
 }
@@ -106,6 +106,16 @@ fn bytes(act: &Act) -> usize {
     }
 }
 
+/// Whether one more fits into a group of at most so many.
+fn fits(most: usize) -> impl FnMut(&Act) -> bool {
+    let (mut count, mut size) = (0, 0);
+    move |act| {
+        count += 1;
+        size += bytes(act);
+        count <= most && size <= GROUP_BYTES
+    }
+}
+
 impl Worker {
     async fn run(mut self) {
         while self.run_once().await {}
@@ -113,14 +123,7 @@ impl Worker {
 
     /// Waits for calls and commits one group of them. False: there will be no more.
     async fn run_once(&mut self) -> bool {
-        let most = self.app.store.group();
-        let (mut count, mut size) = (0, 0);
-        let fits = |act: &Act| {
-            count += 1;
-            size += bytes(act);
-            count <= most && size <= GROUP_BYTES
-        };
-        let Some(group) = self.groups.next(fits).await else {
+        let Some(group) = self.next_group().await else {
             return false;
         };
         let (acts, askers): (Vec<Act>, Vec<Asker<_>>) = group
@@ -136,15 +139,25 @@ impl Worker {
                     asker.tell(result);
                 }
             }
-            Err(failure) => self.answer_apart(failure, acts, askers),
+            Err(failure) => self.answer_apart(&failure, acts, askers),
         }
         true
     }
 
+    async fn next_group(&mut self) -> Option<Vec<Taken<Act, Result<Acted>>>> {
+        let (most, soft) = (self.app.store.group(), self.app.lifecycle.soft());
+        tokio::select! {
+            biased;
+            () = soft.cancelled() => self.groups.close(),
+            group = self.groups.next(fits(most)) => return group,
+        }
+        self.groups.next(fits(most)).await
+    }
+
     /// Answers a group that failed as a whole.
-    fn answer_apart(&self, failure: Failure, acts: Vec<Act>, askers: Vec<Asker<Result<Acted>>>) {
+    fn answer_apart(&self, failure: &Failure, acts: Vec<Act>, askers: Vec<Asker<Result<Acted>>>) {
         tracing::warn!(error = %failure, calls = acts.len(), "writes could not be committed together");
-        if let Failure::Store(error) = &failure
+        if let Failure::Store(error) = failure
             && !error.waited_for_a_lock()
             && let Some(of_everything) = error.of_everything()
         {
@@ -168,7 +181,9 @@ async fn commit_apart(app: App, apart: Arc<Semaphore>, act: Act, asker: Asker<Re
         return;
     };
     if asker.waits() {
-        asker.tell(app.act(&act).await);
+        let result = app.act(&act).await;
+        app.follower.wake();
+        asker.tell(result);
     }
 }
 

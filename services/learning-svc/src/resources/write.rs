@@ -182,11 +182,10 @@ impl App {
             .unwrap_or_else(|| Err(Error::internal("what a person did has no result")))
     }
 
-    /// Commits what people do, in order, in one transaction; each has a result. Nobody is kept waiting for a lock, and nothing is
-    /// tried again: if it fails as a whole nothing is written.
+    /// Commits what people do, in order, in one transaction, and announces it; each has a result. Nobody is kept waiting for a
+    /// lock, and nothing is tried again: if it fails as a whole nothing is written.
     pub(super) async fn act_together(&self, acts: &[Act]) -> Result<Vec<Result<Acted, Error>>, Failure> {
         let results = self.try_acts(self.store.begin_group().await?, acts).await?;
-        // Callers announce what they wrote as well; of those that have left nobody does.
         self.follower.wake();
         Ok(results)
     }

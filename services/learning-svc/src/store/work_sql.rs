@@ -153,19 +153,27 @@ impl Work {
         self.waiting.push(sql)
     }
 
-    /// Executes the statement that was begun, now or with the next one.
-    pub(super) async fn written(&mut self) -> Result<()> {
-        if TAKES_SEVERAL && self.keys.contests.len() + self.keys.new.len() <= FEW {
-            return Ok(());
-        }
-        self.transaction().await.map(|_| ())
+    /// Whether the statement that was begun may wait for the next one.
+    pub(super) fn waits(&self) -> bool {
+        TAKES_SEVERAL && self.keys.contests.len() + self.keys.new.len() <= FEW
     }
 
-    /// Executes the statement that was begun, now, and returns its rows. What waits returns none.
+    /// Executes the statement that was begun, now or with the next one.
+    pub(super) async fn written(&mut self) -> Result<()> {
+        if !self.waits() {
+            self.transaction().await?;
+        }
+        Ok(())
+    }
+
+    /// Executes what was begun, now, and returns all its rows.
     pub(super) async fn rows_written<R>(&mut self) -> Result<Vec<R>>
     where
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
+        if self.statements == 0 {
+            return Ok(Vec::new());
+        }
         let mut waiting = self.take_waiting();
         let rows = waiting.build_query_as().fetch_all(&mut *self.transaction).await;
         self.failed |= rows.is_err();

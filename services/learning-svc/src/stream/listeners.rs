@@ -53,7 +53,7 @@ pub struct Wave(Vec<Weak<AtomicWaker>>);
 
 impl Wave {
     /// How many streams are left.
-    pub fn len(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.0.len()
     }
 
@@ -87,7 +87,7 @@ impl Listener {
 
 impl fmt::Debug for Wave {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Wave({})", self.len())
+        write!(f, "Wave({})", self.left())
     }
 }
 
@@ -135,11 +135,13 @@ mod tests {
         let (listeners, count) = (Listeners::default(), Arc::new(Count::default()));
         let waker = Waker::from(Arc::clone(&count));
         let mut streams: Vec<_> = (0..10).map(|_| listeners.join()).collect();
-        streams.iter().for_each(|stream| stream.listen(&waker));
+        for stream in &streams {
+            stream.listen(&waker);
+        }
         let mut wave = listeners.wave();
         for (woken, left) in [(4, 6), (8, 2)] {
             wave.wake(4);
-            assert_eq!((count.0.load(Ordering::SeqCst), wave.len()), (woken, left));
+            assert_eq!((count.0.load(Ordering::SeqCst), wave.left()), (woken, left));
         }
         // One that has gone, and one that came and sees everything by itself.
         streams.swap_remove(0);
@@ -156,7 +158,7 @@ mod tests {
             drop(listeners.join());
         }
         assert!(listeners.0.lock().unwrap().capacity() < 16);
-        assert_eq!(listeners.wave().len(), 1);
+        assert_eq!(listeners.wave().left(), 1);
         drop(staying);
     }
 }

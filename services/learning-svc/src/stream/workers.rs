@@ -115,8 +115,8 @@ pub(super) async fn wake_streams(stream: Stream, lifecycle: Lifecycle) {
             () = audiences.became_due() => {}
         }
         let mut wave = audiences.take_due();
-        let pause = pause_after(wave.len());
-        while wave.len() > 0 {
+        let pause = pause_after(wave.left());
+        while wave.left() > 0 {
             wave.wake(SLICE);
             tokio::task::yield_now().await;
         }

@@ -534,12 +534,20 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
              transitions = excluded.transitions, version = excluded.version \
              RETURNING candidate_id, candidate",
         );
-        let stored: Vec<(Vec<u8>, i64)> = work.rows_written().await?;
-        for (id, key) in stored {
-            let parsed = Uuid::from_slice(&id)
-                .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
-            work.keys.note_candidate(CandidateId(parsed), key);
+        // Their rows come together where the statements go together.
+        if !work.waits() {
+            note_candidates(work).await?;
         }
+    }
+    note_candidates(work).await
+}
+
+/// Executes what writes candidates and notes their keys.
+async fn note_candidates(work: &mut Work) -> Result<()> {
+    for (id, key) in work.rows_written::<(Vec<u8>, i64)>().await? {
+        let parsed = Uuid::from_slice(&id)
+            .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
+        work.keys.note_candidate(CandidateId(parsed), key);
     }
     Ok(())
 }

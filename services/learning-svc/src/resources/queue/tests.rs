@@ -29,7 +29,7 @@ use crate::{
 
 on_both_databases!(
     calls_that_wait_are_committed_together_and_each_keeps_its_own_outcome,
-    a_group_of_refused_calls_writes_nothing,
+    a_group_of_refused_calls_writes_nothing_and_what_waits_at_the_end_is_written,
     who_waits_for_a_lock_keeps_nobody_else_waiting,
 );
 
@@ -146,15 +146,24 @@ async fn calls_that_wait_are_committed_together_and_each_keeps_its_own_outcome(w
     assert_audited(world).await;
 }
 
-async fn a_group_of_refused_calls_writes_nothing(world: &World) {
+async fn a_group_of_refused_calls_writes_nothing_and_what_waits_at_the_end_is_written(world: &World) {
     let app = world.instance().await;
     let (queue, mut worker) = WriteQueue::new(&app);
     let calls = ["a", "b"].map(|phrase| begin_delete(&queue, phrase));
     assert!(worker.run_once().await);
     assert_eq!(join_all(calls).await, [Err("NOT_FOUND"); 2]);
     assert_eq!((head(&app).await, contests(world).await), (0, 0));
-    drop(queue);
+
+    let last = begin_put(&queue, put("last", "v"), None);
+    app.lifecycle.soft().cancel();
+    assert!(worker.run_once().await);
+    assert_eq!(
+        last.await,
+        Ok((1, 1)),
+        "what waits when the service stops is committed"
+    );
     assert!(!worker.run_once().await, "there will be no more");
+    assert_eq!(begin_put(&queue, put("late", "v"), None).await, Err("STOPPING"));
 }
 
 async fn who_waits_for_a_lock_keeps_nobody_else_waiting(world: &World) {
