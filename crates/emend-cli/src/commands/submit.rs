@@ -167,14 +167,17 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         ..SubmitFeedbackRequest::default()
     };
     let feedback = send(request, context).await?;
-    output.result(&view::feedback(&feedback), || {
-        let text = outcome_text(&feedback);
-        if is_named {
-            text
-        } else {
-            format!("{text}\n{UNNAMED}")
-        }
-    })
+    output.result(&view::feedback(&feedback), || vote_text(&feedback, is_named))
+}
+
+/// The outcome, and for how much it counts where no reporter is named.
+fn vote_text(feedback: &Feedback, is_named: bool) -> String {
+    let text = outcome_text(feedback);
+    if is_named {
+        text
+    } else {
+        format!("{text}\n{UNNAMED}")
+    }
 }
 
 /// Said of a correction whose reporter is not named.
@@ -277,5 +280,17 @@ fn stored_rating(query_id: &str, state: ContextState) -> String {
                 "Stored, but no query {query_id:?} is known yet: unless one is recorded within 10 s, the rating counts for none."
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_names_no_reporter_is_told_that_it_counts_once() {
+        let feedback = Feedback::default();
+        assert!(vote_text(&feedback, false).ends_with(UNNAMED));
+        assert_eq!(vote_text(&feedback, true), outcome_text(&feedback));
     }
 }

@@ -140,8 +140,8 @@ pub fn correction_cell(correction: Option<&Correction>) -> Cell {
         let (target, value, id) = (&rating.target, &rating.value, &rating.target_id);
         return format!("{target}: {value} of {id}, counts as {}", rating.class.name()).into();
     }
-    if let [assertion] = &correction.assertions()[..] {
-        return Cell::pair(assertion.input.to_string(), arrow_text(&assertion.learned));
+    if let [assertion] = correction.assertions() {
+        return Cell::pair(assertion.input.clone(), arrow_text(&assertion.learned));
     }
     let texts: Vec<_> = correction
         .assertions()

@@ -353,6 +353,10 @@ async fn watch_prints_each_change_as_it_is_applied() {
     // With `--until`, a watcher ends by itself once it has caught up.
     let revision = stored["outcome"]["revision"].to_string();
     let ended = up.run(&["watch", "--until", &revision]).await.ok();
+    let early = up
+        .run(&["watch", "--until", "999999", "--timeout", "500ms"])
+        .await;
+    assert!(early.code == 5 && early.stderr.contains("--timeout"), "{early:?}");
     assert!(ended.stdout.contains("1 resource ("), "{ended:?}");
 }
 

@@ -239,7 +239,24 @@ fn history(details: &GetCandidateResponse) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
+    use emend_proto::common::v1::{ResourceKey, ResourceValue};
+
     use super::*;
+
+    #[test]
+    fn a_candidate_of_one_user_says_whose_it_is() {
+        let mut candidate = Candidate {
+            key: Some(ResourceKey::default()),
+            value: Some(ResourceValue {
+                display: "my pack".into(),
+                ..ResourceValue::default()
+            }),
+            ..Candidate::default()
+        };
+        assert_eq!(what(&candidate).text(), "my pack");
+        candidate.key.get_or_insert_default().user_id = "mia".into();
+        assert_eq!(what(&candidate).text(), "my pack (for mia)");
+    }
 
     #[test]
     fn a_candidate_without_votes_is_not_weighed_against_its_rivals() {
