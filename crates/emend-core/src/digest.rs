@@ -34,8 +34,9 @@ pub struct Item<'a> {
 }
 
 impl Item<'_> {
-    fn hash(&self) -> u128 {
-        xxh3_128(&length_prefixed(&[
+    /// The bytes that are hashed.
+    fn hashed(&self) -> Vec<u8> {
+        length_prefixed(&[
             self.namespace.as_bytes(),
             &self.kind.to_le_bytes(),
             self.key.as_bytes(),
@@ -43,7 +44,11 @@ impl Item<'_> {
             self.user_id.as_bytes(),
             &self.revision.to_le_bytes(),
             &self.value_checksum.to_le_bytes(),
-        ]))
+        ])
+    }
+
+    fn hash(&self) -> u128 {
+        xxh3_128(&self.hashed())
     }
 }
 
@@ -78,6 +83,7 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::Value;
 
     use super::*;
 
@@ -93,21 +99,53 @@ mod tests {
         }
     }
 
+    /// What clients in other languages are held against, too.
+    const VECTORS: &str = include_str!("../../../docs/stream-vectors.json");
+
+    /// The bytes that hexadecimal digits stand for.
+    fn bytes(hex: &Value) -> Vec<u8> {
+        let digits = hex.as_str().expect("a text").as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(byte).collect()
+    }
+
     #[test]
-    fn vectors() {
-        assert_eq!(value_checksum(b""), 0x2d06_8005_38d3_94c2);
-        let mut digest = Digest::default();
-        assert_eq!(digest.bytes(), [0; 16]);
-        digest.add(&item("set up a csa", 7));
-        assert_eq!(format!("{:032x}", digest.sum), "141cf1f90773e4ceec49afa4e2cb1a94");
-        digest.add(&Item {
-            kind: 3,
-            qualifier: "create_csa",
-            user_id: "jane",
-            ..item("set up a csa", 8)
-        });
-        assert_eq!(format!("{:032x}", digest.sum), "b6d065ffa54cb96b595590768d4bf64b");
-        assert_eq!(digest.count, 2);
+    fn the_published_vectors_hold() {
+        let vectors: Value = serde_json::from_str(VECTORS).unwrap();
+        let text = |of: &'_ Value, name: &str| of[name].as_str().unwrap().to_owned();
+        let listed = vectors["items"].as_array().unwrap();
+        let texts: Vec<[String; 4]> = listed
+            .iter()
+            .map(|of| ["namespace", "key", "qualifier", "user_id"].map(|name| text(of, name)))
+            .collect();
+        let mut items = Vec::new();
+        for (of, [namespace, key, qualifier, user_id]) in listed.iter().zip(&texts) {
+            let item = Item {
+                namespace,
+                kind: i32::try_from(of["kind"].as_i64().unwrap()).unwrap(),
+                key,
+                qualifier,
+                user_id,
+                revision: of["revision"].as_i64().unwrap(),
+                value_checksum: value_checksum(&bytes(&of["value_bytes"])),
+            };
+            assert_eq!(
+                format!("{:016x}", item.value_checksum),
+                text(of, "value_checksum")
+            );
+            assert_eq!(item.hashed(), bytes(&of["hashed_bytes"]), "{of}");
+            assert_eq!(format!("{:032x}", item.hash()), text(of, "hash"));
+            items.push(item);
+        }
+        for of in vectors["groups"].as_array().unwrap() {
+            let mut digest = Digest::default();
+            for place in of["items"].as_array().unwrap() {
+                digest.add(&items[usize::try_from(place.as_u64().unwrap()).unwrap()]);
+            }
+            assert_eq!(digest.count, of["count"].as_i64().unwrap(), "{of}");
+            assert_eq!(digest.bytes().to_vec(), bytes(&of["hash"]), "{of}");
+        }
+        assert!(items.len() > 5);
     }
 
     proptest! {
