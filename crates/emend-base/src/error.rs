@@ -105,6 +105,14 @@ pub enum Error {
     /// The caller's deadline has passed.
     #[error("the deadline has passed")]
     DeadlineExceeded,
+    /// A message is larger than one may be.
+    #[error("{message}")]
+    OutOfRange {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence, with the limit.
+        message: String,
+    },
     /// Not built.
     #[error("{0} is not implemented")]
     Unimplemented(&'static str),
@@ -168,6 +176,7 @@ impl Error {
             Self::ResourceExhausted { .. } => Code::ResourceExhausted,
             Self::Unavailable { .. } => Code::Unavailable,
             Self::DeadlineExceeded => Code::DeadlineExceeded,
+            Self::OutOfRange { .. } => Code::OutOfRange,
             Self::Unimplemented(_) => Code::Unimplemented,
             Self::Internal(_) => Code::Internal,
         }
@@ -184,6 +193,7 @@ impl Error {
             | Self::Unauthenticated { reason, .. }
             | Self::PermissionDenied { reason, .. }
             | Self::ResourceExhausted { reason, .. }
+            | Self::OutOfRange { reason, .. }
             | Self::Unavailable { reason, .. } => reason,
             Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
             Self::Unimplemented(_) => "UNIMPLEMENTED",
@@ -200,27 +210,39 @@ impl Error {
         }
         match self {
             Self::InvalidArgument(violations) => {
-                for FieldViolation { field, description } in violations.iter().take(MOST_VIOLATIONS) {
+                let (named, others) = named(violations);
+                for FieldViolation { field, description } in named {
                     details.add_bad_request_violation(
                         shortened(field, LONGEST_PART),
                         shortened(description, LONGEST_PART),
                     );
+                }
+                if others > 0 {
+                    details.add_bad_request_violation("request", not_listed(others));
                 }
             }
             Self::NotFound { resource, id } => {
                 details.set_resource_info(resource.as_ref(), shortened(id, LONGEST_PART), "", "not found");
             }
             Self::FailedPrecondition { violations, .. } => {
+                let (named, others) = named(violations);
                 for PreconditionViolation {
                     kind,
                     subject,
                     description,
-                } in violations.iter().take(MOST_VIOLATIONS)
+                } in named
                 {
                     details.add_precondition_failure_violation(
                         kind.as_ref(),
                         shortened(subject, LONGEST_PART),
                         shortened(description, LONGEST_PART),
+                    );
+                }
+                if let (Some(last), 1..) = (named.last(), others) {
+                    details.add_precondition_failure_violation(
+                        last.kind.as_ref(),
+                        "request",
+                        not_listed(others),
                     );
                 }
             }
@@ -252,6 +274,19 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         to_status(&error)
     }
+}
+
+/// The violations that a status names, and how many others there are: those have the last place of [`MOST_VIOLATIONS`].
+fn named<T>(violations: &[T]) -> (&[T], usize) {
+    if violations.len() <= MOST_VIOLATIONS {
+        return (violations, 0);
+    }
+    let (named, others) = violations.split_at(MOST_VIOLATIONS - 1);
+    (named, others.len())
+}
+
+fn not_listed(others: usize) -> String {
+    format!("has {others} more violations, which are not listed")
 }
 
 /// The text, truncated if it is longer than `most` bytes.
@@ -364,7 +399,12 @@ mod tests {
         });
         let many = Status::from(Error::from(violations.collect::<Vec<_>>()));
         let long = Status::from(Error::not_found("service", "\u{1}".repeat(4 << 20)));
-        assert_eq!(Explained::from(&many).field_violations.len(), MOST_VIOLATIONS);
+        let named = Explained::from(&many).field_violations;
+        assert_eq!(named.len(), MOST_VIOLATIONS);
+        assert_eq!(
+            named[MOST_VIOLATIONS - 1].to_string(),
+            "request: has 9980 more violations, which are not listed"
+        );
         for status in [many, long] {
             let headers = status.into_http::<()>().into_parts().0.headers;
             let length: usize = headers

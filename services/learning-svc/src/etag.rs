@@ -16,9 +16,12 @@ pub(crate) fn of_version(version: i64) -> String {
     version.to_string()
 }
 
-/// Parses an etag as sent; empty means none.
+/// Parses an etag as sent; empty means none. One of white space was meant to be one, and must not change what it guards.
 pub(crate) fn parse(raw: &str) -> Result<Option<String>, Invalid> {
-    bounded_text(raw, 0, MAX_LENGTH).map(|etag| (!etag.is_empty()).then_some(etag))
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    bounded_text(raw, 1, MAX_LENGTH).map(Some)
 }
 
 /// Refuses to change something that is no longer as the caller saw it.
@@ -44,5 +47,6 @@ mod tests {
         assert_eq!(parse(""), Ok(None));
         assert!(parse(&"x".repeat(65)).is_err());
         assert!(parse("a\0").is_err());
+        assert!(parse(" \t").is_err());
     }
 }

@@ -30,7 +30,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tonic::{body::Body, service::Routes};
-use tower::{Service, ServiceExt as _};
+use tower::{Service, ServiceExt as _, util::MapResponse};
 
 use super::{
     SEND_BUFFER,
@@ -58,7 +58,9 @@ const HTTP1_BUFFER: usize = 8 * 1024;
 const CHECKED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The layers around every call.
-pub(super) type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>>;
+pub(super) type Stack = Authenticated<Traced<Gate<Admission<Deadlines<MapResponse<Routes, Explain>>>>>>;
+/// What is added to refusals.
+pub(super) type Explain = fn(Response<Body>) -> Response<Body>;
 
 /// What every connection is served with.
 #[derive(Clone)]

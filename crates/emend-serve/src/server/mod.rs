@@ -22,6 +22,7 @@ mod connection;
 pub mod deadline;
 mod http;
 mod open_files;
+mod refusals;
 mod request_timeout;
 mod timed_connection;
 pub mod trace_context;
@@ -33,14 +34,14 @@ use ::http::{Request, Response};
 use emend_base::{entropy::Entropy, lifecycle::Lifecycle, tls::Remote};
 use tokio::net::TcpListener;
 use tonic::{body::Body, server::NamedService, service::Routes};
-use tower::{Layer as _, Service};
+use tower::{Layer as _, Service, util::MapResponse};
 
 use self::{
     accept::{ConnectionLimit, accept, accept_inside},
     admission::AdmissionLayer,
     bounds::Bounds,
     deadline::DeadlineLayer,
-    http::Serving,
+    http::{Explain, Serving},
     trace_context::TraceLayer,
 };
 use crate::{
@@ -167,7 +168,7 @@ impl Server {
         } else {
             routes
         };
-        let routes = routes.prepare();
+        let routes = MapResponse::new(routes.prepare(), refusals::explained as Explain);
         let methods = Methods::of(self.descriptors);
         let admission = AdmissionLayer::new(&self.bounds, methods.clone());
         let admitted = admission.layer(DeadlineLayer.layer(routes));

@@ -77,7 +77,9 @@ pub(crate) fn update(
     let message = request.settings.as_ref().unwrap_or(&default);
     let mut within = Violations::new();
     let namespace = within.check("namespace", Namespace::parse(&message.namespace));
-    let etag = within.check("etag", bounded_text(&message.etag, 0, 64));
+    // One of white space was meant to be one.
+    let least = usize::from(!message.etag.is_empty());
+    let etag = within.check("etag", bounded_text(&message.etag, least, 64));
     let personal_retention = match &message.personal_retention {
         None => Some(None),
         Some(duration) => within

@@ -203,6 +203,30 @@ impl Nodes {
         Ok(())
     }
 
+    /// Refuses a report of something that this epoch of the log does not have yet. A replica may lag behind others: the
+    /// database is asked only where `state` does not have it either.
+    pub async fn check_applied(
+        &self,
+        report: &pb::ReportStatusRequest,
+        state: &ReplicaState,
+    ) -> Result<(), Error> {
+        let Some(applied) = &report.applied else {
+            return Ok(());
+        };
+        let is_ahead = |epoch: Epoch, revision| {
+            Epoch::parse(&applied.epoch).is_ok_and(|of| of == epoch) && applied.revision > revision
+        };
+        if !is_ahead(state.epoch(), state.revision()) {
+            return Ok(());
+        }
+        let head = self.store.head().await?;
+        if is_ahead(head.epoch, head.revision) {
+            let why = format!("is ahead of the newest revision, {}", head.revision);
+            return Err(Error::invalid("applied.revision", why));
+        }
+        Ok(())
+    }
+
     fn knows(&self, key: &NodeKey) -> bool {
         let registry = self.lock();
         registry.open.contains_key(key) || registry.pending.contains_key(key)

@@ -425,3 +425,23 @@ async fn a_node_that_said_it_is_transient_leaves_with_its_last_stream() {
         .collect();
     assert_eq!(left, ["stays"]);
 }
+
+#[tokio::test]
+async fn a_report_ahead_of_the_log_is_refused_and_one_ahead_of_its_replica_is_not() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let state = stream.state().unwrap();
+    // This replica has not read them yet.
+    for value in ["v", "w"] {
+        log.append(&[write("k", Some(value))]).await;
+    }
+    let nodes = stream.nodes();
+    for (revision, is_refused) in [(1, false), (2, false), (3, true)] {
+        let checked = nodes.check_applied(&report(&stream, revision), &state).await;
+        assert_eq!(checked.is_err(), is_refused, "{revision}");
+    }
+    // A cursor of another epoch says nothing of this one.
+    let mut other = report(&stream, 9);
+    other.applied.as_mut().unwrap().epoch = uuid::Uuid::from_u128(7).to_string();
+    nodes.check_applied(&other, &state).await.unwrap();
+}

@@ -85,7 +85,11 @@ impl SubscriptionService for Subscriptions {
     ) -> Result<Response<pb::ReportStatusResponse>, Status> {
         let who = (caller_of(&request), ClientKey::of_request(&request));
         let (node_id, report) = parse::report(open(request)?.message).map_err(Error::from)?;
-        self.stream.nodes().report(who, node_id, &report).await?;
+        let nodes = self.stream.nodes();
+        if let Ok(state) = self.stream.state() {
+            nodes.check_applied(&report, &state).await?;
+        }
+        nodes.report(who, node_id, &report).await?;
         Ok(Response::new(pb::ReportStatusResponse {}))
     }
 
