@@ -189,6 +189,7 @@ pub(super) fn imports() -> Vec<Vec<u8>> {
             import_as: 1,
             reason: "at first".into(),
             on_behalf_of: "ana".into(),
+            ..learning::ImportHeader::default()
         })
     };
     let rows = |correction: Option<Correction>| {

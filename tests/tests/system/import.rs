@@ -17,6 +17,7 @@ fn header(mode: ImportMode, import_as: ImportAs) -> ImportHeader {
         import_as: import_as.into(),
         reason: "the house's glossary".into(),
         on_behalf_of: "tom".into(),
+        ..ImportHeader::default()
     }
 }
 

@@ -12,12 +12,14 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use emend_proto::{
+    common::v1::Resource,
     feedback::v1::{ExportFeedbackRequest, ExportFormat},
-    learning::v1::ListResourcesRequest,
+    learning::v1::{ListResourcesRequest, NodeInfo, SubscribeRequest, subscribe_response::Message},
 };
 use indicatif::ProgressBar;
 use serde_json::json;
 use tempfile::NamedTempFile;
+use tokio::time::timeout;
 
 use self::merged::{Judgements, Preferences};
 use super::{feedback::SearchRatings, import::format_of};
@@ -37,13 +39,14 @@ use crate::{
 Examples:
   emend export learned.csv
   emend export --format yaml --kind prohibition
+  emend export everything.csv --all-users
   emend export --format jsonl --namespace a | emend import - --format jsonl --namespace b
   emend export ratings --format csv --rating down --processed false --mark-processed
   emend export ratings judged.qrels --format qrels
 
 Written to a file, the file is replaced whole or not at all, and --json prints {\"file\",
-\"count\"}. Without a file the rows go to standard output. Everybody's resources are exported;
---user exports one user's own."
+\"count\"}. Without a file the rows go to standard output. Exported is what applies to everybody;
+with --user what is one user's own, with --all-users also what is each user's own."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -59,6 +62,9 @@ pub struct Args {
     /// Export this user's own resources instead of everybody's
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
+    /// Export everybody's resources and each user's own
+    #[arg(long, conflicts_with = "user")]
+    all_users: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -220,8 +226,48 @@ pub(super) async fn write_to(
 }
 
 async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Result<u64> {
-    let mut client = context.resources().await?;
     let progress = ProgressBar::new_spinner();
+    let mut count = 0;
+    let take = |resources: &[Resource]| {
+        for resource in resources {
+            count += u64::from(write_one(resource, writer)?);
+        }
+        progress.set_message(format!("{count} rows"));
+        progress.tick();
+        Ok(())
+    };
+    if args.all_users {
+        of_all_users(args, context, take).await?;
+    } else {
+        of_one(args, context, take).await?;
+    }
+    progress.finish_and_clear();
+    Ok(count)
+}
+
+/// Writes a resource, or says why it can't be exported. Returns whether it was written.
+fn write_one(resource: &Resource, writer: &mut Writer<'_>) -> Result<bool> {
+    if let Some(record) = Record::of_resource(resource) {
+        io_result(writer.write(&record))?;
+        return Ok(true);
+    }
+    let key = resource.key.clone().unwrap_or_default();
+    eprintln!(
+        "emend: not exported: {} {}: {}",
+        words::kind_name(key.kind),
+        key.key,
+        match emend_core::Kind::from_number(key.kind) {
+            Some(emend_core::Kind::DomainRule) => "the system keeps the rules of this layer",
+            Some(_) => "ratings decide it; they are listed by `emend ratings list`",
+            None => "this version does not know its kind",
+        }
+    );
+    Ok(false)
+}
+
+/// Lists what is everybody's, or what is one user's own.
+async fn of_one(args: &Args, context: &Context, mut take: impl FnMut(&[Resource]) -> Result) -> Result {
+    let mut client = context.resources().await?;
     let mut request = ListResourcesRequest {
         namespace: context.namespace(),
         kinds: words::kind_numbers(&args.kind),
@@ -229,37 +275,49 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
         page_size: 1_000,
         ..Default::default()
     };
-    let mut count = 0;
     loop {
         let page = client
             .list_resources(context.request(request.clone()))
             .await?
             .into_inner();
-        for resource in &page.resources {
-            let Some(record) = Record::of_resource(resource) else {
-                let key = resource.key.clone().unwrap_or_default();
-                eprintln!(
-                    "emend: not exported: {} {}: {}",
-                    words::kind_name(key.kind),
-                    key.key,
-                    match emend_core::Kind::from_number(key.kind) {
-                        Some(emend_core::Kind::DomainRule) => "the system keeps the rules of this layer",
-                        Some(_) => "ratings decide it; they are listed by `emend ratings list`",
-                        None => "this version does not know its kind",
-                    }
-                );
-                continue;
-            };
-            io_result(writer.write(&record))?;
-            count += 1;
-        }
-        progress.set_message(format!("{count} rows"));
-        progress.tick();
+        take(&page.resources)?;
         if page.next_page_token.is_empty() {
-            progress.finish_and_clear();
-            return Ok(count);
+            return Ok(());
         }
         request.page_token = page.next_page_token;
+    }
+}
+
+/// Takes a snapshot, as a search node does: no list has what is every user's own.
+async fn of_all_users(args: &Args, context: &Context, mut take: impl FnMut(&[Resource]) -> Result) -> Result {
+    let id = context.entropy.uuid_v4().simple().to_string();
+    let request = SubscribeRequest {
+        node: Some(NodeInfo {
+            id: format!("export-{}", &id[..8]),
+            version: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).into(),
+            transient: true,
+            ..NodeInfo::default()
+        }),
+        namespaces: vec![context.namespace()],
+        kinds: words::kind_numbers(&args.kind),
+        include_user_scoped: true,
+        ..SubscribeRequest::default()
+    };
+    let mut client = context.subscriptions().await?;
+    let request = context.request_without_deadline(request);
+    let mut stream = client.subscribe(request).await?.into_inner();
+    loop {
+        let next = timeout(context.global.timeout, stream.message()).await;
+        let next = next.map_err(|_| Failure::Unavailable("the snapshot stalled; try again".into()))??;
+        match next.and_then(|next| next.message) {
+            Some(Message::SnapshotChunk(part)) => take(&part.resources)?,
+            Some(Message::SnapshotEnd(_)) => return Ok(()),
+            Some(Message::SnapshotBegin(_)) => {}
+            _ => {
+                let why = "learning-svc ended the snapshot before it was complete; try again";
+                return Err(Failure::Unavailable(why.into()));
+            }
+        }
     }
 }
 

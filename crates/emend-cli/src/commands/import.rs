@@ -38,7 +38,9 @@ pub(super) const MAX_REPORTED: usize = 1_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
-  type           phrase, entity, prohibition, synonym, domain, claim, edge or tuning
+  type           invocation_phrase, entity_alias, prohibition, synonym, domain_rule, claim_state,
+                 edge_label or search_tuning; not needed where the other fields' own names
+                 say it, as in a file with the header phrase,verb
   input          the phrase, alias, term, pattern of domains, query type, or id of a claim or
                  edge (also called phrase, alias, term, pattern, query_type, claim_id, edge_id)
   choice         the verb, the entity's id, the choice never to offer, the term that a
@@ -58,8 +60,8 @@ Examples:
 
   $ cat corrections.csv
   type,input,choice
-  phrase,set up a CSA,create_isda
-  entity,J. Smith,person:jane-smith
+  invocation_phrase,set up a CSA,create_isda
+  entity_alias,J. Smith,person:jane-smith
   prohibition,wind down the fund,delete_fund
 
 Synonym files of Solr and Elasticsearch (\"a, b, c\" and \"a => b\") and Sudachi's synonyms.txt are
@@ -67,8 +69,9 @@ read too, every line as one or more rows:
   emend import --format solr synonyms.txt
   emend import --format sudachi synonyms.txt
 
-Running an import twice changes nothing the second time. With skip-invalid, bad rows are
-reported on standard error (and in --json's `errors`) and the exit code is 0.")]
+Running an import twice changes nothing the second time. Of two rows that say different things of
+one key the second is bad. With skip-invalid, bad rows are reported on standard error (and in
+--json's `errors`) and the exit code is 0, unless the file itself can't be read to its end.")]
 pub struct Args {
     /// The file to import; - for standard input
     file: PathBuf,
@@ -104,21 +107,37 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let format = format_of(&args.file, args.format, "csv, jsonl, yaml, solr or sudachi")?;
     let source = Source::open(&args.file)?;
     let path = source.path().to_owned();
-    let Checked { rows, bad } = blocking(move || check(&path, format)).await?;
-    if !bad.is_empty() && args.mode == BadRows::AllOrNothing {
+    let Checked { rows, mut bad, ends } = blocking(move || check(&path, format)).await?;
+    if ends {
         report_bad_rows(&bad);
+        let file = args.file.display();
         return Err(Failure::usage(format!(
-            "{} bad rows; nothing was imported (--mode skip-invalid imports the others)",
-            bad.len()
+            "{file} can't be read; nothing was imported"
         )));
     }
+    let is_refused = !bad.is_empty() && args.mode == BadRows::AllOrNothing;
     let header = ImportHeader {
         namespace: context.namespace(),
         mode: ImportMode::from(args.mode) as i32,
         import_as: ImportAs::from(args.count_as) as i32,
         reason: args.reason,
         on_behalf_of: args.by,
+        // The service still says which of the other rows it would refuse.
+        validate_only: is_refused,
     };
+    if is_refused {
+        let checked = send(context, header, source.path().to_owned(), format, rows).await;
+        let found = checked.as_ref().map_or(&[][..], |checked| &checked.errors[..]);
+        bad.extend_from_slice(found);
+        bad.sort_by_key(|error| error.line);
+        report_bad_rows(&bad);
+        return Err(checked.err().unwrap_or_else(|| {
+            Failure::usage(format!(
+                "{} bad rows; nothing was imported (--mode skip-invalid imports the others)",
+                bad.len()
+            ))
+        }));
+    }
     let mut response = send(context, header, source.path().to_owned(), format, rows).await?;
     response.rejected_count += i64::try_from(bad.len()).unwrap_or(i64::MAX);
     response.errors.extend(bad);
@@ -158,18 +177,25 @@ impl Source {
 struct Checked {
     rows: u64,
     bad: Vec<ImportError>,
+    /// Whether the file could be read only up to the last bad row.
+    ends: bool,
 }
 
 fn check(path: &Path, format: Format) -> io::Result<Checked> {
     let mut checked = Checked {
         rows: 0,
         bad: Vec::new(),
+        ends: false,
     };
     format.read(BufReader::new(File::open(path)?), &mut |line, row| {
         match row {
             Ok(_) => checked.rows += 1,
-            Err(error) if checked.bad.len() < MAX_REPORTED => checked.bad.push(import_error(line, error)),
-            Err(_) => {}
+            Err(error) => {
+                checked.ends |= error.is_last;
+                if checked.bad.len() < MAX_REPORTED {
+                    checked.bad.push(import_error(line, error));
+                }
+            }
         }
         true
     });

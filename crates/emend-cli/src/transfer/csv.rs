@@ -4,21 +4,21 @@ use std::io::{self, BufRead, Cursor, Read, Write};
 
 use ::csv::{Reader, ReaderBuilder, StringRecord, Writer as Rows, WriterBuilder};
 
-use super::record::{COLUMNS, Field, Fields, Record, RowError};
+use super::record::{COLUMNS, Fields, Named, Record, RowError};
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
     let (header, mut records) = match records(from) {
         Ok(Some(opened)) => opened,
         Ok(None) => return,
         Err(error) => {
-            take(1, Err(error));
+            take(1, Err(error.of_the_file()));
             return;
         }
     };
-    let columns = match header.iter().map(Field::parse).collect::<Result<Vec<_>, _>>() {
+    let columns = match header.iter().map(Named::parse).collect::<Result<Vec<_>, _>>() {
         Ok(columns) => columns,
         Err(error) => {
-            take(1, Err(error));
+            take(1, Err(error.of_the_file()));
             return;
         }
     };
@@ -93,7 +93,7 @@ fn without_byte_order_mark(mut from: impl BufRead) -> io::Result<impl Read> {
     Ok(Cursor::new(first).chain(from))
 }
 
-fn row(columns: &[Field], record: &StringRecord) -> Result<Record, RowError> {
+fn row(columns: &[Named], record: &StringRecord) -> Result<Record, RowError> {
     let mut fields = Fields::default();
     for (&column, value) in columns.iter().zip(record) {
         fields.set(column, value.to_owned())?;

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Map, Value};
 
-use super::record::{Field, Fields, Record, RowError};
+use super::record::{Fields, Named, Record, RowError};
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
     for (line, text) in (1..).zip(from.lines()) {
@@ -13,7 +13,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             Ok(text) => row(&text),
             Err(error) => {
                 // After an I/O error the next line can't be read either.
-                take(line, Err(RowError::row(error.to_string())));
+                take(line, Err(RowError::row(error.to_string()).of_the_file()));
                 return;
             }
         };
@@ -28,7 +28,7 @@ fn row(text: &str) -> Result<Record, RowError> {
         .map_err(|error| RowError::row(format!("is not a JSON object: {error}")))?;
     let mut fields = Fields::default();
     for (name, value) in object {
-        let field = Field::parse(&name)?;
+        let field = Named::parse(&name)?;
         match value {
             Value::Null => {}
             Value::String(text) => fields.set(field, text)?,

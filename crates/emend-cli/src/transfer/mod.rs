@@ -245,13 +245,43 @@ mod tests {
         );
         assert!(rows[0].1.is_ok());
         assert!(matches!(&rows[1], (line, Err(_)) if *line >= 4), "{rows:?}");
-        let rows = read(Format::Yaml, "just: a mapping\n");
-        assert!(rows.len() == 1 && rows[0].1.is_err(), "{rows:?}");
+        let ends = |rows: &Rows| matches!(&rows[..], [(_, Err(error))] if error.is_last);
+        assert!(ends(&read(Format::Yaml, "just: a mapping\n")));
+        assert!(ends(&read(Format::Csv, "type;input;choice\nphrase;a;b\n")));
         let rows = read(Format::Csv, "type,input,chioce\nphrase,a,b\n");
         assert!(
             matches!(&rows[..], [(1, Err(error))] if error.to_string().contains("chioce")),
             "{rows:?}"
         );
+    }
+
+    #[test]
+    fn names_of_columns_say_the_type_where_there_is_none() {
+        for (header, kind) in [
+            ("phrase,verb", Kind::InvocationPhrase),
+            ("alias,choice", Kind::EntityAlias),
+            ("phrase,entity_id", Kind::EntityAlias),
+            ("phrase,forbidden_choice", Kind::Prohibition),
+            ("term,representative", Kind::Synonym),
+        ] {
+            let rows = read(Format::Csv, &format!("{header}\na,b\n"));
+            assert!(
+                matches!(&rows[..], [(2, Ok(record))] if record.kind == kind),
+                "{header}: {rows:?}"
+            );
+        }
+        // A type wins; names that contradict each other or say nothing need one.
+        let rows = read(Format::Csv, "type,phrase,verb\nentity_alias,a,b\n");
+        assert!(matches!(&rows[..], [(_, Ok(record))] if record.kind == Kind::EntityAlias));
+        for header in ["alias,verb", "phrase,choice"] {
+            let rows = read(Format::Csv, &format!("{header}\na,b\n"));
+            assert!(
+                matches!(&rows[..], [(2, Err(error))] if error.field == "type"),
+                "{header}: {rows:?}"
+            );
+        }
+        let rows = read(Format::Jsonl, "{\"phrase\":\"a\",\"verb\":\"b\"}\n");
+        assert!(rows[0].1.is_ok(), "{rows:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub const COLUMNS: [&str; 5] = ["type", "input", "choice", "relation", "user_id"
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What it teaches; its short name in files.
+    /// What it teaches.
     pub kind: Kind,
     /// The phrase, alias, term, pattern of domains, query type, or id of a claim or edge.
     pub input: String,
@@ -43,7 +43,7 @@ impl Record {
     pub(super) fn columns(&self) -> [(&'static str, &str); 5] {
         let [kind, input, choice, relation, user_id] = COLUMNS;
         [
-            (kind, self.kind.rules().short_name),
+            (kind, self.kind.name()),
             (input, &self.input),
             (choice, &self.choice),
             (relation, self.relation.map_or("", Relation::name)),
@@ -67,6 +67,8 @@ pub struct RowError {
     pub field: String,
     /// What is wrong with it.
     pub description: String,
+    /// Whether nothing after it can be read either.
+    pub is_last: bool,
 }
 
 fn prefixed(field: &str) -> String {
@@ -83,12 +85,21 @@ impl RowError {
         Self {
             field: field.to_owned(),
             description: description.into(),
+            is_last: false,
         }
     }
 
     /// The row as a whole is bad.
     pub fn row(description: impl Into<String>) -> Self {
         Self::field("", description)
+    }
+
+    /// The same, but with it the file ends for whoever reads it.
+    pub(super) fn of_the_file(self) -> Self {
+        Self {
+            is_last: true,
+            ..self
+        }
     }
 }
 
@@ -103,23 +114,41 @@ pub(super) enum Field {
     Relation,
 }
 
-impl Field {
+/// A field by one of its names, and the kind that this name alone belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Named {
+    field: Field,
+    of: Option<Kind>,
+}
+
+impl Named {
     /// The field with this name.
     pub(super) fn parse(name: &str) -> Result<Self, RowError> {
+        let named = |field, of| Ok(Self { field, of });
+        let (any, of) = (|field| named(field, None), |field, kind| named(field, Some(kind)));
         match name
             .trim()
             .trim_start_matches('\u{FEFF}')
             .to_ascii_lowercase()
             .as_str()
         {
-            "type" => Ok(Self::Type),
-            "input" | "phrase" | "alias" | "term" | "pattern" | "claim_id" | "edge_id" | "query_type"
-            | "original_input" => Ok(Self::Input),
-            "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice"
-            | "representative" | "decision" | "label" | "tuning" => Ok(Self::Choice),
-            "relation" => Ok(Self::Relation),
-            "system_choice" => Ok(Self::SystemChoice),
-            "user_id" | "user" => Ok(Self::UserId),
+            "type" => any(Field::Type),
+            "input" | "phrase" | "original_input" => any(Field::Input),
+            "alias" => of(Field::Input, Kind::EntityAlias),
+            "term" => of(Field::Input, Kind::Synonym),
+            "pattern" => of(Field::Input, Kind::DomainRule),
+            "claim_id" => of(Field::Input, Kind::ClaimState),
+            "edge_id" => of(Field::Input, Kind::EdgeLabel),
+            "query_type" => of(Field::Input, Kind::SearchTuning),
+            "choice" | "correct_choice" | "decision" | "label" => any(Field::Choice),
+            "verb" => of(Field::Choice, Kind::InvocationPhrase),
+            "entity" | "entity_id" => of(Field::Choice, Kind::EntityAlias),
+            "forbidden_choice" => of(Field::Choice, Kind::Prohibition),
+            "representative" => of(Field::Choice, Kind::Synonym),
+            "tuning" => of(Field::Choice, Kind::SearchTuning),
+            "relation" => any(Field::Relation),
+            "system_choice" => any(Field::SystemChoice),
+            "user_id" | "user" => any(Field::UserId),
             _ => Err(RowError::field(
                 name,
                 "is not known; expected type, input (or phrase, alias, term, pattern, claim_id, edge_id, query_type), choice \
@@ -132,12 +161,17 @@ impl Field {
 
 /// Collects the fields of one row.
 #[derive(Debug, Default)]
-pub(super) struct Fields([Option<String>; 6]);
+pub(super) struct Fields {
+    values: [Option<String>; 6],
+    /// The kinds that names of fields belong to, where those say one.
+    of: Vec<Kind>,
+}
 
 impl Fields {
     /// Sets a field; a repeated field is an error.
-    pub(super) fn set(&mut self, field: Field, value: String) -> Result<(), RowError> {
-        let slot = &mut self.0[field as usize];
+    pub(super) fn set(&mut self, Named { field, of }: Named, value: String) -> Result<(), RowError> {
+        self.of.extend(of);
+        let slot = &mut self.values[field as usize];
         if slot.is_some() {
             return Err(RowError::row(format!("the field {field:?} is given twice")));
         }
@@ -147,14 +181,24 @@ impl Fields {
 
     /// The row, if it has all required fields. Lengths and characters are left to the server to check.
     pub(super) fn finish(self) -> Result<Record, RowError> {
-        let [kind, input, choice, system_choice, user_id, relation] = self.0;
+        let [kind, input, choice, system_choice, user_id, relation] = self.values;
         let required = |name: &str, value: Option<String>| {
             value
                 .filter(|value| !value.trim().is_empty())
                 .ok_or_else(|| RowError::field(name, "is required"))
         };
         let named = |name: &str, Invalid(why): Invalid| RowError::field(name, why);
-        let kind = Kind::parse_any(&required("type", kind)?).map_err(|invalid| named("type", invalid))?;
+        // `phrase,verb` says without a type what its rows are; a type, where there is one, says it for sure.
+        let of_names = self
+            .of
+            .first()
+            .filter(|first| self.of.iter().all(|kind| kind == *first));
+        let kind = match (kind, of_names) {
+            (None, Some(kind)) => *kind,
+            (kind, _) => {
+                Kind::parse_any(&required("type", kind)?).map_err(|invalid| named("type", invalid))?
+            }
+        };
         let rule = kind.rules().rule;
         if !rule.is_by_corrections() {
             let why = format!("{kind} can't be imported: it is decided by {}", rule.decided_by());

@@ -10,7 +10,7 @@ use std::{
 use serde::de::{DeserializeSeed as _, Deserializer, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::record::{Field, Fields, Record, RowError};
+use super::record::{Fields, Named, Record, RowError};
 
 type Take<'t> = dyn FnMut(u64, Result<Record, RowError>) -> bool + 't;
 
@@ -27,13 +27,8 @@ pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
     });
     if let Err(error) = read {
         let line = error.location().map_or(last.get(), |location| location.line());
-        take(
-            line,
-            Err(RowError::row(format!(
-                "is not the expected YAML: {}",
-                error.without_snippet()
-            ))),
-        );
+        let error = RowError::row(format!("is not the expected YAML: {}", error.without_snippet()));
+        take(line, Err(error.of_the_file()));
     }
 }
 
@@ -83,7 +78,7 @@ impl<'de> Visitor<'de> for List<'_, '_> {
 fn row(named: BTreeMap<String, Option<String>>) -> Result<Record, RowError> {
     let mut fields = Fields::default();
     for (name, value) in named {
-        let field = Field::parse(&name)?;
+        let field = Named::parse(&name)?;
         if let Some(value) = value {
             fields.set(field, value)?;
         }

@@ -47,7 +47,7 @@ async fn claims_and_edges_are_decided_about_exported_and_imported() {
     let exported = up.run(&["export", "--format", "csv"]).await.ok().stdout;
     assert_eq!(
         exported,
-        "type,input,choice,relation,user_id\nclaim,claim:12,rejected:SPAM,,\nedge,edge:7,refutes,,\n"
+        "type,input,choice,relation,user_id\nclaim_state,claim:12,rejected:SPAM,,\nedge_label,edge:7,refutes,,\n"
     );
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("decisions.csv");

@@ -65,7 +65,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .stdout;
     assert_eq!(
         exported,
-        "type,input,choice,relation,user_id\ndomain,*.example.edu,academic,,\ndomain,Spam.Example.,block,,\n"
+        "type,input,choice,relation,user_id\ndomain_rule,*.example.edu,academic,,\ndomain_rule,Spam.Example.,block,,\n"
     );
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rules.csv");

@@ -89,6 +89,17 @@ async fn every_format_that_is_exported_can_be_imported() {
             .stdout;
         assert_eq!(back, exported, "{format}");
     }
+    // What is everybody's and what is each user's own, in one file.
+    let all = up
+        .run(&["export", "--format", "csv", "--all-users", "-n", "origin"])
+        .await
+        .ok()
+        .stdout;
+    assert_eq!(all.lines().count(), 5, "{all}");
+    assert!(
+        all.contains("invocation_phrase,my pack,send_nav_pack,,mia"),
+        "{all}"
+    );
     // Through a pipe, and for one user's own resources.
     let own = up
         .run(&["export", "--format", "yaml", "--user", "mia", "-n", "origin"])
@@ -117,17 +128,24 @@ async fn a_bad_row_is_reported_with_its_line_and_stops_all_or_nothing() {
             .lines()
             .is_empty()
     };
-    // Unreadable rows are found before anything is sent …
+    // Unreadable rows and rows that the server refuses are reported together …
     let unreadable = write(
         directory.path(),
         "unreadable.csv",
-        "type,input,choice\nphrase,a,b\nverbs,c,d\n",
+        "type,input,choice\nphrase,a,b\nphrase,A,c\nverbs,c,d\n",
     );
     let refused = up.run(&["import", &unreadable, "-n", "one"]).await;
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.stderr.contains("line 3: type:"), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("line 3: correction: says otherwise than line 2")
+            && refused.stderr.contains("line 4: type:")
+            && refused.stderr.contains("2 bad rows"),
+        "{refused:?}"
+    );
     assert!(none("one").await);
-    // … and rows that break a rule are found by the server.
+    // … also if the server alone finds any.
     let long = format!("type,input,choice\nphrase,a,b\nphrase,{},d\n", "x".repeat(513));
     let invalid = write(directory.path(), "invalid.csv", &long);
     let refused = up.run(&["import", &invalid, "-n", "one"]).await;
@@ -167,6 +185,18 @@ async fn a_bad_row_is_reported_with_its_line_and_stops_all_or_nothing() {
     assert!(taken.stderr.contains("line 3") && taken.stderr.contains("line 4"));
     assert!(!none("two").await);
 
+    // A file that nobody can read to its end is no file with bad rows.
+    for (name, text) in [
+        ("header.csv", "type;input;choice\nphrase;a;b\n"),
+        ("no-list.yaml", "a: b\n"),
+    ] {
+        let file = write(directory.path(), name, text);
+        let refused = up.run(&["import", &file, "--mode", "skip-invalid"]).await;
+        assert!(
+            refused.code == 2 && refused.stderr.contains("can't be read"),
+            "{refused:?}"
+        );
+    }
     let unknown = write(directory.path(), "what.txt", "");
     assert_eq!(up.run(&["import", &unknown]).await.code, 2);
     assert_eq!(up.run(&["import", "nowhere.csv"]).await.code, 2);

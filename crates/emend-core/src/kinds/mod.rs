@@ -47,7 +47,7 @@ pub struct KindRules {
     pub number: i32,
     /// What is learned, in a few words.
     pub summary: &'static str,
-    /// The name that exported files use.
+    /// A shorter name that imported files may use.
     pub short_name: &'static str,
     /// Other names that command lines and imported files may use.
     pub aliases: &'static [&'static str],
@@ -380,7 +380,7 @@ impl Kind {
             .into_iter()
             .find(|kind| kind.names().any(|known| known == sought))
             .ok_or_else(|| {
-                let names: Vec<_> = Self::ALL.iter().map(|kind| kind.rules().short_name).collect();
+                let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
                 Invalid::new(format!("must be one of {}; is {name:?}", names.join(", ")))
             })
     }
@@ -468,7 +468,10 @@ mod tests {
         assert_eq!(Kind::from_number(0), None);
         assert!(Kind::parse("verbs").unwrap_err().0.contains("entity_alias"));
         let unknown = Kind::parse_any("verbs").unwrap_err();
-        assert!(unknown.0.contains("phrase, entity, prohibition"), "{unknown}");
+        assert!(
+            unknown.0.contains("invocation_phrase, entity_alias, prohibition"),
+            "{unknown}"
+        );
     }
 
     #[test]

@@ -8770,6 +8770,10 @@ pub struct ImportHeader {
     /// The operator, as the caller asserts it. At most 128 characters.
     #[prost(string, tag = "5")]
     pub on_behalf_of: ::prost::alloc::string::String,
+    /// Only check the rows: nothing is written, and the response reports the bad ones whatever the mode. What a policy alone
+    /// refuses is not found so. Default: false.
+    #[prost(bool, tag = "6")]
+    pub validate_only: bool,
 }
 impl ::prost::Name for ImportHeader {
     const NAME: &'static str = "ImportHeader";
@@ -9220,11 +9224,12 @@ impl ::prost::Name for ResolveResponse {
 pub enum ImportMode {
     /// Default: ALL_OR_NOTHING.
     Unspecified = 0,
-    /// If any row is bad, nothing is written: INVALID_ARGUMENT with the rows' errors. The import is one transaction;
+    /// If any row is bad, nothing is written: INVALID_ARGUMENT with the rows' errors. A row is bad also if an earlier one has
+    /// another value for its key. The import is one transaction;
     /// meanwhile other writers wait, and after 10 s get UNAVAILABLE with RetryInfo. For large imports use SKIP_INVALID or
     /// split them.
     AllOrNothing = 1,
-    /// Good rows are written, bad rows are reported.
+    /// Good rows are written, bad rows are reported; of rows that disagree on a key the first is written.
     SkipInvalid = 2,
 }
 impl ImportMode {

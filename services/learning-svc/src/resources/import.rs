@@ -3,8 +3,8 @@
 //! Of more than [`CHUNK`] rows, decisions on keys of which nothing is known take a path of their own (`fresh`), thousands at a time in few
 //! statements; all others are decided as any act of a person is, a thousand at a time.
 //!
-//! If several rows of what is written at once have the same key, the last one counts and the others are reported as unchanged. Importing twice
-//! changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
+//! Of rows with the same key in what is written at once the first counts; those that say the same are reported as unchanged, those that
+//! say otherwise are bad. Importing twice changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
 //! and value, so it is cast once, even if the caller has voted otherwise since.
 //!
 //! An all-or-nothing import is one transaction: contests are locked in order of their ids, then the head, which is held
@@ -115,14 +115,92 @@ pub struct RowError {
 pub struct Imported {
     /// Rows that changed something.
     pub applied: u64,
-    /// Rows that changed nothing, including those superseded by a later row of the same key.
+    /// Rows that changed nothing, including those that an earlier row says already.
     pub unchanged: u64,
     /// The first revision written; 0 if none was.
     pub first: Revision,
     /// The last revision written; 0 if none was.
     pub last: Revision,
-    /// Rows the policy did not allow.
+    /// Rows that the policy did not allow, or that an earlier row disagrees with.
     pub refused: Vec<RowError>,
+}
+
+/// Rows of which no two have the same key, in the order in which contests are locked, and what became of the others.
+#[derive(Debug, Default)]
+pub struct Settled {
+    rows: Vec<Keyed>,
+    /// How many say what an earlier row says.
+    pub repeated: u64,
+    /// Those that say something else than an earlier row of the same key.
+    pub disagreeing: Vec<RowError>,
+}
+
+impl From<Vec<Row>> for Settled {
+    fn from(rows: Vec<Row>) -> Self {
+        let keyed = rows.into_iter().map(|row| Keyed {
+            contest: row.proposal.key.contest_id(),
+            row,
+        });
+        let mut rows: Vec<Keyed> = keyed.collect();
+        // The sort is stable: rows of one key keep their order.
+        rows.sort_by_key(|keyed| keyed.contest);
+        let mut settled = Self::default();
+        rows.dedup_by(
+            |Keyed { contest, row },
+             Keyed {
+                 contest: other,
+                 row: first,
+             }| {
+                if contest != other {
+                    return false;
+                }
+                // How a phrase is written does not matter, what is learned for it does.
+                if row.proposal.value.candidate_id(*contest) == first.proposal.value.candidate_id(*contest) {
+                    settled.repeated += 1;
+                } else {
+                    settled.disagreeing.push(RowError {
+                        line: row.line,
+                        field: "correction".to_owned(),
+                        description: format!(
+                            "says otherwise than line {}: for the same key that one says {}",
+                            first.line,
+                            first.proposal.value.learned.maps_to()
+                        ),
+                    });
+                }
+                true
+            },
+        );
+        settled.disagreeing.sort_by_key(|error| error.line);
+        settled.rows = rows;
+        settled
+    }
+}
+
+impl Settled {
+    /// Whether no row is left to write.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// In parts that are written at once; what became of other rows is told with the first.
+    fn parts(self) -> Vec<Self> {
+        let mut parts: Vec<Self> = Vec::new();
+        for keyed in self.rows {
+            match parts.last_mut() {
+                Some(part) if part.rows.len() < PART => part.rows.push(keyed),
+                _ => parts.push(Self {
+                    rows: vec![keyed],
+                    ..Self::default()
+                }),
+            }
+        }
+        if let Some(first) = parts.first_mut() {
+            first.repeated = self.repeated;
+            first.disagreeing = self.disagreeing;
+        }
+        parts
+    }
 }
 
 impl Imported {
@@ -149,16 +227,14 @@ impl App {
     pub async fn import(
         &self,
         import: &Import,
-        rows: Vec<Row>,
+        rows: impl Into<Settled> + Send,
         may: CommitCheck<'_>,
     ) -> Result<Imported, Error> {
         let imported = match import.mode {
-            Mode::AllOrNothing => self.import_whole(import, rows, may).await?,
+            Mode::AllOrNothing => self.import_whole(import, rows.into(), may).await?,
             Mode::SkipInvalid => {
                 let mut imported = Imported::default();
-                let mut rows = rows.into_iter().peekable();
-                while rows.peek().is_some() {
-                    let part = rows.by_ref().take(PART).collect();
+                for part in rows.into().parts() {
                     imported.add(self.import_part(import, part, may).await?);
                 }
                 imported
@@ -172,20 +248,28 @@ impl App {
     async fn import_whole(
         &self,
         import: &Import,
-        rows: Vec<Row>,
+        settled: Settled,
         may: CommitCheck<'_>,
     ) -> Result<Imported, Error> {
-        let sent = rows.len() as u64;
-        let rows = last_of_each_key(rows);
-        let wrong = rows
-            .iter()
-            .find_map(|keyed| Some((keyed.row.line, no_vote(import, &keyed.row)?)));
-        if let Some((line, why)) = wrong {
+        let Settled {
+            rows,
+            repeated,
+            disagreeing,
+        } = settled;
+        let disagreeing = disagreeing
+            .into_iter()
+            .next()
+            .map(|row| (row.line, row.description));
+        let wrong = || {
+            rows.iter()
+                .find_map(|keyed| Some((keyed.row.line, no_vote(import, &keyed.row)?)))
+        };
+        if let Some((line, why)) = disagreeing.or_else(wrong) {
             return Err(Error::invalid(format!("rows[line {line}].correction"), why));
         }
         let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_whole(import, &rows, may));
         let mut imported = done.await?;
-        imported.unchanged += sent - rows.len() as u64;
+        imported.unchanged += repeated;
         fail_points::IMPORT_COMMITTED.pass();
         Ok(imported)
     }
@@ -194,14 +278,18 @@ impl App {
     pub(crate) async fn import_part(
         &self,
         import: &Import,
-        rows: Vec<Row>,
+        settled: Settled,
         may: CommitCheck<'_>,
     ) -> Result<Imported, Error> {
-        let sent = rows.len() as u64;
-        let rows = last_of_each_key(rows);
+        let Settled {
+            rows,
+            repeated,
+            disagreeing,
+        } = settled;
         let fresh = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_fresh(import, &rows, may));
         let (mut imported, others) = fresh.await?;
-        imported.unchanged += sent - rows.len() as u64;
+        imported.unchanged += repeated;
+        imported.refused.extend(disagreeing);
         if imported.applied > 0 {
             self.part_committed();
         }
@@ -498,21 +586,6 @@ fn attribution(import: &Import) -> Attribution {
         trigger: None,
         task: None,
     }
-}
-
-/// The last row of each key, in order of contest ids.
-fn last_of_each_key(rows: Vec<Row>) -> Vec<Keyed> {
-    let keyed = rows.into_iter().map(|row| Keyed {
-        contest: row.proposal.key.contest_id(),
-        row,
-    });
-    let mut rows: Vec<Keyed> = keyed.collect();
-    // The sort is stable: rows of one key keep their order. Reversed first, so that the last row comes first and is the
-    // one kept.
-    rows.reverse();
-    rows.sort_by_key(|keyed| keyed.contest);
-    rows.dedup_by_key(|keyed| keyed.contest);
-    rows
 }
 
 /// The id of the caller's vote for a value.

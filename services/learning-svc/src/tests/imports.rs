@@ -25,7 +25,7 @@ on_both_databases!(
     an_import_as_decision_applies_and_pins,
     an_import_run_twice_changes_nothing,
     an_import_as_votes_casts_one_vote_each_however_often_it_runs,
-    the_last_row_of_a_key_counts,
+    of_rows_that_disagree_the_first_counts_or_none,
     a_large_import_is_one_operation_of_revisions_of_a_thousand,
     all_or_nothing_writes_nothing_where_a_limit_is_reached,
     skip_invalid_reports_the_rows_that_a_limit_refused,
@@ -127,15 +127,30 @@ async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &Wo
     assert_sound(&app).await;
 }
 
-async fn the_last_row_of_a_key_counts(world: &World) {
+async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
     let app = world.instance().await;
-    let rows = vec![row(1, "P", "a"), row(2, "q", "x"), row(3, " p ", "b")];
+    let rows = || {
+        vec![
+            row(1, "P", "a"),
+            row(2, "q", "x"),
+            row(3, " p ", "b"),
+            row(4, "p", "a"),
+        ]
+    };
+    let refused = app
+        .import(&import(Mode::AllOrNothing, ImportAs::Decision), rows(), &still)
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("line 1"), "{refused}");
+    assert_eq!(verb(&app, "q").await, None);
     let imported = app
-        .import(&import(Mode::AllOrNothing, ImportAs::Decision), rows, &still)
+        .import(&import(Mode::SkipInvalid, ImportAs::Decision), rows(), &still)
         .await
         .unwrap();
     assert_eq!(counts(&imported), (2, 1, 1, 1));
-    assert_eq!(verb(&app, "p").await.as_deref(), Some("b"));
+    let refused: Vec<_> = imported.refused.iter().map(|row| row.line).collect();
+    assert_eq!(refused, [3]);
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("a"));
     assert_sound(&app).await;
 }
 

@@ -288,6 +288,7 @@ fn import() -> Rpc {
                 import_as: UNKNOWN,
                 reason: long(2_001),
                 on_behalf_of: long(129),
+                ..ImportHeader::default()
             }))],
             &[
                 "header.namespace",

@@ -33,7 +33,7 @@ use crate::{
     failure::refused,
     resources::{
         grpc::parse,
-        import::{Import, ImportAs, Imported, Mode, PART, Row, RowError},
+        import::{Import, ImportAs, Imported, Mode, PART, Row, RowError, Settled},
         write::subject,
     },
     roles,
@@ -137,15 +137,27 @@ pub(crate) async fn run(
         may()
     };
     let mut rows = upload.read(&mut messages, &may_take).await?;
+    if header.validate_only {
+        while !rows.is_empty() {
+            upload.settle(rows);
+            rows = upload.read(&mut messages, &may_take).await?;
+        }
+        return Ok(upload.response(&import, Imported::default()));
+    }
     let imported = match import.mode {
-        Mode::AllOrNothing if upload.rejected > 0 => return Err(upload.refusal()),
-        Mode::AllOrNothing => app.import(&import, rows, &may).await?,
+        Mode::AllOrNothing => {
+            let settled = upload.settle(rows);
+            if upload.rejected > 0 {
+                return Err(upload.refusal());
+            }
+            app.import(&import, settled, &may).await?
+        }
         Mode::SkipInvalid => {
             let mut imported = Imported::default();
             while !rows.is_empty() {
                 // The next part is read while this one is written.
                 let (done, next) = futures::join!(
-                    app.import_part(&import, rows, &may),
+                    app.import_part(&import, Settled::from(rows), &may),
                     upload.read(&mut messages, &may_take)
                 );
                 imported.add(done?);
@@ -198,6 +210,10 @@ fn broken(status: &Status, mode: Mode) -> Error {
             reason: "TOO_MANY_BYTES",
             message: status.message().to_owned(),
             retry_after: Some(RETRY_AFTER),
+        },
+        tonic::Code::OutOfRange => Error::OutOfRange {
+            reason: "REQUEST_TOO_LARGE",
+            message: status.message().to_owned(),
         },
         _ => Error::invalid("message", format!("can't be read: {}", status.message())),
     }
@@ -335,6 +351,13 @@ impl Upload {
             });
         }
         Ok(())
+    }
+
+    /// The rows to write: one for each key. Those that disagree with them are bad.
+    fn settle(&mut self, rows: Vec<Row>) -> Settled {
+        let mut settled = Settled::from(rows);
+        self.report(std::mem::take(&mut settled.disagreeing));
+        settled
     }
 
     /// What a row proposes: each effect of its correction.
