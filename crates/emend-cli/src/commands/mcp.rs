@@ -1,14 +1,17 @@
 //! `emend mcp`: tools for an assistant to correct, look up and review with, over stdio.
 //!
 //! It speaks the Model Context Protocol, to which standard output is reserved. Each tool is one RPC. Refusals are
-//! returned with all their details, so that an assistant can fix its call.
+//! returned with all their details, in the tool's own words, so that an assistant can fix its call.
 
 mod arguments;
+mod call;
 mod correction;
 mod descriptions;
 mod evidence;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod lines;
+mod parameters;
 mod results;
 
 use std::sync::{
@@ -26,10 +29,9 @@ use emend_proto::{
 };
 use rmcp::{
     ServerHandler, ServiceExt as _,
-    handler::server::wrapper::Parameters,
-    model::{CallToolResult, Implementation, ServerCapabilities, ServerConfig},
+    handler::server::tool::schema_for_type,
+    model::{CallToolResult, Implementation, JsonObject, ServerCapabilities, ServerConfig},
     tool, tool_handler, tool_router,
-    transport::stdio,
 };
 use serde_json::Value;
 
@@ -38,7 +40,9 @@ use self::{
         ApproveArguments, EvidenceArguments, FeedbackArguments, ListArguments, RejectArguments,
         ResolveArguments, RetractArguments, ScopeArgument, StatusArgument,
     },
+    call::{answer, parse},
     correction::{correction, named, voter_id},
+    lines::Lines,
     results::Voter,
 };
 use crate::{
@@ -89,15 +93,20 @@ pub async fn run(args: Args, context: &Context) -> Result {
         session: args.session,
         newest: Arc::default(),
     };
-    let running = server
-        .serve(stdio())
-        .await
-        .map_err(|error| Failure::failed(error.to_string()))?;
-    running
-        .waiting()
-        .await
-        .map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(())
+    let (Lines { incoming, outgoing }, carried) = lines::between(tokio::io::stdin(), tokio::io::stdout());
+    let serving = async {
+        let running = server
+            .serve((incoming, outgoing))
+            .await
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        running
+            .waiting()
+            .await
+            .map_err(|error| Failure::failed(error.to_string()))
+    };
+    let (result, carried) = tokio::join!(serving, carried);
+    result?;
+    Ok(carried?)
 }
 
 #[derive(Debug, Clone)]
@@ -116,64 +125,78 @@ impl Server {
     #[tool(
         name = "intent_feedback",
         description = descriptions::FEEDBACK,
+        input_schema = schema_for_type::<FeedbackArguments>(),
         annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = false)
     )]
-    async fn feedback(&self, Parameters(arguments): Parameters<FeedbackArguments>) -> CallToolResult {
-        answer(self.submit(arguments).await)
+    async fn feedback(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.submit(parse(arguments)?).await };
+        answer(result.await, parameters::feedback)
     }
 
     #[tool(
         name = "feedback",
         description = descriptions::EVIDENCE,
+        input_schema = schema_for_type::<EvidenceArguments>(),
         annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = false)
     )]
-    async fn evidence(&self, Parameters(arguments): Parameters<EvidenceArguments>) -> CallToolResult {
-        answer(self.decide(arguments).await)
+    async fn evidence(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.decide(parse(arguments)?).await };
+        answer(result.await, parameters::evidence)
     }
 
     #[tool(
         name = "intent_retract",
         description = descriptions::RETRACT,
+        input_schema = schema_for_type::<RetractArguments>(),
         annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = true)
     )]
-    async fn retract(&self, Parameters(arguments): Parameters<RetractArguments>) -> CallToolResult {
-        answer(self.take_back(arguments).await)
+    async fn retract(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.take_back(parse(arguments)?).await };
+        answer(result.await, parameters::plain)
     }
 
     #[tool(
         name = "intent_resolve",
         description = descriptions::RESOLVE,
+        input_schema = schema_for_type::<ResolveArguments>(),
         annotations(read_only_hint = true)
     )]
-    async fn resolve(&self, Parameters(arguments): Parameters<ResolveArguments>) -> CallToolResult {
-        answer(self.look_up(arguments).await)
+    async fn resolve(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.look_up(parse(arguments)?).await };
+        answer(result.await, parameters::resolve)
     }
 
     #[tool(
         name = "intent_list",
         description = descriptions::LIST,
+        input_schema = schema_for_type::<ListArguments>(),
         annotations(read_only_hint = true)
     )]
-    async fn list(&self, Parameters(arguments): Parameters<ListArguments>) -> CallToolResult {
-        answer(self.candidates(arguments).await)
+    async fn list(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.candidates(parse(arguments)?).await };
+        answer(result.await, parameters::list)
     }
 
     #[tool(
         name = "intent_approve",
         description = descriptions::APPROVE,
+        input_schema = schema_for_type::<ApproveArguments>(),
         annotations(read_only_hint = false, destructive_hint = true)
     )]
-    async fn approve(&self, Parameters(arguments): Parameters<ApproveArguments>) -> CallToolResult {
-        answer(self.approve_candidate(arguments).await)
+    async fn approve(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.approve_candidate(parse(arguments)?).await };
+        answer(result.await, parameters::review)
     }
 
     #[tool(
         name = "intent_reject",
         description = descriptions::REJECT,
+        input_schema = schema_for_type::<RejectArguments>(),
         annotations(read_only_hint = false, destructive_hint = true)
     )]
-    async fn reject(&self, Parameters(arguments): Parameters<RejectArguments>) -> CallToolResult {
-        answer(self.reject_candidate(arguments).await)
+    async fn reject(&self, arguments: JsonObject) -> CallToolResult {
+        let result = async { self.reject_candidate(parse(arguments)?).await };
+        answer(result.await, parameters::review)
     }
 }
 
@@ -280,9 +303,10 @@ impl Server {
     }
 
     async fn candidates(&self, arguments: ListArguments) -> Result<Value> {
-        let statuses = arguments
-            .statuses
-            .unwrap_or_else(|| vec![StatusArgument::Pending, StatusArgument::AwaitingReview]);
+        // No statuses at all can't be meant.
+        let statuses = arguments.statuses.filter(|statuses| !statuses.is_empty());
+        let statuses =
+            statuses.unwrap_or_else(|| vec![StatusArgument::Pending, StatusArgument::AwaitingReview]);
         let request = ListCandidatesRequest {
             namespace: self.context.namespace(),
             statuses: statuses
@@ -306,6 +330,7 @@ impl Server {
         let request = ApproveCandidateRequest {
             namespace: self.context.namespace(),
             candidate_id: arguments.candidate_id,
+            etag: arguments.etag.unwrap_or_default(),
             reason: arguments.reason.unwrap_or_default(),
             on_behalf_of: named(arguments.reporter, &self.reporter),
             ..ApproveCandidateRequest::default()
@@ -323,9 +348,9 @@ impl Server {
         let request = RejectCandidateRequest {
             namespace: self.context.namespace(),
             candidate_id: arguments.candidate_id,
+            etag: arguments.etag.unwrap_or_default(),
             reason: arguments.reason,
             on_behalf_of: named(arguments.reporter, &self.reporter),
-            ..RejectCandidateRequest::default()
         };
         let mut client = self.context.candidates().await?;
         let response = client
@@ -339,14 +364,6 @@ impl Server {
     /// Remembers the newest revision that an answer named.
     fn saw(&self, revision: i64) {
         self.newest.fetch_max(revision, Ordering::Relaxed);
-    }
-}
-
-/// Refusals are results too, so that the assistant reads them.
-fn answer(result: Result<Value>) -> CallToolResult {
-    match result {
-        Ok(value) => CallToolResult::structured(value),
-        Err(failure) => CallToolResult::structured_error(failure.to_json()),
     }
 }
 

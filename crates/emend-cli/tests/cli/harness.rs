@@ -221,7 +221,12 @@ impl Conversation {
 
     /// Writes a line of JSON.
     pub(crate) async fn send(&mut self, message: &Value) {
-        let line = format!("{message}\n");
+        self.send_line(&message.to_string()).await;
+    }
+
+    /// Writes a line.
+    pub(crate) async fn send_line(&mut self, line: &str) {
+        let line = format!("{line}\n");
         self.stdin.write_all(line.as_bytes()).await.expect("it reads");
         self.stdin.flush().await.expect("it reads");
     }

@@ -54,9 +54,9 @@ impl Assistant {
         let result = self
             .ask("tools/call", json!({"name": tool, "arguments": arguments}))
             .await;
-        let text: Value =
-            serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
-        assert_eq!(text, result["structuredContent"]);
+        let text = result["content"][0]["text"].as_str().expect("text");
+        assert!(text.starts_with(r#"{"message":""#), "{text}");
+        let text: Value = serde_json::from_str(text).expect("JSON");
         (result["isError"] == true, text)
     }
 
@@ -336,7 +336,7 @@ async fn an_assistant_decides_about_evidence_and_reads_the_effect() {
     );
     let without_reason = json!({"task_id": "t-17", "action": "claim_restore", "args": {"claim_id": "c"}});
     let refused = assistant.refused("feedback", without_reason).await;
-    assert_eq!(refused["fieldViolations"][0]["field"], "reason", "{refused}");
+    assert_eq!(refused["fieldViolations"][0]["field"], "args.reason", "{refused}");
     assistant.conversation.end().await;
 }
 
@@ -442,7 +442,7 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
     assert_eq!(phrases, expected, "each once");
 
     let listed = assistant
-        .succeed("intent_list", json!({"phrase": "book trade 3"}))
+        .succeed("intent_list", json!({"phrase": "book trade 3", "statuses": []}))
         .await;
     let candidate = &listed["candidates"][0];
     assert_eq!(
@@ -455,10 +455,13 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
         "{candidate}"
     );
     let id = candidate["candidate_id"].clone();
+    let outdated = json!({"candidate_id": id, "etag": "0"});
+    let refused = assistant.refused("intent_approve", outdated).await;
+    assert_eq!(refused["reason"], "ETAG_MISMATCH", "{refused}");
     let approved = assistant
         .succeed(
             "intent_approve",
-            json!({"candidate_id": id, "reason": "asked ana"}),
+            json!({"candidate_id": id, "reason": "asked ana", "etag": candidate["etag"]}),
         )
         .await;
     assert_eq!(
@@ -503,8 +506,29 @@ async fn a_refusal_names_everything_that_is_wrong_with_the_call() {
         assert_eq!(refused["code"], "INVALID_ARGUMENT");
         assert_eq!(refused["fieldViolations"].as_array().map(Vec::len), Some(2));
     }
-    let unknown = json!({"name": "intent_resolve", "arguments": {"phrases": "a"}});
-    let answer = assistant.request("tools/call", unknown).await;
-    assert!(answer.to_string().contains("phrases"), "{answer}");
+    let unknown = json!({"phrases": "a", "own_choices": 7});
+    let refused = assistant.refused("intent_resolve", unknown).await;
+    assert_eq!(
+        refused["fieldViolations"].as_array().map(Vec::len),
+        Some(3),
+        "{refused}"
+    );
+    // What a service finds is named as the tool names it.
+    let long = json!({
+        "feedback_type": "phrase_mapping", "original_input": "a", "correct_choice": "x".repeat(257),
+    });
+    let refused = assistant.refused("intent_feedback", long).await;
+    assert_eq!(
+        refused["fieldViolations"][0]["field"], "correct_choice",
+        "{refused}"
+    );
+    // A line that is no JSON is answered, and the next one is read.
+    assistant.conversation.send_line("{nonsense").await;
+    let answer = assistant
+        .conversation
+        .receive_until(|message| !message["error"].is_null())
+        .await;
+    assert_eq!(answer["error"]["code"], -32700, "{answer}");
+    assistant.succeed("intent_resolve", json!({"phrase": "a"})).await;
     assistant.conversation.end().await;
 }

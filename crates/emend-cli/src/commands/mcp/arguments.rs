@@ -237,7 +237,7 @@ impl From<StatusArgument> for CandidateStatus {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListArguments {
-    /// Only candidates with one of these statuses. Default: `pending` and `awaiting_review`.
+    /// Only candidates with one of these statuses. Default, also for `[]`: `pending` and `awaiting_review`.
     #[serde(default)]
     pub(super) statuses: Option<Vec<StatusArgument>>,
     /// Only candidates for this phrase.
@@ -257,6 +257,9 @@ pub(super) struct ListArguments {
 pub(super) struct ApproveArguments {
     /// The `candidate_id` from the answer of `intent_list` or `intent_feedback`.
     pub(super) candidate_id: String,
+    /// The candidate's `etag` as you read it: it is refused if somebody changed the candidate since.
+    #[serde(default)]
+    pub(super) etag: Option<String>,
     /// Why.
     #[serde(default)]
     pub(super) reason: Option<String>,
@@ -271,6 +274,9 @@ pub(super) struct ApproveArguments {
 pub(super) struct RejectArguments {
     /// The `candidate_id` from the answer of `intent_list` or `intent_feedback`.
     pub(super) candidate_id: String,
+    /// The candidate's `etag` as you read it: it is refused if somebody changed the candidate since.
+    #[serde(default)]
+    pub(super) etag: Option<String>,
     /// Why; shown to reporters who propose it again.
     pub(super) reason: String,
     /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.

@@ -1,6 +1,7 @@
 //! Input that an assistant may send.
 
 use rmcp::model::ClientJsonRpcMessage;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::arguments::{
@@ -20,6 +21,8 @@ pub fn tool_call(line: &[u8]) {
     arguments::<RejectArguments>(line);
 }
 
-fn arguments<T: DeserializeOwned>(line: &[u8]) {
-    let _ = serde_json::from_slice::<T>(line);
+fn arguments<T: DeserializeOwned + JsonSchema + 'static>(line: &[u8]) {
+    if let Ok(arguments) = serde_json::from_slice(line) {
+        let _ = super::call::parse::<T>(arguments);
+    }
 }

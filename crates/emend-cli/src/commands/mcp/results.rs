@@ -1,5 +1,7 @@
 //! What the tools answer: flat objects with names in snake case.
 
+use std::fmt::Write as _;
+
 use emend_proto::{
     common::v1::{Outcome, RiskLevel},
     feedback::v1::Feedback,
@@ -107,12 +109,36 @@ fn applied_by(outcome: &Outcome) -> (bool, bool) {
 /// A page of candidates.
 pub(super) fn page(page: &ListCandidatesResponse) -> Value {
     let candidates: Vec<Value> = page.candidates.iter().map(candidate).collect();
-    json!({"candidates": candidates, "next_page_token": page.next_page_token})
+    let count = match &candidates[..] {
+        [] => "Nothing was found".to_owned(),
+        [_] => "1 candidate".to_owned(),
+        several => format!("{} candidates", several.len()),
+    };
+    let more = match &*page.next_page_token {
+        "" => ".",
+        _ => "; there are more: call again with `next_page_token` as `page_token`.",
+    };
+    json!({
+        "message": count + more,
+        "candidates": candidates,
+        "next_page_token": page.next_page_token,
+    })
 }
 
 /// A candidate after a person's decision.
 pub(super) fn decided(decided: Option<&Candidate>, revision: i64) -> Value {
-    let mut object = candidate(&decided.cloned().unwrap_or_default());
+    let decided = decided.cloned().unwrap_or_default();
+    let mut object = candidate(&decided);
+    object["message"] = format!(
+        "{} is now {}{}.",
+        view::value_pair(decided.value.as_ref()),
+        words::status_name(decided.status).replace('_', " "),
+        match revision {
+            0 => "; nothing changed for search nodes".to_owned(),
+            revision => format!(" as of revision {revision}"),
+        }
+    )
+    .into();
     object["revision"] = revision.into();
     object
 }
@@ -136,6 +162,7 @@ fn candidate(candidate: &Candidate) -> Value {
         "pinned": candidate.contest_pinned,
         "decided_by": candidate.decided_by.as_ref().map_or("", |actor| actor.on_behalf_of.as_str()),
         "decision_reason": candidate.decision_reason,
+        "etag": candidate.etag,
         "proposed_at": view::time(candidate.created_at.as_ref()),
     })
 }
@@ -151,7 +178,17 @@ pub(super) fn resolved(resolved: &ResolveResponse) -> Value {
             found.source,
         )
     });
+    let phrase = &resolved.normalized_phrase;
+    let mut message = match found {
+        Some(found) => format!("“{phrase}” means “{}”.", found.value),
+        None if resolved.match_prohibited => format!("What was learned for “{phrase}” is prohibited."),
+        None => format!("Nothing was learned for “{phrase}”."),
+    };
+    if !resolved.prohibited.is_empty() {
+        let _ = write!(message, " Never offer {}.", resolved.prohibited.join(", "));
+    }
     json!({
+        "message": message,
         "found": found.is_some(),
         "value": found.map(|found| found.value.as_str()),
         "score": found.map(|found| found.score),

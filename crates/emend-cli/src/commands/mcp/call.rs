@@ -1,0 +1,283 @@
+//! A call's arguments, checked against the tool's schema, and its answer.
+//!
+//! Everything that is wrong with a call is named at once, by the tool's own parameters, also what a service finds.
+
+use std::any::Any;
+
+use emend_base::status::Explained;
+use emend_core::FieldViolation;
+use rmcp::{
+    handler::server::tool::schema_for_type,
+    model::{CallToolResult, ContentBlock, JsonObject},
+};
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+use tonic::{Code, Status};
+
+use crate::failure::{Failure, Result};
+
+/// The arguments, if they are as the tool's schema says.
+pub(super) fn parse<T: DeserializeOwned + JsonSchema + Any>(arguments: JsonObject) -> Result<T> {
+    let schema = Value::Object(schema_for_type::<T>().as_ref().clone());
+    let arguments = Value::Object(arguments);
+    let mut checked = Checked {
+        definitions: &schema["$defs"],
+        violations: Vec::new(),
+    };
+    checked.check(&schema, &arguments, "");
+    let mut violations = checked.violations;
+    if violations.is_empty() {
+        match serde_json::from_value(arguments) {
+            Ok(arguments) => return Ok(arguments),
+            // What the schema does not say, such as a number that is too large.
+            Err(error) => violations.push(violation("arguments", error.to_string())),
+        }
+    }
+    Err(Status::from(emend_base::Error::InvalidArgument(violations)).into())
+}
+
+/// The result of a call, or why it was refused, as one text: the message first, and nothing twice. Refusals are results too,
+/// so that the assistant reads them.
+pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallToolResult {
+    let (is_error, mut object) = match result {
+        Ok(value) => (false, value),
+        Err(failure) => {
+            let mut error = by_parameters(failure, named).to_json()["error"].take();
+            let message = error.as_object_mut().and_then(|error| error.remove("message"));
+            (true, json!({"message": message, "error": error}))
+        }
+    };
+    let message = object.as_object_mut().and_then(|object| object.remove("message"));
+    let answer = Answer {
+        message: message.as_ref().and_then(Value::as_str).unwrap_or_default(),
+        rest: object.as_object(),
+    };
+    let text = serde_json::to_string(&answer).unwrap_or_default();
+    let content = vec![ContentBlock::text(text)];
+    if is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    }
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    message: &'a str,
+    #[serde(flatten)]
+    rest: Option<&'a Map<String, Value>>,
+}
+
+/// The refusal with fields of the request named as the parameters that they were made of.
+fn by_parameters(failure: Failure, named: fn(&str) -> String) -> Failure {
+    let Failure::Refused(mut refused) = failure else {
+        return failure;
+    };
+    for violation in &mut refused.field_violations {
+        violation.field = named(&violation.field);
+    }
+    if refused.code == Code::InvalidArgument && !refused.field_violations.is_empty() {
+        refused.message = listed(&refused);
+    }
+    Failure::Refused(refused)
+}
+
+fn listed(refused: &Explained) -> String {
+    let each = refused.field_violations.iter();
+    let each: Vec<String> = each.map(ToString::to_string).collect();
+    format!("invalid argument: {}", each.join("; "))
+}
+
+fn violation(field: &str, description: impl Into<String>) -> FieldViolation {
+    FieldViolation {
+        field: field.to_owned(),
+        description: description.into(),
+    }
+}
+
+/// What is wrong with a value, by the parts of JSON Schema that the tools' schemas use.
+struct Checked<'s> {
+    definitions: &'s Value,
+    violations: Vec<FieldViolation>,
+}
+
+impl<'s> Checked<'s> {
+    fn check(&mut self, schema: &'s Value, value: &Value, path: &str) {
+        if let Some(name) = schema["$ref"]
+            .as_str()
+            .and_then(|name| name.strip_prefix("#/$defs/"))
+        {
+            return self.check(&self.definitions[name], value, path);
+        }
+        if let Some(either) = schema["anyOf"].as_array() {
+            // Something, or null where it may be left out.
+            let is_null = |of: &&Value| of["type"] == "null";
+            if value.is_null() && either.iter().any(|of| is_null(&of)) {
+                return;
+            }
+            if let Some(of) = either.iter().find(|of| !is_null(of)) {
+                self.check(of, value, path);
+            }
+            return;
+        }
+        let words = words(schema);
+        if !words.is_empty() {
+            if !value.as_str().is_some_and(|word| words.contains(&word)) {
+                let expected = words.join(", ");
+                self.violations
+                    .push(violation(path, format!("must be one of {expected}; is {value}")));
+            }
+            return;
+        }
+        let types: Vec<&str> = match &schema["type"] {
+            Value::String(one) => vec![one],
+            Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+            _ => return,
+        };
+        if !types.iter().any(|name| is_of_type(value, name)) {
+            let expected = types
+                .iter()
+                .find(|name| **name != "null")
+                .copied()
+                .unwrap_or("null");
+            self.violations.push(violation(
+                path,
+                format!("must be of the type {expected}; is {value}"),
+            ));
+            return;
+        }
+        match value {
+            Value::Object(fields) => self.check_object(schema, fields, path),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.check(&schema["items"], item, &format!("{path}[{index}]"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_object(&mut self, schema: &'s Value, fields: &Map<String, Value>, path: &str) {
+        let within = |name: &str| match path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        };
+        let required = schema["required"].as_array().into_iter().flatten();
+        for name in required.filter_map(Value::as_str) {
+            if !fields.contains_key(name) {
+                self.violations.push(violation(&within(name), "is required"));
+            }
+        }
+        for (name, value) in fields {
+            match (
+                &schema["properties"][name.as_str()],
+                &schema["additionalProperties"],
+            ) {
+                (Value::Null, Value::Bool(false)) => {
+                    let known = schema["properties"].as_object().into_iter().flatten();
+                    let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
+                    let why = format!("is no argument of this tool; it takes {}", known.join(", "));
+                    self.violations.push(violation(&within(name), why));
+                }
+                (Value::Null, others) => self.check(others, value, &within(name)),
+                (known, _) => self.check(known, value, &within(name)),
+            }
+        }
+    }
+}
+
+/// The words that a value must be one of; empty if it may be any.
+fn words(schema: &Value) -> Vec<&str> {
+    let listed = schema["enum"].as_array().into_iter().flatten();
+    let described = schema["oneOf"].as_array().into_iter().flatten();
+    listed
+        .chain(described.map(|of| &of["const"]))
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::mcp::arguments::{
+        EvidenceArguments, FeedbackArguments, ListArguments, ResolveArguments,
+    };
+
+    fn wrong<T: DeserializeOwned + JsonSchema + Any>(arguments: &Value) -> Vec<String> {
+        let arguments = arguments.as_object().expect("an object").clone();
+        match parse::<T>(arguments) {
+            Ok(_) => Vec::new(),
+            Err(Failure::Refused(refused)) => {
+                let fields = refused.field_violations.iter();
+                let mut fields: Vec<String> = fields.map(|violation| violation.field.clone()).collect();
+                fields.sort();
+                fields
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn everything_that_is_wrong_with_the_arguments_is_named_at_once() {
+        let feedback = json!({
+            "feedback_type": "verbs", "system_choice": 7, "scope": "all", "reporter": "ana", "context": {"topic": 1},
+        });
+        let fields = wrong::<FeedbackArguments>(&feedback);
+        assert_eq!(
+            fields,
+            [
+                "context.topic",
+                "feedback_type",
+                "original_input",
+                "reporter",
+                "scope",
+                "system_choice"
+            ]
+        );
+        let resolve = json!({"phrase": "a", "own_choices": [{"value": "b", "score": "high", "why": ""}, 7]});
+        let fields = wrong::<ResolveArguments>(&resolve);
+        assert_eq!(
+            fields,
+            ["own_choices[0].score", "own_choices[0].why", "own_choices[1]"]
+        );
+        let list = json!({"statuses": ["pending", "open"], "page_size": 1.5});
+        assert_eq!(wrong::<ListArguments>(&list), ["page_size", "statuses[1]"]);
+        assert_eq!(
+            wrong::<ListArguments>(&json!({"page_size": 5_000_000_000_i64})),
+            ["arguments"]
+        );
+        let evidence = json!({"task_id": "t", "action": "claim_reject", "args": {"claim": "c"}});
+        assert_eq!(wrong::<EvidenceArguments>(&evidence), ["args.claim"]);
+        // What may be left out may be null.
+        let nothing = json!({"statuses": null, "phrase": null});
+        assert_eq!(wrong::<ListArguments>(&nothing), [""; 0]);
+    }
+
+    #[test]
+    fn an_answer_begins_with_its_message_and_says_nothing_twice() {
+        let text = |result| {
+            let answer = answer(result, str::to_owned);
+            let answer = serde_json::to_value(&answer).expect("JSON");
+            assert!(answer.get("structuredContent").is_none(), "{answer}");
+            answer["content"][0]["text"].as_str().expect("a text").to_owned()
+        };
+        let good = text(Ok(json!({"found": true, "message": "Found."})));
+        assert_eq!(good, r#"{"message":"Found.","found":true}"#);
+        let bad = text(Err(Failure::usage("no")));
+        assert_eq!(bad, r#"{"message":"no","error":{"code":"INVALID_ARGUMENT"}}"#);
+    }
+}
