@@ -27,7 +27,7 @@ const PAUSE: BackoffConfig = BackoffConfig {
 };
 
 /// What calls that a database away or full has failed say in the log: many say the same.
-static LOGGED: Sparse = Sparse::new(Duration::from_secs(1));
+static LOGGED: Sparse = Sparse::new(1, Duration::from_secs(1));
 
 /// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]

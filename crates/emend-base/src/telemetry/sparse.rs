@@ -1,4 +1,4 @@
-//! Lines that many calls would write alike: one is let through in each interval, and says how many were not.
+//! Lines that many calls would write alike: a few are let through in each interval, and say how many were not.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -7,33 +7,52 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Lets one line through in each interval.
+/// Lets a few lines through in each interval.
 #[derive(Debug)]
 pub struct Sparse {
+    lines: u32,
     every: Duration,
-    state: Mutex<(Option<Instant>, u64)>,
+    state: Mutex<Interval>,
+}
+
+/// The current interval.
+#[derive(Debug)]
+struct Interval {
+    /// None: there was no line yet.
+    began: Option<Instant>,
+    written: u32,
+    left_out: u64,
 }
 
 impl Sparse {
-    /// One line in each interval of this length.
-    pub const fn new(every: Duration) -> Self {
+    /// So many lines in each interval of this length, which begins with its first line.
+    pub const fn new(lines: u32, every: Duration) -> Self {
         Self {
+            lines,
             every,
-            state: Mutex::new((None, 0)),
+            state: Mutex::new(Interval {
+                began: None,
+                written: 0,
+                left_out: 0,
+            }),
         }
     }
 
     /// Whether to write the line now; if so, how many were left out since the last one.
     pub fn due(&self) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, left_out) = &mut *state;
         let now = Instant::now();
-        if last.is_some_and(|last| now.saturating_duration_since(last) < self.every) {
-            *left_out += 1;
+        let is_over = |began| now.saturating_duration_since(began) >= self.every;
+        if state.began.is_none_or(is_over) {
+            state.began = Some(now);
+            state.written = 0;
+        }
+        if state.written == self.lines {
+            state.left_out += 1;
             return None;
         }
-        *last = Some(now);
-        Some(std::mem::take(left_out))
+        state.written += 1;
+        Some(std::mem::take(&mut state.left_out))
     }
 }
 
@@ -42,13 +61,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_line_in_each_interval_says_how_many_were_left_out() {
+    async fn the_first_line_of_an_interval_says_how_many_were_left_out() {
         tokio::time::pause();
-        let lines = Sparse::new(Duration::from_secs(1));
-        assert_eq!([lines.due(), lines.due(), lines.due()], [Some(0), None, None]);
+        let lines = Sparse::new(2, Duration::from_secs(1));
+        let due = || [lines.due(), lines.due(), lines.due()];
+        assert_eq!(due(), [Some(0), Some(0), None]);
         tokio::time::advance(Duration::from_millis(999)).await;
         assert_eq!(lines.due(), None);
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!([lines.due(), lines.due()], [Some(3), None]);
+        assert_eq!(due(), [Some(2), Some(0), None]);
     }
 }

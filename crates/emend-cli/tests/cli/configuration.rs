@@ -43,8 +43,8 @@ other do so wherever they come from. A variable that begins with `EMEND_` and th
 * `--print-config` prints every setting with where its value comes from, and ends. The output can be given back as a file. Secrets are not
   in it.
 * `--check-config` parses everything, checks that the named files exist and are valid, and ends: exit code 0 and `ok`, or 2 and
-  what is wrong. It starts nothing, listens nowhere and opens no database, so it can be run beside the running service, before a
-  restart or in a pipeline.
+  what is wrong. It also says what it can't know, and which variables nothing reads. It starts nothing, listens nowhere and opens no
+  database, so it can be run beside the running service, before a restart or in a pipeline.
 
 A span of time is a whole number and `ms`, `s`, `m`, `h` or `d`; a size is a whole number and `B`, `KiB`, `MiB` or `GiB`. Secrets (a
 database's URL with its password) are better given as files than as variables or flags, which other processes may see.

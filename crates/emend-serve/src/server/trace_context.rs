@@ -39,9 +39,9 @@ use crate::{
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
 /// Calls of callers that are not known, or may not do what they ask for: ten lines a second at most.
-static REFUSED: Sparse = Sparse::new(Duration::from_millis(100));
+static REFUSED: Sparse = Sparse::new(10, Duration::from_secs(1));
 /// Calls that found the service unavailable: a line a second at most.
-static UNAVAILABLE: Sparse = Sparse::new(Duration::from_secs(1));
+static UNAVAILABLE: Sparse = Sparse::new(1, Duration::from_secs(1));
 /// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
 

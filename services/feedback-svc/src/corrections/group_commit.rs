@@ -44,7 +44,7 @@ const LEAST_SHARE: usize = 4 * 1024 * 1024;
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
 /// What groups say in the log that could not be stored: many say the same while the database is away or full.
-static LOGGED: Sparse = Sparse::new(Duration::from_secs(1));
+static LOGGED: Sparse = Sparse::new(1, Duration::from_secs(1));
 
 /// A store that has not answered for this long counts as stuck.
 const STALL: Duration = Duration::from_secs(10);
