@@ -46,7 +46,7 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ),
     // What they add is independent of the others.
     ("prod", &[&["first-start"]]),
-    ("dev", &[&["rating-http"]]),
+    ("dev", &[&["rating-http"], &["tls-dev"]]),
     ("prod", &[&["open-network", "tls"], &["rating-http"]]),
 ];
 

@@ -70,6 +70,7 @@ impl LearningMetrics {
             // Nothing to report before the first state is loaded.
             if let Ok(state) = stream.state() {
                 own.stream.show_head(state.revision());
+                own.stream.show_held(state.held());
                 own.nodes.show_behind(stream.nodes().furthest_behind(&state));
             }
         });

@@ -135,13 +135,12 @@ impl Objects {
         self.0.iter().filter(move |object| text(object, "/kind") == kind)
     }
 
-    /// Every namespace that an object is in, or that is created.
+    /// Every namespace that an object is in.
     pub(crate) fn namespaces(&self) -> BTreeSet<String> {
-        let of = |object: &Value| match text(object, "/kind").as_str() {
-            "Namespace" => text(object, "/metadata/name"),
-            _ => text(object, "/metadata/namespace"),
-        };
-        self.0.iter().map(of).collect()
+        self.0
+            .iter()
+            .map(|object| text(object, "/metadata/namespace"))
+            .collect()
     }
 
     /// The object with this kind and name.

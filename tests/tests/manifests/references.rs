@@ -10,7 +10,15 @@ use crate::{
 };
 
 /// Secrets that operators create before anything is applied.
-const BROUGHT: [&str; 3] = ["emend-database", "emend-rating-key", "emend-ratings-tls"];
+const BROUGHT: [&str; 4] = [
+    "emend-database",
+    "emend-delivery-token",
+    "emend-rating-key",
+    "emend-ratings-tls",
+];
+
+/// The port of a mesh in a pod's network, which is no container's: ambient's.
+const MESH: &str = "15008";
 
 /// Everything that is wrong.
 fn findings(objects: &Objects) -> Vec<String> {
@@ -171,7 +179,8 @@ fn expect_ports(
         findings.push(format!("{kind} {name} selects nobody"));
     }
     for workload in selected {
-        for port in ports.iter().filter(|port| workload.port(port).is_none()) {
+        let missing = |port: &&String| *port != MESH && workload.port(port).is_none();
+        for port in ports.iter().filter(missing) {
             findings.push(format!("{kind} {name}: {} has no port {port}", workload.name));
         }
     }
@@ -185,6 +194,7 @@ fn references_between_manifests_are_valid() {
         ("prod", &[]),
         ("prod", &["open-network"]),
         ("dev", &["rating-http"]),
+        ("dev", &["tls-dev"]),
         ("prod", &["open-network", "rating-http"]),
         ("prod", &["rating-http", "tls"]),
         ("prod", &["tls", "pod-monitor", "traces", "autoscaling"]),
@@ -210,6 +220,27 @@ fn a_reference_to_a_missing_object_is_found() {
             "HorizontalPodAutoscaler: there is no Deployment emend-learning"
         ]
     );
+}
+
+/// Nobody is let in without a certificate beside TLS, and what people brought outlives what is rendered.
+#[test]
+fn nothing_says_that_callers_are_not_authenticated_beside_tls_and_no_namespace_is_rendered() {
+    let allowed = "--allow-unauthenticated".to_owned();
+    for (overlay, component, open) in [
+        ("dev", "tls", false),
+        ("dev", "tls-dev", false),
+        ("prod", "tls", false),
+        ("dev", "pod-monitor", true),
+        ("prod", "open-network", true),
+    ] {
+        let Some(objects) = render(overlay, &[component]) else {
+            return;
+        };
+        for workload in objects.workloads() {
+            assert_eq!(workload.args().contains(&allowed), open, "{overlay} {component}");
+        }
+        assert!(objects.of("Namespace").next().is_none(), "{overlay} {component}");
+    }
 }
 
 #[test]

@@ -11,14 +11,15 @@ use std::{
 };
 
 use emend_base::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued, date_time_ymd};
-use emend_tests::harness::{Database, http::until_counted, process::Process};
+use emend_serve::auth::TokenHash;
+use emend_tests::harness::{Database, eventually, http::until_counted, process::Process};
 use serde_json::{Value, json};
 
 use crate::{
     objects::{Objects, Workload, list, render_own, text, texts},
     pod::Pod,
     raters::{BINDING, bound_to},
-    running::{Addresses, ends_well, get, is_true, probe, secrets},
+    running::{Addresses, address_of, ends_well, get, is_true, probe, secrets},
 };
 
 /// The years in which the certificates begin and end to be valid.
@@ -265,7 +266,61 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
     caller.refused("stranger", &submit, "UNAUTHENTICATED").await;
     // The server logs the reason; it is a matter of luck whether its message reaches the client.
     caller.refused("outsider", &submit, "error").await;
+    // So does it with calls, by their principal or their address.
+    let is_feedback = |pod: &Pod| pod.workload.name == "emend-feedback";
+    let (feedback, _) = running.iter().find(|(_, pod)| is_feedback(pod)).expect("it runs");
+    for (who, reason) in [
+        ("\"caller\":\"feedback-svc\"", "ROLE_MISSING"),
+        ("\"peer\":", "CREDENTIALS_NOT_ACCEPTED"),
+    ] {
+        eventually("the log tells who was refused", || async {
+            let told = feedback.logged(|line| {
+                let says = |what: &str| line.contains(what);
+                (says("\"refused\"") && says(who) && says(reason)).then_some(())
+            });
+            told.ok_or_else(|| feedback.output())
+        })
+        .await;
+    }
     for (process, _pod) in running {
         ends_well(process).await;
     }
+}
+
+/// `tls-dev`, with a token of feedback-svc in place of its certificate, as its head says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pod_of_dev_serves_over_tls_alone() {
+    const TOKEN: &str = "a-token-that-only-this-test-knows";
+    let auth = format!(
+        "patches:\n  - target: {{kind: ConfigMap, name: emend-auth}}\n    patch: |\n      - op: replace\n        path: /data/auth.toml\n        \
+         value: |\n          [[principals]]\n          name = \"feedback-svc\"\n          token_sha256 = [\"{}\"]\n          \
+         grants = [{{ roles = [\"ingester\"], namespaces = \"*\" }}]\n",
+        TokenHash::of(TOKEN)
+    );
+    let Some(objects) = render_own("dev", &["tls-dev"], &auth) else {
+        return;
+    };
+    let issued = issued(&objects, &Authority::new("emend-ca"));
+    let mut secrets = BTreeMap::from([(("emend-delivery-token", "token"), format!("{TOKEN}\n"))]);
+    for ((secret, key), content) in &issued {
+        secrets.insert((secret, key), content.clone());
+    }
+    let workload = objects.workloads().remove(0);
+    let Some(pod) = Pod::make(&objects, &workload, &secrets).await else {
+        return;
+    };
+    is_true(&objects, &pod).await;
+    let process = pod.start(&[
+        ("EMEND_FEEDBACK_ADDR", "127.0.0.1:0"),
+        ("EMEND_LEARNING_ADDR", "127.0.0.1:0"),
+        ("EMEND_METRICS_ADDR", "127.0.0.1:0"),
+    ]);
+    let at = Addresses::from([(9464, address_of(&process, true).await)]);
+    for (name, what) in workload.probes() {
+        probe(&workload, name, &what, &at).await;
+    }
+    let starts = "\"tls\":\"on, with certificates of clients\",\"authentication\":\"on\"";
+    let told = process.logged(|line| line.contains(starts).then_some(()));
+    assert!(told.is_some(), "{}", process.output());
+    ends_well(process).await;
 }

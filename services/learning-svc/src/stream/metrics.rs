@@ -17,6 +17,22 @@ const HEAD_REVISION: Description = Description {
     help: "The newest revision that this replica serves; the greatest of all replicas is the head of the log, and one that \
            stays below it lags. Absent until the replica has loaded the log",
 };
+const RESOURCES: Description = Description {
+    name: "emend_resources",
+    kind: Type::Gauge,
+    unit: "resources",
+    labels: &[],
+    help: "Resources that this replica serves, of all namespaces and kinds; each replica holds all of them in memory, so take \
+           the maximum and not the sum. Absent until the replica has loaded the log",
+};
+const RESOURCE_BYTES: Description = Description {
+    name: "emend_resource_bytes",
+    kind: Type::Gauge,
+    unit: "bytes",
+    labels: &[],
+    help: "The keys and values of the resources that this replica serves, as encoded; each replica shows the same, so take the maximum \
+           and not the sum. Absent until the replica has loaded the log",
+};
 const SUBSCRIBERS: Description = Description {
     name: "emend_subscribers",
     kind: Type::Gauge,
@@ -81,6 +97,8 @@ pub struct StreamMetrics {
     snapshots: Family<Labels<1>, Counter>,
     /// Hidden until the first state is loaded: starting at 0 would look like growth.
     head: LateGauge,
+    resources: LateGauge,
+    resource_bytes: LateGauge,
     subscribers: Gauge,
 }
 
@@ -102,6 +120,8 @@ impl StreamMetrics {
         metrics.register(STREAMS_ENDED, own.ended.clone());
         metrics.register(SNAPSHOTS, own.snapshots.clone());
         metrics.register(HEAD_REVISION, own.head.clone());
+        metrics.register(RESOURCES, own.resources.clone());
+        metrics.register(RESOURCE_BYTES, own.resource_bytes.clone());
         metrics.register(SUBSCRIBERS, own.subscribers.clone());
         own
     }
@@ -126,6 +146,12 @@ impl StreamMetrics {
     /// Shows the revision that this replica serves.
     pub fn show_head(&self, revision: i64) {
         self.head.set(revision);
+    }
+
+    /// Shows how many resources it serves, and the bytes of their keys and values.
+    pub fn show_held(&self, (count, bytes): (u64, u64)) {
+        self.resources.set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.resource_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 }
 

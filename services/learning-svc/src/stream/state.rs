@@ -37,6 +37,8 @@ pub struct Group {
     pub id: Arc<GroupId>,
     /// The number of resources and the sum of their hashes.
     pub digest: Digest,
+    /// The bytes of its resources' keys and values.
+    pub bytes: u64,
     /// The newest revision that changed one of its resources.
     pub last_changed: i64,
     live: OrdSet<ByKey>,
@@ -52,6 +54,7 @@ impl Group {
         Self {
             id,
             digest: Digest::default(),
+            bytes: 0,
             last_changed: 0,
             live: OrdSet::new(),
             dead: OrdSet::new(),
@@ -65,6 +68,7 @@ impl Group {
         let place = ByKey(Arc::clone(entry));
         if let Some(ByKey(before)) = self.live.remove(&place) {
             self.digest.remove(&before.digest_item());
+            self.bytes = self.bytes.saturating_sub(before.bytes());
             self.by_user.remove(&ByUser(Arc::clone(&before)));
             self.changed.remove(&ByRevision(before));
         }
@@ -75,6 +79,7 @@ impl Group {
         self.changed.insert(ByRevision(Arc::clone(entry)));
         if entry.value.is_some() {
             self.digest.add(&entry.digest_item());
+            self.bytes += entry.bytes();
             if self.id.user_scoped {
                 self.by_user.insert(ByUser(Arc::clone(entry)));
             }
@@ -212,6 +217,14 @@ impl ReplicaState {
     /// Deletions at or below this revision are forgotten.
     pub fn horizon(&self) -> i64 {
         self.horizon
+    }
+
+    /// How many resources apply, and the bytes of their keys and values.
+    pub fn held(&self) -> (u64, u64) {
+        let groups = self.groups.values();
+        groups.fold((0, 0), |(count, bytes), group| {
+            (count + group.digest.count.unsigned_abs(), bytes + group.bytes)
+        })
     }
 
     /// The number of deletions remembered.

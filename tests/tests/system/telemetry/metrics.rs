@@ -199,6 +199,7 @@ async fn each_documented_metric_is_exported_and_changes() {
         ("emend_evidence_backlog{of=\"claims\"}", 0),
         ("emend_trust_file_applied_version{application=\"fund-admin\"}", 7),
         ("emend_head_revision", 1),
+        ("emend_resources", 1),
         ("emend_applied_lag_seconds_count", 1),
         ("emend_time_to_effect_seconds_count", 1),
         ("emend_nodes{state=\"connected\"}", 1),
@@ -209,6 +210,7 @@ async fn each_documented_metric_is_exported_and_changes() {
     ] {
         until_counted(address, series, expected).await;
     }
+    until_shown(address, "emend_resource_bytes", |bytes| bytes > 10.0).await;
 
     learning.put(prompt_key(""), prompt_value("Summarise.")).await;
     for output in ["1", "2", "3"] {

@@ -90,6 +90,12 @@ impl Entry {
         }
     }
 
+    /// The bytes of its key and value.
+    pub(super) fn bytes(&self) -> u64 {
+        let key = self.key.len() + self.qualifier.len() + self.user_id.len();
+        (key + self.value.as_ref().map_or(0, Bytes::len)) as u64
+    }
+
     fn names(&self) -> (&str, &str, &str) {
         (&self.key, &self.qualifier, &self.user_id)
     }

@@ -169,6 +169,9 @@ proptest! {
         let mut rows: Vec<_> = newest.into_values().collect();
         rows.retain(|row| row.value.is_some() || row.revision > horizon);
         // Rows may come in any order.
+        let live = rows.iter().filter_map(|row| Some((row, row.value.as_ref()?)));
+        let sizes = live.map(|(row, value)| row.key.len() + row.qualifier.len() + row.user_id.len() + value.len());
+        let (count, bytes) = sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size as u64));
         rows.sort_by_key(|row| xxhash_rust::xxh3::xxh3_64_with_seed(row.key.as_bytes(), order));
         let mut loaded = Restored::default();
         let middle = rows.len() / 2;
@@ -185,6 +188,7 @@ proptest! {
             );
             prop_assert_eq!(encode::snapshot_end(&loaded, &filter), encode::snapshot_end(&followed, &filter));
         }
+        prop_assert_eq!((loaded.held(), followed.held()), ((count, bytes), (count, bytes)));
         prop_assert_eq!(loaded.tombstones(), followed.tombstones());
         prop_assert_eq!(loaded.committed_at(), followed.committed_at());
     }
