@@ -46,6 +46,8 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ),
     // What they add is independent of the others.
     ("prod", &[&["first-start"]]),
+    ("dev", &[&["backup"]]),
+    ("prod", &[&["backup-postgresql"]]),
     ("dev", &[&["rating-http"], &["tls-dev"]]),
     ("prod", &[&["open-network", "tls"], &["rating-http"]]),
 ];

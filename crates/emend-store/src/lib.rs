@@ -1,14 +1,16 @@
 //! Opening SQLite and PostgreSQL, for stores that bring their own schema and queries.
 //!
 //! [`sqlite`] and [`postgres`] open a database and its pools; [`available`] waits for one that is away at start-up.
-//! [`error`] says what to do about a database's errors. [`audit`] reads a database without changing it. [`storage`]
-//! chooses the database from the command line, and [`metrics`] shows its connections and errors.
+//! [`error`] says what to do about a database's errors. [`audit`] reads a database without changing it, and [`copies`]
+//! copies two that belong together while they are written to. [`storage`] chooses the database from the command line, and
+//! [`metrics`] shows its connections and errors.
 //!
 //! For tests: [`testing`] (feature `testing`: a fresh PostgreSQL database for each test) and `simulation` (feature
 //! `simulation`: faults injected into in-memory stores).
 
 pub mod audit;
 pub mod available;
+pub mod copies;
 pub mod error;
 pub mod metrics;
 pub mod postgres;

@@ -8,6 +8,7 @@ const ONLY_WITH_TLS: [&str; 2] = [
 ];
 
 mod alerts;
+mod backup;
 mod claims;
 mod concurrency;
 mod documents;

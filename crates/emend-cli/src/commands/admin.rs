@@ -1,4 +1,6 @@
-//! `emend admin`: tasks for operators that bypass the services: changes to the database itself, and new tokens.
+//! `emend admin`: tasks for operators that bypass the services: changes to the database itself, copies of it, and new tokens.
+
+mod backup;
 
 use std::path::PathBuf;
 
@@ -59,6 +61,23 @@ pub struct Args {
     action: Action,
 }
 
+const BACKUP_HELP: &str = "\
+It copies both databases of `emend up`, which may keep running, as they were at one moment: what
+counts as delivered in feedback.db has been learned in learning.db, and what was learned is in
+feedback.db. Submissions go on; learning waits for some milliseconds. Then it checks the copy as
+`emend doctor` does.
+
+  emend admin backup /var/backups/emend --data-dir /var/lib/emend
+  emend admin backup /var/backups/emend --data-dir /var/lib/emend --keep 14
+
+Each backup is a data directory, named by its time in UTC, such as 2026-11-25T18-00-00-250Z. To
+restore one: stop `emend up`, put a copy of it in place of the data directory, then run `emend admin
+new-epoch`. Copying the files of a running `emend up` by other means gives no sound backup. On
+PostgreSQL use pg_dump, or a physical backup.
+
+Exit codes: 0 done; 1 the copy has findings, and is kept as NAME.unsound; 2 there is no database;
+4 another backup is being made; 5 the disk is full or can't be used.";
+
 const TOKEN_HELP: &str = "\
 The token is shown only this once. Keep it in a file that only its owner can read, for --token-file.
 The hash goes into the file that --auth-config names, to the caller that the token authenticates.";
@@ -68,6 +87,9 @@ enum Action {
     /// Make a bearer token, and the hash by which a service recognises it
     #[command(after_help = TOKEN_HELP)]
     Token,
+    /// Back up both databases of `emend up` while it runs, and check the copy
+    #[command(after_help = BACKUP_HELP)]
+    Backup(backup::Args),
     /// Begin a new epoch of the revision log, after a restore
     #[command(after_help = NEW_EPOCH_HELP)]
     NewEpoch {
@@ -113,6 +135,7 @@ fn installation(text: &str) -> Result<InstallationId, String> {
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::Token => token(context, output),
+        Action::Backup(args) => return backup::run(args, context, output).await,
         Action::NewEpoch {
             data_dir,
             database_url,

@@ -14,6 +14,7 @@ use emend_serve::auth::Authenticator;
 use emend_tests::harness::process::{binary, run};
 use tokio::process::Command;
 
+pub(crate) use self::reader::postgres_programs;
 use self::{
     markdown::blocks,
     reader::{Reader, text},

@@ -263,7 +263,7 @@ fn root() -> PathBuf {
 }
 
 /// Where Debian puts PostgreSQL's own programs.
-fn postgres_programs() -> Vec<PathBuf> {
+pub(crate) fn postgres_programs() -> Vec<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()
