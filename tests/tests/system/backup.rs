@@ -123,7 +123,7 @@ async fn backups_made_under_load_are_sound_and_the_newest_can_be_restored() {
     feedback.learn(says("jane", alias("0 0", "jane-roe"))).await;
 }
 
-/// The script of `components/backup-postgresql`, with the variables that its CronJob sets.
+/// The script of `components/backup-postgresql`, with the variables that its `CronJob` sets.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_cron_jobs_dump_is_restored_elsewhere_and_sound() {
     let component = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/k8s/components/backup-postgresql");

@@ -177,7 +177,7 @@ async fn secured(
             tracing::info!(peer = address.map(tracing::field::display), %error, "a client's certificate is refused");
         }
         Ok(Err(error)) => {
-            tracing::debug!(peer = address.map(tracing::field::display), %error, "the TLS handshake failed")
+            tracing::debug!(peer = address.map(tracing::field::display), %error, "the TLS handshake failed");
         }
         Err(_) => tracing::debug!(
             peer = address.map(tracing::field::display),
