@@ -326,7 +326,8 @@ CREATE TABLE transitions (
 CREATE TABLE resources (
     contest        BIGINT PRIMARY KEY,
     revision       BIGINT NOT NULL,
-    value          BYTEA NOT NULL,
+    -- NULL: that of its change in the log, where it was imported.
+    value          BYTEA,
     -- XXH3-64 of the value.
     value_checksum BIGINT NOT NULL,
     committed_at   BIGINT NOT NULL

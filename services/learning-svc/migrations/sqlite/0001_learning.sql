@@ -326,7 +326,8 @@ CREATE TABLE transitions (
 CREATE TABLE resources (
     contest        INTEGER PRIMARY KEY,
     revision       INTEGER NOT NULL,
-    value          BLOB NOT NULL,
+    -- NULL: that of its change in the log, where it was imported.
+    value          BLOB,
     -- XXH3-64 of the value.
     value_checksum INTEGER NOT NULL,
     committed_at   INTEGER NOT NULL

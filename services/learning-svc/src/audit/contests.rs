@@ -225,7 +225,7 @@ async fn load(
         check_resource(&resource, contest, findings);
         if let Some(row) = &contest.row {
             let digests = &mut figures.digests;
-            digest_of(&row.parts, digests, resource.revision, &resource.value);
+            digest_of(&row.parts, digests, resource.revision, resource.bytes());
         }
         contest.value = value;
         contest.resource = Some(resource);
@@ -283,7 +283,7 @@ fn check_candidate(
 
 fn check_resource(resource: &AuditedResource, contest: &Contest, findings: &mut Findings) {
     let id = format!("resource of contest {}", contest.name);
-    if value_checksum(&resource.value).cast_signed() != resource.value_checksum {
+    if value_checksum(resource.bytes()).cast_signed() != resource.value_checksum {
         findings.add(RESOURCE_CHECKSUM, &id, "its checksum does not match its value");
     }
     if resource.logged_at.is_some_and(|at| at != resource.committed_at) {
@@ -562,7 +562,7 @@ fn check_replayed(contest: &Contest, newest: &AuditedChange, findings: &mut Find
             "its revision is {}, but by the log it is {}",
             resource.revision, newest.revision
         ),
-        (Some(resource), Some(value)) if resource.value != *value => {
+        (Some(resource), Some(value)) if resource.bytes() != value.as_slice() => {
             format!("its value is not that of revision {}", newest.revision)
         }
         (None, None) | (Some(_), Some(_)) => return,
@@ -586,7 +586,7 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
         ),
         ([known], Some(resource)) => {
             let candidate = &known.candidate;
-            if known.value != resource.value {
+            if known.value != resource.bytes() {
                 format!(
                     "the resource does not have the value of the applied candidate {}",
                     candidate.id

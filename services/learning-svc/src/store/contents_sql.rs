@@ -50,7 +50,8 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
         records.changes.push((contest, Revision(revision), value));
     }
     let resources: Vec<(Vec<u8>, i64, Vec<u8>)> = sqlx::query_as(
-        "SELECT c.contest_id, r.revision, r.value FROM resources AS r JOIN contests AS c ON c.contest = r.contest \
+        "SELECT c.contest_id, r.revision, coalesce(r.value, (SELECT h.value FROM changes AS h \
+         WHERE h.contest = r.contest AND +h.revision = r.revision)) FROM resources AS r JOIN contests AS c ON c.contest = r.contest \
          ORDER BY c.contest_id",
     )
     .fetch_all(&mut *transaction)

@@ -315,6 +315,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_change_that_a_resource_comes_from_is_found_by_its_contest() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let query = QueryBuilder::new(log_sql::RESOURCES);
+        let steps = plan(&store, &query).await;
+        assert_searches(&steps, "h USING INDEX changes_by_contest (contest=?)");
+        let candidates = contests_sql::live_candidates(&[1, 2]);
+        assert_searches(
+            &plan(&store, &candidates).await,
+            "h USING INDEX changes_by_contest (contest=?)",
+        );
+    }
+
+    #[tokio::test]
     async fn what_a_feedback_supports_is_found_by_its_id() {
         let (store, _directory) = open_for_test().await.unwrap();
         let namespace = Namespace::parse("fund-admin").unwrap();

@@ -101,7 +101,7 @@ impl AuditedCandidate {
 pub(crate) struct AuditedResource {
     pub(crate) contest: i64,
     pub(crate) revision: i64,
-    pub(crate) value: Vec<u8>,
+    pub(crate) value: Option<Vec<u8>>,
     pub(crate) value_checksum: i64,
     pub(crate) committed_at: i64,
     /// When its revision was committed according to the log; none if the log does not have it.
@@ -109,13 +109,22 @@ pub(crate) struct AuditedResource {
 }
 
 impl AuditedResource {
+    /// The encoded value; nothing if it is neither stored nor in the log.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.value.as_deref().unwrap_or_default()
+    }
+
     /// Its value.
     pub(crate) fn parse(&self) -> Result<ResourceValue, StoreError> {
         let at = At {
             table: "resources",
             id: &self.contest,
         };
-        at.value("value", &self.value)
+        let value = self.value.as_deref();
+        at.value(
+            "value",
+            value.ok_or_else(|| at.corrupt("value", "is neither here nor in the log"))?,
+        )
     }
 }
 

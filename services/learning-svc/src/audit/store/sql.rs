@@ -257,7 +257,7 @@ impl AuditRead for Reading {
     async fn candidates(&mut self, range: &Range) -> Result<Vec<AuditedCandidate>> {
         self.all(within(
             "SELECT contest, candidate, candidate_id, coalesce(value, (SELECT h.value FROM changes AS h \
-             WHERE h.contest = candidates.contest AND h.revision = candidates.applied_revision)) AS value, status, status_reason, origin, edited_from, hold, \
+             WHERE h.contest = candidates.contest AND +h.revision = candidates.applied_revision)) AS value, status, status_reason, origin, edited_from, hold, \
              decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
              policy_version, applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
              proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, version, \
@@ -270,7 +270,8 @@ impl AuditRead for Reading {
 
     async fn resources(&mut self, range: &Range) -> Result<Vec<AuditedResource>> {
         self.all(within(
-            "SELECT r.contest, r.revision, r.value, r.value_checksum, r.committed_at, v.committed_at AS logged_at \
+            "SELECT r.contest, r.revision, coalesce(r.value, (SELECT h.value FROM changes AS h \
+             WHERE h.contest = r.contest AND +h.revision = r.revision)) AS value, r.value_checksum, r.committed_at, v.committed_at AS logged_at \
              FROM resources AS r LEFT JOIN revisions AS v ON v.revision = r.revision WHERE ",
             "r.contest",
             range,

@@ -30,7 +30,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns read of a candidate `k` and its contest `c`.
 pub(super) const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.candidate_id, \
-     coalesce(k.value, (SELECT h.value FROM changes AS h WHERE h.contest = k.contest AND h.revision = k.applied_revision)) \
+     coalesce(k.value, (SELECT h.value FROM changes AS h WHERE h.contest = k.contest AND +h.revision = k.applied_revision)) \
      AS value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
      k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.ruling_order, \

@@ -287,7 +287,8 @@ impl KnownBallotRow {
 pub(crate) struct ResourceRow {
     pub contest: i64,
     pub revision: i64,
-    pub value: Vec<u8>,
+    /// Where it is not stored beside the log, that of the log.
+    pub value: Option<Vec<u8>>,
     pub committed_at: i64,
 }
 
@@ -297,9 +298,13 @@ impl ResourceRow {
             table: "resources",
             id: &self.contest,
         };
+        let value = self
+            .value
+            .as_deref()
+            .ok_or_else(|| at.corrupt("value", "is neither here nor in the log"))?;
         Ok(CurrentResource {
             revision: Revision(self.revision),
-            value: at.value("value", &self.value)?,
+            value: at.value("value", value)?,
         })
     }
 }

@@ -148,7 +148,9 @@ impl ContestRepository for Work {
                 }
             }
             let mut query = QueryBuilder::new(
-                "SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ",
+                "SELECT contest, revision, coalesce(value, (SELECT h.value FROM changes AS h \
+                 WHERE h.contest = resources.contest AND +h.revision = resources.revision)) AS value, committed_at \
+                 FROM resources WHERE contest IN ",
             );
             push_keys(&mut query, &keys);
             for row in self.rows::<ResourceRow>(query).await? {
@@ -240,7 +242,7 @@ impl ContestRepository for Work {
 }
 
 const CANDIDATES: &str = "SELECT contest, candidate, candidate_id, coalesce(value, (SELECT h.value FROM changes AS h \
-     WHERE h.contest = candidates.contest AND h.revision = candidates.applied_revision)) AS value, status, status_reason, origin, edited_from, hold, \
+     WHERE h.contest = candidates.contest AND +h.revision = candidates.applied_revision)) AS value, status, status_reason, origin, edited_from, hold, \
      decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, policy_version, \
      applied_threshold, applied_revision, ruling_order, ruling_roles, ruling_approved, ruling_taken_back, \
      proposal_version, proposal_base, proposal_verdict, proposal_decided_at, created_at, updated_at, transitions, \

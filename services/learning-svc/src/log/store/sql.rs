@@ -41,14 +41,18 @@ type Result<T> = std::result::Result<T, StoreError>;
 const HEAD: &str =
     "SELECT installation_id, epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
 
-/// Of what a person put or imported no feedback is noted, so there is nothing to look up beside it.
-const RESOURCES: &str = "
-    SELECT r.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.value, r.value_checksum, r.revision,
-           v.committed_at, v.cause, h.feedback_received_at, h.traceparent
+/// What is not stored beside the log is read from it; of what a person put or imported no feedback is noted, so that there is
+/// nothing else to look up. The plus keeps SQLite to the index by contest: by its primary key it would read a thousand changes of
+/// a revision to find one.
+pub(super) const RESOURCES: &str = "
+    SELECT r.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, coalesce(r.value, h.value) AS value,
+           r.value_checksum, r.revision, v.committed_at, v.cause, h.feedback_received_at, h.traceparent
     FROM resources r
     LEFT JOIN contests c ON c.contest = r.contest
     LEFT JOIN revisions v ON v.revision = r.revision
-    LEFT JOIN changes h ON h.contest = r.contest AND h.revision = r.revision AND v.cause NOT IN (3, 4)
+    LEFT JOIN changes h
+        ON h.contest = CASE WHEN r.value IS NOT NULL AND v.cause IN (3, 4) THEN NULL ELSE r.contest END
+       AND +h.revision = r.revision
     WHERE r.contest > $1
     ORDER BY r.contest LIMIT $2";
 
@@ -424,7 +428,7 @@ async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result
         if let Some(last) = rows.last() {
             after = last.try_get("contest")?;
         }
-        parsing.begin(rows, sink).await?;
+        parsing.begin(rows, parse_resource, sink).await?;
         if !more {
             return parsing.end(sink).await;
         }
@@ -446,7 +450,7 @@ async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink
         if let Some(last) = rows.last() {
             after = (last.try_get("revision")?, last.try_get("ordinal")?);
         }
-        parsing.begin(rows, sink).await?;
+        parsing.begin(rows, parse_change, sink).await?;
         if !more {
             return parsing.end(sink).await;
         }
@@ -469,11 +473,12 @@ impl Parsing {
     async fn begin(
         &mut self,
         rows: Vec<Row>,
+        parse: fn(&Row) -> Result<LoggedChange>,
         sink: &mut (dyn FnMut(Vec<LoggedChange>) + Send),
     ) -> Result<()> {
         self.end(sink).await?;
         let few = rows.len() < FEW;
-        let parse = move || rows.iter().map(parse_change).collect::<Result<_>>();
+        let parse = move || rows.iter().map(parse).collect::<Result<_>>();
         if few {
             sink(parse()?);
         } else {
@@ -518,6 +523,16 @@ pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId> {
     Uuid::from_slice(bytes)
         .map(InstallationId)
         .map_err(|error| CorruptRow::new("head", "installation_id", 1, error).into())
+}
+
+/// A change that a resource comes from, which has a value.
+fn parse_resource(row: &Row) -> Result<LoggedChange> {
+    let change = parse_change(row)?;
+    if change.value.is_none() {
+        let why = "it is neither here nor in the log";
+        return Err(CorruptRow::new("resources", "value", row.try_get::<i64, _>("contest")?, why).into());
+    }
+    Ok(change)
 }
 
 fn parse_change(row: &Row) -> Result<LoggedChange> {

@@ -254,7 +254,7 @@ async fn save_what_follows(
 ) -> Result<()> {
     let mut query = QueryBuilder::new(
         "INSERT INTO resources (contest, revision, value, value_checksum, committed_at) \
-         SELECT contest, revision, value, value_checksum, ",
+         SELECT contest, revision, NULL, value_checksum, ",
     );
     query.push_bind(committed_at);
     push_revisions(&mut query, " FROM changes AS h WHERE", first, beyond);

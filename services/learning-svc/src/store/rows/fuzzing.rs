@@ -62,7 +62,7 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
             let row = ResourceRow {
                 contest: or(of, 3)?,
                 revision: or(of, 7)?,
-                value: value(of)?,
+                value: Some(value(of)?),
                 committed_at: or(of, AT)?,
             };
             row.parse().is_ok()
