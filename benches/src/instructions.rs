@@ -13,7 +13,7 @@ use emend_core::{
 use emend_wire::value;
 use learning_svc::{
     log::store::{Head, Loaded, LoggedChange, LoggedRevision},
-    stream::{encode, filter::Filter, state::ReplicaState},
+    stream::{encode, filter::Filter, state::Restored},
 };
 use uuid::Uuid;
 
@@ -47,7 +47,10 @@ pub(crate) fn run(options: &Instructions) -> Result<()> {
     match options.path.as_str() {
         "decide" => decided(),
         "encode" => encoded(),
-        "apply" => applied(),
+        "apply" => {
+            applied();
+            Ok(())
+        }
         "look-up" => looked_up(),
         other => bail!("there is no path {other}; there are decide, encode, apply and look-up"),
     }
@@ -91,10 +94,8 @@ fn decided() -> Result<()> {
 /// An update and a part of a snapshot, as each audience of subscribers gets them.
 fn encoded() -> Result<()> {
     let (epoch, installation) = (Epoch(Uuid::from_u128(1)), InstallationId(Uuid::from_u128(2)));
-    let mut state = ReplicaState::empty(epoch, installation);
-    for number in 0..THERE {
-        state.restore(change(number, 1));
-    }
+    let mut restored = Restored::default();
+    restored.add((0..THERE).map(|number| change(number, 1)).collect());
     let revision = 1;
     let horizon = 0;
     let head = Head {
@@ -103,7 +104,7 @@ fn encoded() -> Result<()> {
         revision,
         horizon,
     };
-    state.finish(Loaded {
+    let mut state = restored.finish(Loaded {
         head,
         committed_at: 0,
     });
@@ -139,7 +140,7 @@ fn change(number: u32, revision: i64) -> LoggedChange {
 }
 
 /// Updates of ten changes each, in the view of a node that knows many phrases.
-fn applied() -> Result<()> {
+fn applied() {
     let (mut publisher, _view) = view();
     let changes: Vec<_> = (0..NEW)
         .map(|number| (learned(number * 7), verb(number + 1)))
@@ -152,7 +153,6 @@ fn applied() -> Result<()> {
             publisher.apply(facts, Revision(update));
         }
     });
-    Ok(())
 }
 
 /// Phrases that are known and such that are not, in turn.
@@ -203,7 +203,7 @@ fn learned(number: u32) -> String {
 
 fn verb(number: u32) -> ResourceValue {
     ResourceValue::new(
-        &learned(number),
+        learned(number),
         Learned::Verb(format!("verb_of_the_application_{}", number % 500)),
     )
 }

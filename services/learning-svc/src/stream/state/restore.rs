@@ -93,6 +93,8 @@ fn group(id: Arc<GroupId>, entries: Vec<Arc<Entry>>) -> Group {
         let live = sorted(live.into_iter().map(ByKey));
         (digest, live, sorted(dead.into_iter().map(ByKey)), by_user)
     };
+    let live = entries.iter().filter(|entry| entry.value.is_some());
+    let bytes = live.map(|entry| entry.bytes()).sum();
     let last_changed = entries.iter().map(|entry| entry.revision).max().unwrap_or(0);
     let (changed, (digest, live, dead, by_user)) = if entries.len() < MANY {
         (by_revision(entries.clone()), by_key(entries))
@@ -110,6 +112,7 @@ fn group(id: Arc<GroupId>, entries: Vec<Arc<Entry>>) -> Group {
     Group {
         id,
         digest,
+        bytes,
         last_changed,
         live,
         dead,
