@@ -15,7 +15,10 @@ use sqlx::{
 
 use super::held::{Held, Key};
 
-const RESOURCES: &str = "SELECT c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.revision, r.value
+/// A value that is not stored beside the log is in it.
+const RESOURCES: &str = "SELECT c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.revision, \
+                         COALESCE(r.value, (SELECT h.value FROM changes AS h WHERE h.contest = r.contest \
+                         AND h.revision = r.revision))
                          FROM resources AS r JOIN contests AS c ON c.contest = r.contest";
 const ONCE: &str = "SELECT namespace, kind, key, qualifier, user_id FROM contests";
 const HEAD: &str = "SELECT revision FROM head";
