@@ -1,6 +1,7 @@
 //! Emend's chores: what a contributor or CI runs. Each subcommand is a module; this one parses the command line.
 
 mod bench;
+mod chart;
 mod custom;
 mod dashboard;
 mod debian;
@@ -69,6 +70,9 @@ enum Task {
     Manifests {
         #[command(flatten)]
         install: Install,
+        /// Write the templates of the Helm chart first.
+        #[arg(long)]
+        write: bool,
     },
     /// Formats and lints the protos and checks for breaking changes against branch main.
     Proto {
@@ -151,7 +155,9 @@ fn main() -> ExitCode {
             return test::test(&workspace, !install.no_install, &tier);
         }
         Task::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
-        Task::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
+        Task::Manifests { install, write } => {
+            return manifests::manifests(&workspace, !install.no_install, write);
+        }
         Task::Proto { install } => proto::proto(&workspace, !install.no_install),
         Task::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
         Task::Docs { install } => docs::docs(&workspace, !install.no_install),

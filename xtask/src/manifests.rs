@@ -1,5 +1,6 @@
 //! Checks deploy/. The Kubernetes manifests: every overlay is rendered with every valid set of components and validated
-//! against Kubernetes' schemas, those of cert-manager and the Prometheus operator, and checkov's rules. The Dockerfile
+//! against Kubernetes' schemas, those of cert-manager and the Prometheus operator, and checkov's rules. The Helm chart
+//! that is written from them is compared with them. The Dockerfile
 //! and the compose file: as far as possible without a container engine. Whether they match the programs is tested in
 //! `tests/tests/manifests`.
 
@@ -13,7 +14,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{
-    custom,
+    chart, custom,
     process::{self, Workspace},
     steps::{Outcome, Steps},
     tools,
@@ -24,7 +25,7 @@ const COMPONENTS: &str = "deploy/k8s/components";
 
 /// The version of Kubernetes' schemas to validate against. The manifests need 1.30, which enables `preStop.sleep` by
 /// default.
-const KUBERNETES: &str = "1.32.0";
+pub(crate) const KUBERNETES: &str = "1.32.0";
 const PACKAGES: &[&str] = &[
     "checkov==3.3.30",
     "kubernetes-validate==1.37.0",
@@ -52,9 +53,15 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("prod", &[&["open-network", "tls"], &["rating-http"]]),
 ];
 
-/// `cargo xtask manifests`.
-pub(crate) fn manifests(workspace: &Workspace, may_install: bool) -> ExitCode {
+/// `cargo xtask manifests`; with `write` the chart's templates are written first.
+pub(crate) fn manifests(workspace: &Workspace, may_install: bool, write: bool) -> ExitCode {
     let mut steps = Steps::default();
+    if write {
+        steps.run("Helm chart's templates", || {
+            chart::write(workspace, may_install)?;
+            Ok(Outcome::Done)
+        });
+    }
     check(workspace, may_install, &mut steps);
     steps.finish()
 }
@@ -69,11 +76,24 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
             }
             Err(error) => return Err(error),
         };
-        Ok((Some(render_all(workspace, &program)?), Outcome::Done))
+        let rendered = render_all(workspace, &program)?;
+        Ok((Some((program, rendered)), Outcome::Done))
     });
-    let Some(Some(directory)) = rendered else {
+    let Some(Some((kustomize, directory))) = rendered else {
         return;
     };
+    steps.run("Helm chart", || {
+        chart::up_to_date(workspace, &kustomize)?;
+        let helm = match tools::helm(workspace, may_install) {
+            Ok(helm) => helm,
+            Err(error) if tools::go().is_none() || !may_install => {
+                return Ok(Outcome::NotRun(format!("{error:#}")));
+            }
+            Err(error) => return Err(error),
+        };
+        chart::compare(workspace, &kustomize, &helm)?;
+        Ok(Outcome::Done)
+    });
     steps.run("manifests' schemas", || {
         let python = match tools::venv(workspace, "manifests", PACKAGES, may_install) {
             Ok(python) => python,
@@ -179,23 +199,34 @@ fn render_all(workspace: &Workspace, program: &Path) -> Result<PathBuf> {
     for (overlay, rows) in TABLE {
         for components in choices(rows) {
             let name = [&[*overlay], &components[..]].concat().join("+");
-            let root = relative_root(&scratch, workspace)?;
-            fs::write(
-                scratch.join("kustomization.yaml"),
-                kustomization(&root, overlay, &components),
-            )?;
-            let command = if program.ends_with("kustomize") {
-                "build"
-            } else {
-                "kustomize"
-            };
-            let text = process::output(workspace.command(program).arg(command).arg(&scratch))
-                .with_context(|| name.clone())?;
+            let text = render(workspace, program, &scratch, overlay, &components)?;
             fs::write(rendered.join(format!("{name}.yaml")), text)?;
             eprintln!("{name}");
         }
     }
     Ok(rendered)
+}
+
+/// What an overlay with components renders to, by a kustomization in `scratch`.
+pub(crate) fn render(
+    workspace: &Workspace,
+    program: &Path,
+    scratch: &Path,
+    overlay: &str,
+    components: &[&str],
+) -> Result<String> {
+    let root = relative_root(scratch, workspace)?;
+    fs::write(
+        scratch.join("kustomization.yaml"),
+        kustomization(&root, overlay, components),
+    )?;
+    let command = if program.ends_with("kustomize") {
+        "build"
+    } else {
+        "kustomize"
+    };
+    process::output(workspace.command(program).arg(command).arg(scratch))
+        .with_context(|| format!("{overlay} {components:?}"))
 }
 
 /// Fails if an overlay or component is missing from the table.

@@ -32,6 +32,7 @@ const PYTHON_PACKAGES: &[&str] = &[
 
 const AXE_VERSION: &str = "4.14.1";
 const COMPOSE_VERSION: &str = "2.16.2";
+const HELM_VERSION: &str = "3.22.0";
 const KUSTOMIZE_VERSION: &str = "5.5.0";
 
 /// The variable through which tests find the tool; unset if it is missing.
@@ -43,6 +44,8 @@ pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
 
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const KUSTOMIZE_VARIABLE: &str = "EMEND_TEST_KUSTOMIZE";
+/// Names a Helm 3 for the checks of the manifests.
+const HELM_VARIABLE: &str = "EMEND_TEST_HELM";
 
 /// See [`PYTHON_VARIABLE`]. What drives a Chromium.
 pub(crate) const CHROMEDRIVER_VARIABLE: &str = "EMEND_TEST_CHROMEDRIVER";
@@ -234,6 +237,29 @@ pub(crate) fn kustomize(workspace: &Workspace, may_install: bool) -> Result<Path
             .command(go)
             .arg("install")
             .arg(format!("sigs.k8s.io/kustomize/kustomize/v5@v{KUSTOMIZE_VERSION}"))
+            .env("GOBIN", &directory),
+    )?;
+    Ok(program)
+}
+
+/// Helm, which renders and checks the chart; built with Go.
+pub(crate) fn helm(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    if let Some(named) = env::var_os(HELM_VARIABLE) {
+        return Ok(named.into());
+    }
+    let directory = workspace.target(format!("tools/helm-{HELM_VERSION}"));
+    let program = directory.join("helm");
+    if program.is_file() {
+        return Ok(program);
+    }
+    let go = go()
+        .filter(|_| may_install)
+        .with_context(|| format!("helm is missing, and Go builds it; or set {HELM_VARIABLE}"))?;
+    process::run(
+        workspace
+            .command(go)
+            .arg("install")
+            .arg(format!("helm.sh/helm/v3/cmd/helm@v{HELM_VERSION}"))
             .env("GOBIN", &directory),
     )?;
     Ok(program)
