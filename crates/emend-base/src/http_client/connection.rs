@@ -29,11 +29,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the service at this address; the error says why not.
-    pub(super) async fn open(to: &Uri) -> Result<Self, String> {
-        let stream = connect_http1(to, ClientTls::default())
-            .await
-            .map_err(|error| error.to_string())?;
+    /// Connects to the service at this address, verified as `tls` says; the error says why not.
+    pub(super) async fn open(to: &Uri, tls: ClientTls) -> Result<Self, String> {
+        let stream = connect_http1(to, tls).await.map_err(|error| error.to_string())?;
         let (sender, connection) = handshake(stream).await.map_err(|error| error.to_string())?;
         let driver = async {
             // If it fails, so does what is sent, and says so.

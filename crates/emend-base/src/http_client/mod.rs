@@ -27,6 +27,7 @@ use self::connection::{Connection, Kept};
 use crate::{
     Clock, Entropy, SharedClock,
     backoff::{Backoff, BackoffConfig},
+    tls::ClientTls,
 };
 
 /// How often a service may send on to another of its addresses.
@@ -131,6 +132,7 @@ pub struct Client<'a> {
     /// Its address, without a slash at the end.
     base: Uri,
     key: Key,
+    tls: ClientTls,
     limits: Limits,
     waiting: Arc<dyn Waiting + 'a>,
     entropy: Entropy,
@@ -163,6 +165,7 @@ impl<'a> Client<'a> {
             service,
             base,
             key,
+            tls: ClientTls::default(),
             limits,
             waiting,
             entropy,
@@ -177,6 +180,13 @@ impl<'a> Client<'a> {
     #[must_use]
     pub fn on_retry(mut self, on_retry: OnRetry) -> Self {
         self.on_retry = on_retry;
+        self
+    }
+
+    /// The same, verifying the service with these files instead of the system's CAs.
+    #[must_use]
+    pub fn tls(mut self, tls: ClientTls) -> Self {
+        self.tls = tls;
         self
     }
 
@@ -337,7 +347,7 @@ impl<'a> Client<'a> {
             }
         }
         let lost = |what: String| Attempt::Retry { what, after: None };
-        let new = Connection::open(&self.base)
+        let new = Connection::open(&self.base, self.tls.clone())
             .await
             .map_err(|error| lost(format!("can't be reached: {error}")))?;
         self.exchange_over(new, request)
@@ -366,7 +376,8 @@ impl<'a> Client<'a> {
             .method(method)
             .uri(path)
             .header(HOST, host)
-            .header(ACCEPT, "application/json")
+            // What is JSON may be called otherwise, as sets of keys are.
+            .header(ACCEPT, "application/json, */*;q=0.1")
             .header(USER_AGENT, self.agent);
         if method == Method::POST {
             request = request.header(CONTENT_TYPE, "application/json");

@@ -18,10 +18,22 @@ pub fn load(path: Option<&Path>, lifecycle: &Lifecycle) -> Result<Option<Arc<Aut
     let authenticator = Arc::new(Authenticator::load(path)?);
     let watched: Arc<dyn Reload> = Arc::<Authenticator>::clone(&authenticator);
     reload::spawn(vec![watched], reload::INTERVAL, lifecycle);
+    lifecycle.spawn(
+        "fetch the keys that verify tokens",
+        Arc::clone(&authenticator).keep_keys(lifecycle.soft().clone()),
+    );
     Ok(Some(authenticator))
 }
 
-/// What is wrong with the file.
+/// What is wrong with the file, or with those that it names.
 pub fn check(path: Option<&PathBuf>) -> Option<String> {
-    Authenticator::load(path?).err().map(|error| error.to_string())
+    let path = path?;
+    let checked = Authenticator::load(path).map_err(|error| error.to_string());
+    let problem = checked.and_then(|authenticator| authenticator.check()).err()?;
+    let names_the_file = problem.contains(&*path.to_string_lossy());
+    Some(if names_the_file {
+        problem
+    } else {
+        format!("{}: {problem}", path.display())
+    })
 }

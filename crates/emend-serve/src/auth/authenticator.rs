@@ -1,7 +1,7 @@
 //! Who is known now: the state read last, and the streams whose rights depend on it.
 //!
-//! When the files change they are read again, and the caller of each stream is checked again. Invalid files leave
-//! everything as it was.
+//! When the files change, or the keys of an issuer that are fetched, all are read again, and the caller of each stream is
+//! checked again. Invalid files leave everything as it was.
 
 use std::{
     fmt,
@@ -10,6 +10,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -18,11 +19,13 @@ use emend_base::{
     error::Error,
     reload::{Reload, Watched, When},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     authorization::{Authorization, Credentials, SupervisedStreams, Supervision},
-    config::{self, ConfigError, Loaded},
+    config::{self, ConfigError},
     directory::{Difference, Directory, Identity},
+    jwt::remote::RemoteKeys,
     role::Role,
 };
 
@@ -34,6 +37,7 @@ pub struct Authenticator {
     watched: Mutex<Watched>,
     /// That of `watched`, which is locked while files are read.
     failing: Arc<AtomicBool>,
+    pub(super) keys: Arc<RemoteKeys>,
     streams: SupervisedStreams,
 }
 
@@ -54,13 +58,15 @@ impl Authenticator {
     /// The same; JWTs expire by `clock`.
     pub fn load_by(path: &Path, clock: SharedClock) -> Result<Self, ConfigError> {
         let mut watched = Watched::new(vec![path.to_owned()]);
-        let directory = read(path, &clock, &mut watched)?;
+        let keys = Arc::default();
+        let directory = read(path, &clock, &keys, &mut watched)?;
         Ok(Self {
             path: path.to_owned(),
             clock,
             directory: ArcSwap::from_pointee(directory),
             failing: watched.failing(),
             watched: Mutex::new(watched),
+            keys,
             streams: SupervisedStreams::default(),
         })
     }
@@ -77,29 +83,54 @@ impl Authenticator {
         authorization.renewed(&self.directory.load())
     }
 
-    pub(super) fn supervise(&self, authorization: Authorization) -> Supervision {
-        self.streams
-            .take(authorization, &self.clock, || self.directory.load_full())
+    /// What is wrong with the files that are needed only to fetch keys.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.keys.check()
     }
-}
 
-/// Reads the file and those it names, all of which are watched from then on.
-fn read(path: &Path, clock: &SharedClock, watched: &mut Watched) -> Result<Directory, ConfigError> {
-    let Loaded { directory, files } = config::load(path, clock);
-    if watched.follow(files) {
-        // The files it names were not watched yet when they were read: read them again.
-        return config::load(path, clock).directory;
-    }
-    directory
-}
-
-impl Reload for Authenticator {
-    fn reload(&self, when: When) -> bool {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if !watched.is_due(when) {
-            return false;
+    /// Fetches the keys of an issuer once, if the files name an address, and puts them in force. Returns how long to
+    /// wait before the next time.
+    pub(super) async fn fetch_keys(self: &Arc<Self>) -> Option<Duration> {
+        let fetch = self.keys.fetch(&self.clock).await?;
+        if fetch.brought_others {
+            let this = Arc::clone(self);
+            let read = tokio::task::spawn_blocking(move || {
+                let mut watched = this.watched.lock().unwrap_or_else(PoisonError::into_inner);
+                this.read_again(&mut watched, When::Asked)
+            });
+            if let Err(error) = read.await {
+                tracing::error!(%error, "can't put fetched keys in force");
+            }
         }
-        match read(&self.path, &self.clock, &mut watched) {
+        Some(fetch.again_in)
+    }
+
+    /// Keeps the fetched keys current until `stop` is cancelled.
+    pub(super) async fn keep_keys(self: Arc<Self>, stop: CancellationToken) {
+        let mut wait = None;
+        loop {
+            let due = async {
+                match wait {
+                    Some(wait) => tokio::time::sleep(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = due => {}
+                // Also the first time, if there is an address.
+                () = self.keys.wanted.notified() => {}
+            }
+            wait = tokio::select! {
+                () = stop.cancelled() => return,
+                wait = self.fetch_keys() => wait,
+            };
+        }
+    }
+
+    /// Reads the files and puts them in force; returns whether they can be used.
+    fn read_again(&self, watched: &mut Watched, when: When) -> bool {
+        match read(&self.path, &self.clock, &self.keys, watched) {
             Ok(directory) => {
                 watched.succeeded();
                 let directory = Arc::new(directory);
@@ -128,8 +159,41 @@ impl Reload for Authenticator {
         }
     }
 
+    pub(super) fn supervise(&self, authorization: Authorization) -> Supervision {
+        self.streams
+            .take(authorization, &self.clock, || self.directory.load_full())
+    }
+}
+
+/// Reads the file and those it names, all of which are watched from then on.
+fn read(
+    path: &Path,
+    clock: &SharedClock,
+    keys: &Arc<RemoteKeys>,
+    watched: &mut Watched,
+) -> Result<Directory, ConfigError> {
+    let mut loaded = config::load(path, clock, keys);
+    if watched.follow(loaded.files) {
+        // The files it names were not watched yet when they were read: read them again.
+        loaded = config::load(path, clock, keys);
+    }
+    if loaded.directory.is_ok() {
+        keys.follow(loaded.source);
+    }
+    loaded.directory
+}
+
+impl Reload for Authenticator {
+    fn reload(&self, when: When) -> bool {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.is_due(when) {
+            return false;
+        }
+        self.read_again(&mut watched, when)
+    }
+
     fn is_failing(&self) -> bool {
-        self.failing.load(Ordering::Relaxed)
+        self.failing.load(Ordering::Relaxed) || self.keys.is_failing()
     }
 }
 

@@ -16,7 +16,10 @@ use serde::Deserialize;
 
 use super::{
     directory::{Directory, Entry},
-    jwt::{self, Verifier},
+    jwt::{
+        self, Verifier,
+        remote::{KeySource, RemoteKeys},
+    },
     principal::{Grant, Principal, Reach},
     role::Role,
     token::TokenHash,
@@ -87,34 +90,51 @@ struct JwtEntry {
     issuer: Option<String>,
     jwks_file: Option<PathBuf>,
     shared_key_file: Option<PathBuf>,
+    jwks_url: Option<String>,
+    jwks_ca_file: Option<PathBuf>,
+    jwks_token_file: Option<PathBuf>,
+    jwks_refresh_seconds: Option<u64>,
 }
 
 /// The result, and the files that it was read from or would have been.
 pub(super) struct Loaded {
     pub(super) directory: Result<Directory, ConfigError>,
     pub(super) files: Vec<PathBuf>,
+    /// Where keys are to be fetched from, if the files say so.
+    pub(super) source: Option<KeySource>,
 }
 
-/// Reads the file and those it names. JWTs expire by `clock`.
-pub(super) fn load(path: &Path, clock: &SharedClock) -> Loaded {
-    let mut files = vec![path.to_owned()];
-    let directory = directory(path, clock, &mut files);
-    Loaded { directory, files }
+/// Reads the file and those it names. JWTs expire by `clock`; keys that are fetched are those in `fetched`.
+pub(super) fn load(path: &Path, clock: &SharedClock, fetched: &Arc<RemoteKeys>) -> Loaded {
+    let mut loaded = Loaded {
+        directory: Err(invalid(path, "was not read")),
+        files: vec![path.to_owned()],
+        source: None,
+    };
+    loaded.directory = directory(path, clock, fetched, &mut loaded.files, &mut loaded.source);
+    loaded
 }
 
 /// Adds to `files` those that the file names, even if they can't be read.
-fn directory(path: &Path, clock: &SharedClock, files: &mut Vec<PathBuf>) -> Result<Directory, ConfigError> {
+fn directory(
+    path: &Path,
+    clock: &SharedClock,
+    fetched: &Arc<RemoteKeys>,
+    files: &mut Vec<PathBuf>,
+    source: &mut Option<KeySource>,
+) -> Result<Directory, ConfigError> {
     let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
     let file: File = toml::from_str(&text).map_err(|error| invalid(path, unreadable(&text, &error)))?;
     if file.principals.is_empty() {
         return Err(invalid(path, "has no principals, so every call would be refused"));
     }
     let jwt = match file.jwt {
-        Some(entry) => Some(verifier(path, entry, files)?),
+        Some(entry) => Some(verifier(path, &entry, fetched, files, source)?),
         None => None,
     };
     let entries = principals(path, &file.principals, jwt.is_some())?;
-    Ok(Directory::new(entries, jwt, clock.clone()))
+    let keys = source.is_some().then(|| Arc::clone(fetched));
+    Ok(Directory::new(entries, jwt, keys, clock.clone()))
 }
 
 /// What is wrong, and in which line; never the line's text or a value in it, which may be a secret.
@@ -134,15 +154,14 @@ fn unreadable(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// Reads the keys that verify tokens. Their path is relative to the directory of the file itself.
-fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Verifier, ConfigError> {
-    type Parse = fn(&[u8]) -> Result<jwt::Keys, String>;
-
-    let (named, parse): (PathBuf, Parse) = match (entry.jwks_file, entry.shared_key_file) {
-        (Some(jwks), None) => (jwks, jwt::Keys::jwks),
-        (None, Some(key)) => (key, jwt::Keys::shared),
-        _ => return Err(invalid(path, "jwt: needs one of jwks_file and shared_key_file")),
-    };
+/// Reads the keys that verify tokens, or says where they are fetched from.
+fn verifier(
+    path: &Path,
+    entry: &JwtEntry,
+    fetched: &RemoteKeys,
+    files: &mut Vec<PathBuf>,
+    source: &mut Option<KeySource>,
+) -> Result<Verifier, ConfigError> {
     if entry.audience.is_empty() {
         return Err(invalid(path, "jwt.audience: must not be empty"));
     }
@@ -152,12 +171,54 @@ fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Ve
             "jwt.issuer: must not be empty; leave it out to accept any",
         ));
     }
-    let file = path
-        .parent()
-        .map_or_else(|| named.clone(), |directory| directory.join(&named));
-    files.push(file.clone());
-    let keys = parse(&read(&file)?).map_err(|problem| invalid(&file, problem))?;
+    let for_url = [&entry.jwks_ca_file, &entry.jwks_token_file];
+    if entry.jwks_url.is_none()
+        && (for_url.iter().any(|file| file.is_some()) || entry.jwks_refresh_seconds.is_some())
+    {
+        return Err(invalid(
+            path,
+            "jwt: jwks_ca_file, jwks_token_file and jwks_refresh_seconds need jwks_url",
+        ));
+    }
+    let keys = match (&entry.jwks_file, &entry.shared_key_file, &entry.jwks_url) {
+        (Some(named), None, None) => keys_in(&beside(path, named), files, jwt::Keys::jwks)?,
+        (None, Some(named), None) => keys_in(&beside(path, named), files, jwt::Keys::shared)?,
+        (None, None, Some(url)) => {
+            let from = KeySource::parse(
+                url,
+                entry.jwks_ca_file.as_deref().map(|named| beside(path, named)),
+                entry.jwks_token_file.as_deref().map(|named| beside(path, named)),
+                entry.jwks_refresh_seconds,
+            )
+            .map_err(|problem| invalid(path, format!("jwt.{problem}")))?;
+            let keys = fetched.keys_of(&from);
+            *source = Some(from);
+            keys
+        }
+        _ => {
+            return Err(invalid(
+                path,
+                "jwt: needs one of jwks_file, jwks_url and shared_key_file",
+            ));
+        }
+    };
     Ok(Verifier::new(keys, &entry.audience, entry.issuer.as_deref()))
+}
+
+/// The keys in a file, which is added to `files`.
+fn keys_in(
+    file: &Path,
+    files: &mut Vec<PathBuf>,
+    parse: fn(&[u8]) -> Result<jwt::Keys, String>,
+) -> Result<jwt::Keys, ConfigError> {
+    files.push(file.to_owned());
+    parse(&read(file)?).map_err(|problem| invalid(file, problem))
+}
+
+/// A file that another one names, relative to the directory of that.
+fn beside(path: &Path, named: &Path) -> PathBuf {
+    path.parent()
+        .map_or_else(|| named.to_owned(), |directory| directory.join(named))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
@@ -281,7 +342,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("auth.toml");
         fs::write(&path, text).unwrap();
-        match load(&path, &SystemClock::shared()).directory {
+        match load(&path, &SystemClock::shared(), &Arc::default()).directory {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }
@@ -357,6 +418,20 @@ mod tests {
                     principal(GRANT)
                 ),
                 "jwt.issuer",
+            ),
+            (
+                format!(
+                    "{}[jwt]\naudience = \"x\"\njwks_url = \"http://issuer.example/keys\"",
+                    principal(GRANT)
+                ),
+                "jwt.jwks_url: must begin with https://",
+            ),
+            (
+                format!(
+                    "{}[jwt]\naudience = \"x\"\njwks_file = \"x\"\njwks_token_file = \"x\"",
+                    principal(GRANT)
+                ),
+                "need jwks_url",
             ),
             (
                 format!("{}{}", principal(GRANT), principal(GRANT)),

@@ -9,7 +9,7 @@ use std::{
 use emend_base::{clock::SharedClock, error::Error};
 
 use super::{
-    jwt::{TokenError, Verifier},
+    jwt::{TokenError, Verifier, remote::RemoteKeys},
     principal::Principal,
     token::TokenHash,
 };
@@ -45,6 +45,8 @@ pub(super) struct Directory {
     certificates: HashMap<String, Arc<Principal>>,
     subjects: HashMap<String, Arc<Principal>>,
     jwt: Option<Verifier>,
+    /// Where the verifier's keys come from, if they are fetched.
+    keys: Option<Arc<RemoteKeys>>,
     verified: Mutex<HashMap<[u8; 32], Identity>>,
     clock: SharedClock,
     /// Each principal by its name, with its credentials: tokens by their hashes.
@@ -63,12 +65,18 @@ pub(super) struct Difference {
 }
 
 impl Directory {
-    pub(super) fn new(entries: Vec<Entry>, jwt: Option<Verifier>, clock: SharedClock) -> Self {
+    pub(super) fn new(
+        entries: Vec<Entry>,
+        jwt: Option<Verifier>,
+        keys: Option<Arc<RemoteKeys>>,
+        clock: SharedClock,
+    ) -> Self {
         let mut directory = Self {
             tokens: HashMap::new(),
             certificates: HashMap::new(),
             subjects: HashMap::new(),
             jwt,
+            keys,
             verified: Mutex::default(),
             clock,
             principals: BTreeMap::new(),
@@ -165,7 +173,10 @@ impl Directory {
         } else {
             let claims = verifier.verify(token, now).map_err(|refused| match refused {
                 TokenError::Expired => expired(),
-                TokenError::Invalid => unknown(),
+                TokenError::UnknownKey if self.keys.as_ref().is_some_and(|keys| keys.ask(now)) => {
+                    key_awaited()
+                }
+                TokenError::UnknownKey | TokenError::Invalid => unknown(),
             })?;
             let principal = self.subjects.get(&claims.subject).ok_or_else(unknown)?;
             let identity = Identity {
@@ -207,6 +218,14 @@ pub(super) fn unknown() -> Error {
         reason: "CREDENTIALS_NOT_ACCEPTED",
         message: "the credentials are not accepted".to_owned(),
     }
+}
+
+/// Returned while it can't be told whether the token's issuer has the key that the token names.
+fn key_awaited() -> Error {
+    Error::unavailable(
+        "TOKEN_KEY_AWAITED",
+        "the token's key is not known yet: the issuer's keys are being fetched",
+    )
 }
 
 /// Returned on connections that were opened while the certificate was valid.

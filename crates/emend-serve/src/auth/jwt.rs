@@ -1,9 +1,10 @@
-//! JSON Web Tokens: verified with the keys of a JWKS file or with one shared key, for one audience, with an expiry.
+//! JSON Web Tokens: verified with the keys of a JWKS, from a file or fetched ([`remote`]), or with one shared key, for one audience, with an expiry.
 //!
 //! A key is tied to its algorithms when it is read, and the token's header only chooses among keys, so neither `none`
 //! nor a public key used as a shared one is ever accepted. The cryptography is ring's.
 
 mod crypto;
+pub(super) mod remote;
 #[cfg(test)]
 mod tests;
 
@@ -68,6 +69,21 @@ impl Keys {
             return Err("has no key to verify signatures with (RSA, P-256, P-384 or Ed25519)".to_owned());
         }
         Ok(Self(keys))
+    }
+
+    /// Those of an issuer that have not been fetched yet.
+    pub(super) fn awaited() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether a token that names this key, if any, can't be verified for want of the key.
+    fn lack(&self, id: Option<&String>) -> bool {
+        self.0.is_empty()
+            || id.is_some_and(|id| {
+                self.0
+                    .iter()
+                    .all(|key| key.id.as_ref().is_some_and(|known| known != id))
+            })
     }
 
     /// One key shared with the issuer. White space around it does not count.
@@ -147,6 +163,8 @@ pub(super) struct Claims {
 pub(super) enum TokenError {
     /// It has expired; everything else is right.
     Expired,
+    /// Its key is not among those that are known.
+    UnknownKey,
     /// Anything else.
     Invalid,
 }
@@ -200,6 +218,9 @@ impl Verifier {
         // Critical headers must be understood (RFC 7515, 4.1.11), and none is understood here.
         if header.crit.is_some() {
             return Err(TokenError::Invalid);
+        }
+        if self.keys.lack(header.kid.as_ref()) {
+            return Err(TokenError::UnknownKey);
         }
         let fits = |key: &&Key| {
             key.algorithms.contains(&header.alg)

@@ -185,7 +185,11 @@ fn the_documented_access_file_is_accepted() {
         r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
     fs::write(directory.path().join("jwks.json"), keys).expect("a file");
     let files: Vec<_> = page.iter().filter(|block| block.language == "toml").collect();
-    assert_eq!(files.len(), 2, "by tokens, and by tokens that others issue");
+    assert_eq!(
+        files.len(),
+        3,
+        "by tokens, and by tokens that others issue, with keys of two kinds"
+    );
     for block in files {
         fs::write(&file, &block.text).expect("a file");
         if let Err(problem) = Authenticator::load(&file) {
