@@ -1,10 +1,12 @@
 //! All of Emend over the wire, on both databases. It is one test binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-/// Metrics that only services with TLS show; `manifests/secured.rs` checks them.
-const ONLY_WITH_TLS: [&str; 2] = [
+/// Metrics that only services with TLS show; `manifests/secured.rs` and `security/certificates.rs` check them.
+const ONLY_WITH_TLS: [&str; 4] = [
     "emend_certificate_not_before_timestamp_seconds",
     "emend_certificate_not_after_timestamp_seconds",
+    "emend_client_certificate_not_before_timestamp_seconds",
+    "emend_client_certificate_not_after_timestamp_seconds",
 ];
 
 mod alerts;

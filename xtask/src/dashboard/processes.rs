@@ -112,14 +112,20 @@ pub(super) const PROCESSES: Row = Row {
         },
         Panel {
             title: "Certificates",
-            about: "The time left until a service's own certificate expires.",
+            about: "The time left until a service's own certificate expires, and of those of its callers the five that expire first.",
             kind: Lines(Few),
             unit: "s",
             width: 12,
-            queries: &[q(
-                r#"clamp_min(min by (service, certificate) (emend_certificate_not_after_timestamp_seconds{namespace=~"$namespace"}) - time(), 0)"#,
-                "{{service}}: {{certificate}}",
-            )],
+            queries: &[
+                q(
+                    r#"clamp_min(min by (service, certificate) (emend_certificate_not_after_timestamp_seconds{namespace=~"$namespace"}) - time(), 0)"#,
+                    "{{service}}: {{certificate}}",
+                ),
+                q(
+                    r#"clamp_min(bottomk(5, min by (principal) (emend_client_certificate_not_after_timestamp_seconds{namespace=~"$namespace"})) - time(), 0)"#,
+                    "{{principal}}",
+                ),
+            ],
         },
     ],
 };

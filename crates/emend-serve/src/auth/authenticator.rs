@@ -83,6 +83,12 @@ impl Authenticator {
         authorization.renewed(&self.directory.load())
     }
 
+    /// The name of the principal that a certificate with these names identifies.
+    pub(crate) fn name_by_certificate(&self, names: &[String]) -> Option<String> {
+        let directory = self.directory.load();
+        directory.name_by_certificate(names).map(ToOwned::to_owned)
+    }
+
     /// What is wrong with the files that are needed only to fetch keys.
     pub(super) fn check(&self) -> Result<(), String> {
         self.keys.check()
@@ -203,6 +209,7 @@ mod tests {
 
     use http::{Request, header::AUTHORIZATION};
     use tempfile::TempDir;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::{auth::token::TokenHash, tls::PeerNames};
@@ -234,7 +241,8 @@ mod tests {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             request.extensions_mut().insert(PeerNames {
                 names: names.into(),
-                not_after: None,
+                validity: None,
+                withdrawn: CancellationToken::new(),
             });
         }
         Credentials::of(&request)

@@ -3,6 +3,7 @@
 
 use std::{
     fmt,
+    pin::Pin,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -15,11 +16,12 @@ use emend_base::{clock::SharedClock, error::Error};
 use emend_core::Caller;
 use futures::task::AtomicWaker;
 use http::{HeaderValue, Request, header::AUTHORIZATION};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{
     access::Access,
     authenticator::Authenticator,
-    directory::{Directory, Identity, certificate_expired, expired, unknown},
+    directory::{Directory, Identity, certificate_expired, certificate_withdrawn, expired, unknown},
     principal::Reach,
     role::Role,
 };
@@ -215,6 +217,7 @@ impl SupervisedStreams {
         }
         stream.check(&newest());
         Supervision {
+            withdrawn: stream_withdrawn(&stream.authorization.credentials),
             stream,
             clock: clock.clone(),
         }
@@ -236,13 +239,29 @@ impl SupervisedStreams {
 /// Tells a stream when it must end.
 pub(super) struct Supervision {
     stream: Arc<SupervisedStream>,
+    /// Ends when the caller's certificate is no longer accepted; none for a caller that is known by a token.
+    withdrawn: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     clock: SharedClock,
+}
+
+fn stream_withdrawn(credentials: &Credentials) -> Option<Pin<Box<WaitForCancellationFutureOwned>>> {
+    let names = credentials
+        .names
+        .as_ref()
+        .filter(|_| credentials.header.is_none())?;
+    Some(Box::pin(names.withdrawn.clone().cancelled_owned()))
 }
 
 impl Supervision {
     /// Ready, once, with the reason, when the caller may no longer have the stream.
-    pub(super) fn poll_revoked(&self, cx: &mut Context<'_>) -> Poll<Error> {
+    pub(super) fn poll_revoked(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
         self.stream.waker.register(cx.waker());
+        if let Some(withdrawn) = &mut self.withdrawn
+            && withdrawn.as_mut().poll(cx).is_ready()
+        {
+            self.withdrawn = None;
+            return Poll::Ready(certificate_withdrawn());
+        }
         if !self.stream.is_revoked.load(Ordering::Acquire) {
             return Poll::Pending;
         }

@@ -155,14 +155,23 @@ impl Directory {
         let identity = known.map(|principal| Identity {
             principal: Arc::clone(principal),
             // The certificate is still valid in its last second.
-            expires_at: peer.not_after.map(|last| last.saturating_add(1)),
+            expires_at: peer.validity.map(|validity| validity.not_after.saturating_add(1)),
         });
         let identity = identity.ok_or_else(unknown)?;
         let now = self.clock.now().as_second();
         if identity.expires_at.is_some_and(|end| end <= now) {
             return Err(certificate_expired());
         }
+        if peer.withdrawn.is_cancelled() {
+            return Err(certificate_withdrawn());
+        }
         Ok(identity)
+    }
+
+    /// The name of the principal that a certificate with these names identifies.
+    pub(super) fn name_by_certificate(&self, names: &[String]) -> Option<&str> {
+        let known = names.iter().find_map(|name| self.certificates.get(name));
+        known.map(|principal| principal.caller().as_str())
     }
 
     fn by_jwt(&self, verifier: &Verifier, token: &str, hash: &TokenHash) -> Result<Identity, Error> {
@@ -234,6 +243,17 @@ pub(super) fn certificate_expired() -> Error {
         reason: "CERTIFICATE_EXPIRED",
         message: "the client certificate of this connection has expired: connect again with a valid one"
             .to_owned(),
+    }
+}
+
+/// Returned on connections that were opened while the certificate was accepted.
+pub(super) fn certificate_withdrawn() -> Error {
+    Error::Unauthenticated {
+        reason: "CERTIFICATE_REVOKED",
+        message:
+            "the client certificate of this connection is no longer accepted: it was revoked, or its CA is \
+                  trusted no more"
+                .to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a server counts and shows: its calls, its connections, whether its services are ready, and its files.
 
+mod client_certificates;
 mod rpc;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use emend_base::{
     },
 };
 
+use self::client_certificates::ClientCertificates;
 pub(crate) use self::rpc::{Call, Connections, OpenConnection};
 pub use self::rpc::{Calls, RpcMetrics};
 use crate::{auth::Authenticator, health::Readiness, tls::TlsServer};
@@ -29,12 +31,14 @@ const READY: Description = Description {
 pub struct ServerMetrics {
     rpc: RpcMetrics,
     ready: Family<Labels<1>, Gauge>,
+    client_certificates: ClientCertificates,
 }
 
 impl Group for ServerMetrics {
     fn register(&self, metrics: &Metrics) {
         metrics.register(READY, self.ready.clone());
         self.rpc.register(metrics);
+        self.client_certificates.register(metrics);
     }
 }
 
@@ -60,8 +64,8 @@ pub fn watch_readiness(metrics: &Metrics, service: &'static str, readiness: Read
     });
 }
 
-/// Shows whether a service's reloaded files can be used as they are now, and when the certificate in force expires;
-/// files that it does not have never fail.
+/// Shows whether a service's reloaded files can be used as they are now, when the certificate in force expires, and
+/// when those of its callers do; files that it does not have never fail.
 pub fn watch_files(
     metrics: &Metrics,
     service: &'static str,
@@ -70,6 +74,14 @@ pub fn watch_files(
 ) {
     let authentication = authenticator.map(|files| Arc::clone(files) as Arc<dyn Reload>);
     metrics.watch_files(service, "authentication", authentication);
+    if let Some((tls, authenticator)) = tls.zip(authenticator) {
+        ServerMetrics::of(metrics).client_certificates.watch(
+            metrics,
+            service,
+            Arc::clone(tls),
+            Arc::clone(authenticator),
+        );
+    }
     if let Some(tls) = tls.map(Arc::clone) {
         metrics.watch_server_certificate(service, move || tls.validity());
     }
@@ -121,7 +133,10 @@ mod tests {
         told(1, 1);
         let rendered = metrics.render();
         let others = Metrics::new().descriptions().len();
-        for Description { name, kind, .. } in metrics.descriptions().into_iter().skip(others) {
+        let own = metrics.descriptions().into_iter().skip(others);
+        // Without TLS no client has a certificate.
+        let shown = own.filter(|metric| !metric.labels.contains(&"principal"));
+        for Description { name, kind, .. } in shown {
             let family = name.strip_suffix("_total").unwrap_or(name);
             let declared = format!("# TYPE {family} {}\n", kind.name());
             assert!(rendered.contains(&declared), "{declared} in\n{rendered}");

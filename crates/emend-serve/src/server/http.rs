@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     future::{Ready, pending, poll_fn, ready},
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,6 +16,7 @@ use emend_base::{
     clock::{Clock as _, SystemClock},
     entropy::Entropy,
     lifecycle::Lifecycle,
+    tls::Validity,
 };
 use futures::future::Either;
 use http::{Request, Response, StatusCode, Version};
@@ -27,7 +28,7 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    time::{Instant, sleep},
+    time::{Instant, Sleep, sleep},
 };
 use tonic::{body::Body, service::Routes};
 use tower::{Service, ServiceExt as _, util::MapResponse};
@@ -46,6 +47,7 @@ use super::{
 use crate::{
     auth::{Authenticated, Gate},
     methods::Methods,
+    tls::PeerNames,
 };
 
 /// How many RPCs one connection may have open.
@@ -54,6 +56,9 @@ const MAX_STREAMS: u32 = 1_024;
 const AGE_JITTER: f64 = 0.1;
 /// How many bytes of an HTTP/1 request, which is only refused, are read at once. The lowest value that can be set.
 const HTTP1_BUFFER: usize = 8 * 1024;
+/// How long calls on a connection may still end by themselves once its client's certificate is over: streams are told
+/// why at once, and then there is nothing to wait for.
+const CERTIFICATE_GRACE: Duration = Duration::from_secs(2);
 /// How long a health check's request may take to arrive.
 const CHECKED_WITHIN: Duration = Duration::from_secs(2);
 
@@ -132,6 +137,24 @@ where
     }
 }
 
+/// Ends when the client's certificate has expired or is no longer accepted.
+async fn certificate_over(names: PeerNames) {
+    let PeerNames {
+        validity, withdrawn, ..
+    } = names;
+    let Some(Validity { not_after, .. }) = validity else {
+        return withdrawn.cancelled().await;
+    };
+    let left = not_after
+        .saturating_add(1)
+        .saturating_sub(SystemClock.now().as_second());
+    let left = Duration::from_secs(left.try_into().unwrap_or(0));
+    tokio::select! {
+        () = sleep(left) => {}
+        () = withdrawn.cancelled() => {}
+    }
+}
+
 /// Serves one connection to its end, or until the hard token is cancelled.
 pub(super) async fn connection<S>(stream: S, peer: Peer, deadline: Instant, serving: Serving)
 where
@@ -155,13 +178,9 @@ where
     let address = info.remote_addr;
     // A connection from within this process has nowhere else to reconnect to.
     let age = age.filter(|_| address.is_some());
-    // Calls on it are refused from then on: a client that has a new certificate is to connect again.
-    let valid = names.as_ref().and_then(|names| names.not_after).map(|last| {
-        let left = last
-            .saturating_add(1)
-            .saturating_sub(SystemClock.now().as_second());
-        Duration::from_secs(left.try_into().unwrap_or(0))
-    });
+    // The caller can't be known by its certificate from then on: a client that has a new one is to connect again.
+    // Boxed, so that a plain connection reserves no space for it.
+    let mut over = names.clone().map(|names| Box::pin(certificate_over(names)));
     let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
         let extensions = request.extensions_mut();
@@ -183,7 +202,7 @@ where
     );
     let age = age.map(|age| age.mul_f64(entropy.jitter(AGE_JITTER)));
     let mut aged = pin!(async {
-        match age.into_iter().chain(valid).min() {
+        match age {
             Some(age) => sleep(age).await,
             None => pending().await,
         }
@@ -191,6 +210,7 @@ where
     let mut soft = pin!(lifecycle.soft().cancelled());
     let mut hard = pin!(lifecycle.hard().cancelled());
     let mut draining = false;
+    let mut close: Option<Pin<Box<Sleep>>> = None;
     let ended = poll_fn(|cx| {
         parts.poll(cx, |part, cx| match part {
             Part::Connection => served.as_mut().poll(cx).map(Some),
@@ -198,12 +218,23 @@ where
                 if hard.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(None);
                 }
+                if close.is_none()
+                    && let Some(over) = &mut over
+                    && over.as_mut().poll(cx).is_ready()
+                {
+                    close = Some(Box::pin(sleep(CERTIFICATE_GRACE)));
+                }
+                if let Some(close) = &mut close
+                    && close.as_mut().poll(cx).is_ready()
+                {
+                    return Poll::Ready(None);
+                }
                 if draining {
                     return Poll::Pending;
                 }
                 // Once stopping, age is of no interest: a stop is stricter.
                 let stops = soft.as_mut().poll(cx).is_ready();
-                if stops || aged.as_mut().poll(cx).is_ready() {
+                if stops || close.is_some() || aged.as_mut().poll(cx).is_ready() {
                     has_aged.store(!stops, Ordering::Relaxed);
                     draining = true;
                     served.as_mut().graceful_shutdown();
@@ -217,7 +248,7 @@ where
     match ended {
         None => tracing::debug!(
             peer = address.map(tracing::field::display),
-            "closed by the hard deadline"
+            "closed by the hard deadline, or after its client's certificate"
         ),
         Some(Err(error)) => tracing::debug!(
             peer = address.map(tracing::field::display),

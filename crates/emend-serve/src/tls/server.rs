@@ -1,7 +1,7 @@
 //! The server's side: its certificate, and which clients it lets in.
 
 use std::{
-    io,
+    fmt, io,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -11,6 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use emend_base::{
+    Clock as _, SystemClock,
     reload::{Reload, Watched, When},
     tls::{
         TlsError, Validity, alpn,
@@ -22,13 +23,15 @@ use tokio_rustls::{
     TlsAcceptor,
     rustls::{
         ServerConfig,
-        pki_types::CertificateDer,
-        server::{NoServerSessionStorage, WebPkiClientVerifier},
+        server::{NoServerSessionStorage, WebPkiClientVerifier, danger::ClientCertVerifier},
     },
     server::TlsStream,
 };
 
-use super::PeerNames;
+use super::{
+    PeerNames,
+    clients::{Clients, verify},
+};
 use crate::graceful_close;
 
 /// A server's files, all PEM.
@@ -63,6 +66,7 @@ impl TlsFiles {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS", &error))?;
+        let mut clients: Option<Arc<dyn ClientCertVerifier>> = None;
         let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
             Some(file) => {
@@ -71,8 +75,9 @@ impl TlsFiles {
                 if let Some(list) = &self.client_crl {
                     verifier = verifier.with_crls(all(list, "revocation list")?);
                 }
-                builder
-                    .with_client_cert_verifier(verifier.build().map_err(|error| TlsError::of(file, &error))?)
+                let verifier = verifier.build().map_err(|error| TlsError::of(file, &error))?;
+                clients = Some(Arc::clone(&verifier));
+                builder.with_client_cert_verifier(verifier)
             }
         };
         let (chain, key) = identity(&self.cert, &self.key)?;
@@ -89,6 +94,7 @@ impl TlsFiles {
             .ok();
         Ok(LoadedConfig {
             config: Arc::new(config),
+            clients,
             validity,
         })
     }
@@ -98,18 +104,28 @@ impl TlsFiles {
 #[derive(Debug)]
 struct LoadedConfig {
     config: Arc<ServerConfig>,
+    /// Verifies the certificates of clients, if these have to have any.
+    clients: Option<Arc<dyn ClientCertVerifier>>,
     /// That of the server's certificate.
     validity: Option<Validity>,
 }
 
 /// The server's TLS configuration, replaced as a whole when its files change.
-#[derive(Debug)]
 pub struct TlsServer {
     files: TlsFiles,
     current: ArcSwap<LoadedConfig>,
     watched: Mutex<Watched>,
     /// That of `watched`, which is locked while files are read.
     failing: Arc<AtomicBool>,
+    clients: Clients,
+}
+
+impl fmt::Debug for TlsServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsServer")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
 }
 
 impl TlsServer {
@@ -120,6 +136,7 @@ impl TlsServer {
             current: ArcSwap::from_pointee(files.read()?),
             failing: watched.failing(),
             watched: Mutex::new(watched),
+            clients: Clients::default(),
             files,
         })
     }
@@ -129,13 +146,19 @@ impl TlsServer {
         self.current.load().validity
     }
 
+    /// The names in each client's certificate that is in use or was lately, and when it is valid.
+    pub(crate) fn clients(&self) -> Vec<(Arc<[String]>, Validity)> {
+        self.clients.in_use(SystemClock.now().as_second())
+    }
+
     /// Performs the handshake with the files as last read; also returns the client's names if it had to present a
     /// certificate. May take as long as the client likes.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, Option<PeerNames>)> {
-        let acceptor = TlsAcceptor::from(Arc::clone(&self.current.load().config));
+        let loaded = self.current.load_full();
+        let acceptor = TlsAcceptor::from(Arc::clone(&loaded.config));
         let stream = match acceptor.accept(stream).into_fallible().await {
             Ok(stream) => stream,
             Err((error, stream)) => {
@@ -145,22 +168,23 @@ impl TlsServer {
             }
         };
         let (_, session) = stream.get_ref();
-        let names = match session.peer_certificates().and_then(<[_]>::first) {
-            Some(certificate) => Some(names(certificate)?),
-            None => None,
+        let Some(chain) = session.peer_certificates() else {
+            return Ok((stream, None));
         };
+        let now = SystemClock.now().as_second();
+        let names = self.clients.shown(chain, now)?;
+        // If the files changed during the handshake, the check of all certificates may have missed this one.
+        let newest = self.current.load_full();
+        if let Some(verifier) = newest
+            .clients
+            .as_deref()
+            .filter(|_| !Arc::ptr_eq(&newest, &loaded))
+        {
+            verify(verifier, chain, now).map_err(io::Error::other)?;
+        }
+        let names = Some(names);
         Ok((stream, names))
     }
-}
-
-/// The URIs and DNS names in a verified certificate, and its end.
-fn names(certificate: &CertificateDer<'_>) -> io::Result<PeerNames> {
-    let parsed = webpki::EndEntityCert::try_from(certificate).map_err(io::Error::other)?;
-    let names = parsed.valid_uri_names().chain(parsed.valid_dns_names());
-    Ok(PeerNames {
-        names: names.map(ToOwned::to_owned).collect(),
-        not_after: Validity::in_der(certificate).map(|validity| validity.not_after),
-    })
 }
 
 impl Reload for TlsServer {
@@ -172,7 +196,11 @@ impl Reload for TlsServer {
         match self.files.read() {
             Ok(read) => {
                 watched.succeeded();
+                let clients = read.clients.clone();
                 self.current.store(Arc::new(read));
+                if let Some(verifier) = clients {
+                    self.clients.check(&*verifier, SystemClock.now().as_second());
+                }
                 tracing::info!(certificate = %self.files.cert.display(), "the TLS files were read again; new connections use them");
                 true
             }

@@ -217,7 +217,7 @@ async fn until_message_contains(stream: &mut Streaming<SubscribeResponse>, what:
 }
 
 /// Reads until the stream ends with a refusal.
-async fn end_of(stream: &mut Streaming<SubscribeResponse>) -> Explained {
+pub(super) async fn end_of(stream: &mut Streaming<SubscribeResponse>) -> Explained {
     within("the stream ends", async {
         loop {
             match stream.message().await {
@@ -229,7 +229,7 @@ async fn end_of(stream: &mut Streaming<SubscribeResponse>) -> Explained {
     .await
 }
 
-fn reason(refusal: &Explained) -> (Code, &str) {
+pub(super) fn reason(refusal: &Explained) -> (Code, &str) {
     (refusal.code, refusal.reason.as_deref().unwrap_or_default())
 }
 

@@ -1,7 +1,8 @@
 //! Who may do what, over the wire: every RPC × every role × own and foreign namespace, as docs/security.md says; what a
 //! stranger is told; what a changed file does to streams and imports; who is named in the audit trail; tokens from
-//! other issuers.
+//! other issuers; certificates that expire or are revoked.
 
+mod certificates;
 mod jwt;
 mod matrix;
 mod messages;

@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use emend_base::tls::Validity;
 use emend_base::{
     clock::{ManualClock, SharedClock},
     entropy::Entropy,
@@ -13,6 +14,7 @@ use http::header::AUTHORIZATION;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 use tonic::Code;
 use tower::{ServiceExt as _, service_fn};
 
@@ -110,11 +112,24 @@ crate::addresses! {
 
 /// Subscribes with a token or, without one, on a connection with a certificate that is valid until 1,059 s.
 async fn subscribe(authenticator: &Arc<Authenticator>, token: Option<&str>) -> Response<Body> {
+    subscribe_until(authenticator, token, CancellationToken::new()).await
+}
+
+/// The same; the certificate is withdrawn with `withdrawn`.
+async fn subscribe_until(
+    authenticator: &Arc<Authenticator>,
+    token: Option<&str>,
+    withdrawn: CancellationToken,
+) -> Response<Body> {
     let silent =
         service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
     let mut request = Request::builder().uri(FOLLOW).extension(PeerNames {
         names: ["node.example".to_owned()].into(),
-        not_after: Some(1_059),
+        validity: Some(Validity {
+            not_before: 0,
+            not_after: 1_059,
+        }),
+        withdrawn,
     });
     if let Some(token) = token {
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -135,6 +150,30 @@ async fn frame(response: &mut Response<Body>) -> Option<Result<Frame<<Body as Ht
 async fn a_stream_ends_when_its_token_or_certificate_expires_and_a_new_one_is_refused() {
     ends_with(Some(&token(1_060)), "TOKEN_EXPIRED").await;
     ends_with(None, "CERTIFICATE_EXPIRED").await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_certificate_is_withdrawn_unless_a_token_is_its_own() {
+    let known = Known::new("node", "subscriber", "\"*\"");
+    let certificate = CancellationToken::new();
+    let by_token = token(1_060);
+    let mut own = subscribe_until(&known.authenticator, Some(&by_token), certificate.clone()).await;
+    let mut stream = subscribe_until(&known.authenticator, None, certificate.clone()).await;
+    assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
+    certificate.cancel();
+    let last = frame(&mut stream)
+        .await
+        .unwrap()
+        .unwrap()
+        .into_trailers()
+        .unwrap();
+    let ended = Status::from_header_map(&last).unwrap();
+    let reason = |status| emend_base::status::Explained::from(status).reason;
+    assert_eq!(reason(ended).as_deref(), Some("CERTIFICATE_REVOKED"));
+    assert!(frame(&mut own).now_or_never().is_none(), "it goes on");
+    let refused = subscribe_until(&known.authenticator, None, certificate).await;
+    let refused = Status::from_header_map(refused.headers()).unwrap();
+    assert_eq!(reason(refused).as_deref(), Some("CERTIFICATE_REVOKED"));
 }
 
 async fn ends_with(token: Option<&str>, reason: &str) {
