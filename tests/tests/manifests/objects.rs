@@ -38,6 +38,12 @@ pub(crate) fn render(overlay: &str, components: &[&str]) -> Option<Objects> {
 
 /// Renders a custom overlay: based on `overlay` with these components, and with more in its `kustomization.yaml`.
 pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Option<Objects> {
+    let namespace = if overlay == "dev" { "emend-dev" } else { "emend" };
+    render_in(namespace, overlay, components, more)
+}
+
+/// The same, in this namespace.
+pub(crate) fn render_in(namespace: &str, overlay: &str, components: &[&str], more: &str) -> Option<Objects> {
     let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
         skipped(format!("{PROGRAM} is not set"));
         return None;
@@ -54,7 +60,6 @@ pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Opti
         .join("/");
     let named = |kind: &str, name: &str| format!("  - {up}{}/{kind}/{name}\n", root.display());
     // A user who takes both puts what components add into the overlay's namespace.
-    let namespace = if overlay == "dev" { "emend-dev" } else { "emend" };
     let mut text = format!(
         "namespace: {namespace}\nresources:\n{}",
         named("overlays", overlay)

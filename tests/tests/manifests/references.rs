@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::{
-    objects::{Objects, Workload, directory, list, render, secret_name, secrets_of, text, texts},
+    objects::{Objects, Workload, directory, list, render, render_in, secret_name, secrets_of, text, texts},
     secured::own_auth,
 };
 
@@ -220,6 +220,29 @@ fn a_reference_to_a_missing_object_is_found() {
             "HorizontalPodAutoscaler: there is no Deployment emend-learning"
         ]
     );
+}
+
+/// Whoever connects from another namespace uses these names.
+#[test]
+fn certificates_are_for_the_names_that_services_have_in_the_overlays_namespace() {
+    for (overlay, component) in [("prod", "tls"), ("dev", "tls-dev")] {
+        let Some(objects) = render_in("elsewhere", overlay, &[component], "") else {
+            return;
+        };
+        assert_eq!(objects.namespaces(), ["elsewhere".to_owned()].into());
+        let certificates = objects.of("Certificate");
+        let named: BTreeSet<String> = certificates
+            .flat_map(|certificate| list(certificate, "/spec/dnsNames"))
+            .map(|name| text(name, ""))
+            .collect();
+        let mut expected = BTreeSet::from(["localhost".to_owned()]);
+        for service in objects.of("Service") {
+            let name = text(service, "/metadata/name");
+            let within = ["", ".elsewhere", ".elsewhere.svc", ".elsewhere.svc.cluster.local"];
+            expected.extend(within.map(|rest| format!("{name}{rest}")));
+        }
+        assert_eq!(named, expected, "{overlay} {component}");
+    }
 }
 
 /// Nobody is let in without a certificate beside TLS, and what people brought outlives what is rendered.
