@@ -51,6 +51,7 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("prod", &[&["backup-postgresql"]]),
     ("dev", &[&["rating-http"], &["tls-dev"]]),
     ("prod", &[&["open-network", "tls"], &["rating-http"]]),
+    ("prod", &[&["workload-identity"], &["rating-http"]]),
 ];
 
 /// `cargo xtask manifests`; with `write` the chart's templates are written first.

@@ -2,6 +2,7 @@
 //! the manifests are valid by Kubernetes' schemas is checked by `cargo xtask manifests`.
 
 mod compose;
+mod identity;
 mod objects;
 mod pod;
 mod raters;

@@ -47,8 +47,11 @@ pub(crate) struct Pod {
     mounts: bool,
 }
 
+/// In place of a Secret's name: a token of the pod's service account, whose key is its audience.
+pub(crate) const SERVICE_ACCOUNT_TOKEN: &str = "a service account's token";
+
 impl Pod {
-    /// Makes its file system; `secrets` are the Secrets' values by (Secret, key). `None` without the necessary rights,
+    /// Makes its file system; `secrets` are the Secrets' values by (Secret, key), and those of what else is projected. `None` without the necessary rights,
     /// after one line of output that says so.
     pub(crate) async fn make(
         objects: &Objects,
@@ -141,6 +144,24 @@ impl Pod {
                 }
             }
             let mode = ["/secret/defaultMode", "/projected/defaultMode"].map(|pointer| text(volume, pointer));
+            for source in list(volume, "/projected/sources") {
+                let given = |what: (&str, &str), to: &str| {
+                    let content = secrets
+                        .get(&what)
+                        .unwrap_or_else(|| panic!("nobody gives {what:?}"));
+                    self.keep(&mode.concat(), &at.join(to), content);
+                };
+                if let Some(token) = source.get("serviceAccountToken") {
+                    let audience = text(token, "/audience");
+                    given((SERVICE_ACCOUNT_TOKEN, &audience), &text(token, "/path"));
+                }
+                if let Some(config) = source.get("configMap") {
+                    let name = text(config, "/name");
+                    for item in list(config, "/items") {
+                        given((&name, &text(item, "/key")), &text(item, "/path"));
+                    }
+                }
+            }
             for secret in secrets_of(volume) {
                 let name = secret_name(secret);
                 let items = list(secret, "/items");

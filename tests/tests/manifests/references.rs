@@ -198,6 +198,7 @@ fn references_between_manifests_are_valid() {
         ("prod", &["open-network", "rating-http"]),
         ("prod", &["rating-http", "tls"]),
         ("prod", &["tls", "pod-monitor", "traces", "autoscaling"]),
+        ("prod", &["workload-identity", "rating-http", "pod-monitor"]),
         ("prod", &["open-network", "pod-monitor", "traces", "autoscaling"]),
     ] {
         let Some(objects) = render(overlay, components) else {
@@ -225,7 +226,7 @@ fn a_reference_to_a_missing_object_is_found() {
 /// Whoever connects from another namespace uses these names.
 #[test]
 fn certificates_are_for_the_names_that_services_have_in_the_overlays_namespace() {
-    for (overlay, component) in [("prod", "tls"), ("dev", "tls-dev")] {
+    for (overlay, component) in [("prod", "tls"), ("dev", "tls-dev"), ("prod", "workload-identity")] {
         let Some(objects) = render_in("elsewhere", overlay, &[component], "") else {
             return;
         };
@@ -253,6 +254,7 @@ fn nothing_says_that_callers_are_not_authenticated_beside_tls_and_no_namespace_i
         ("dev", "tls", false),
         ("dev", "tls-dev", false),
         ("prod", "tls", false),
+        ("prod", "workload-identity", false),
         ("dev", "pod-monitor", true),
         ("prod", "open-network", true),
     ] {

@@ -33,32 +33,37 @@ pub(super) fn own_auth() -> &'static str {
 
 /// The patches of a custom overlay, from the page on deploying, that have this word.
 pub(super) fn patches_with(word: &str) -> &'static str {
-    let blocks = include_str!("../../../docs/deploy.md").split("```yaml\n").skip(1);
+    patches_in(include_str!("../../../docs/deploy.md"), word)
+}
+
+/// The patches of a custom overlay, from a page, that have this word.
+pub(super) fn patches_in(page: &'static str, word: &str) -> &'static str {
+    let blocks = page.split("```yaml\n").skip(1);
     let mut blocks = blocks.filter_map(|block| block.split("```").next());
     let block = blocks.find(|block| block.starts_with("patches:") && block.contains(word));
     block.expect("the page has it")
 }
 
 /// The pods' addresses.
-struct Network(BTreeMap<String, Ipv4Addr>);
+pub(super) struct Network(BTreeMap<String, Ipv4Addr>);
 
 impl Network {
     /// An address for each pod, which no other run of these tests is likely to use.
-    fn of(workloads: &[Workload]) -> Self {
+    pub(super) fn of(workloads: &[Workload]) -> Self {
         let [_, _, high, low] = std::process::id().to_be_bytes();
         let address = |number: u8| Ipv4Addr::new(127, high | 0x80, low, number);
         let names = workloads.iter().map(|workload| workload.name.clone());
         Self(names.zip((1..).map(address)).collect())
     }
 
-    fn at(&self, workload: &Workload) -> Addresses {
+    pub(super) fn at(&self, workload: &Workload) -> Addresses {
         let address = IpAddr::V4(self.0[&workload.name]);
         let ports = workload.ports().into_values();
         ports.map(|port| (port, SocketAddr::new(address, port))).collect()
     }
 
     /// The Services' names, in the form of `/etc/hosts`.
-    fn hosts(&self, objects: &Objects) -> String {
+    pub(super) fn hosts(&self, objects: &Objects) -> String {
         let mut hosts = Vec::new();
         for service in objects.of("Service") {
             for workload in objects.selected(&texts(service, "/spec/selector")) {
@@ -71,7 +76,7 @@ impl Network {
 }
 
 /// The Secrets that cert-manager would make of the Certificates, except the CA's own: by name and key.
-fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'static str), String> {
+pub(super) fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'static str), String> {
     let mut secrets = BTreeMap::new();
     for (number, certificate) in objects.of("Certificate").enumerate() {
         if text(certificate, "/spec/isCA") == "true" {
@@ -109,10 +114,10 @@ fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'stati
 }
 
 /// A client elsewhere in the cluster, with the `emend` command.
-struct Caller(Pod);
+pub(super) struct Caller(pub(super) Pod);
 
 impl Caller {
-    async fn make(objects: &Objects, hosts: &str, authority: &Authority) -> Option<Self> {
+    pub(super) async fn make(objects: &Objects, hosts: &str, authority: &Authority) -> Option<Self> {
         let workload = Workload {
             name: "caller".to_owned(),
             labels: BTreeMap::new(),

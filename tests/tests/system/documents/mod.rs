@@ -286,8 +286,8 @@ fn every_block_of_every_page_is_tested() {
                         || page == DEPLOY
                         || page == TLS
                 }
-                // What tests of `emend` read: a trust file, and lines of the evidence graph.
-                "yaml" => page == DEPLOY || page == EVIDENCE,
+                // What tests of `emend` read: a trust file, and lines of the evidence graph; what those of manifests do.
+                "yaml" => page == DEPLOY || page == EVIDENCE || page == SECURITY,
                 // An assistant's configuration, which a test of `emend` starts.
                 "json" => page == "docs/mcp.md" || page == EVIDENCE || page == SEARCH_NODE,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, with the names in them.
