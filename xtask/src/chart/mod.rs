@@ -192,7 +192,7 @@ pub(crate) fn write(workspace: &Workspace, may_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the templates are not those that [`write`] writes.
+/// Fails if the templates are not those that [`write()`] writes.
 pub(crate) fn up_to_date(workspace: &Workspace, kustomize: &Path) -> Result<()> {
     let directory = workspace.path(CHART).join("templates");
     let written = templates(&renderings(workspace, kustomize)?)?;
