@@ -38,6 +38,10 @@ const COMPONENTS: [(&str, &str, &str); 7] = [
     ("backup-postgresql", "backup", ".Values.backup.enabled"),
 ];
 
+/// Components that the chart does not have: in place of `tls` where that is not chosen, of `dev`, and in place of `tls` for callers
+/// with tokens.
+const LEFT_OUT: [&str; 4] = ["open-network", "backup", "tls-dev", "workload-identity"];
+
 /// Scalars of the manifests that are values of the chart: how their paths end, what they are, the expression for them.
 const SETTINGS: [(&str, &str, &str); 24] = [
     ("/metadata/namespace", "emend", ".Release.Namespace"),
@@ -192,8 +196,15 @@ pub(crate) fn write(workspace: &Workspace, may_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the templates are not those that [`write()`] writes.
+/// Fails if the templates are not those that [`write()`] writes, or a component is forgotten.
 pub(crate) fn up_to_date(workspace: &Workspace, kustomize: &Path) -> Result<()> {
+    for entry in fs::read_dir(workspace.path("deploy/k8s/components"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        ensure!(
+            LEFT_OUT.contains(&&*name) || COMPONENTS.iter().any(|(component, ..)| *component == name),
+            "deploy/k8s/components/{name} is neither in the chart nor left out: xtask/src/chart says which are"
+        );
+    }
     let directory = workspace.path(CHART).join("templates");
     let written = templates(&renderings(workspace, kustomize)?)?;
     let by_hand = ["NOTES.txt", "_helpers.tpl"];

@@ -146,6 +146,12 @@ async fn frame(response: &mut Response<Body>) -> Option<Result<Frame<<Body as Ht
     std::future::poll_fn(|cx| Pin::new(response.body_mut()).poll_frame(cx)).await
 }
 
+/// Why a stream ends that has nothing more to say.
+async fn end_of(stream: &mut Response<Body>) -> Status {
+    let last = frame(stream).await.unwrap().unwrap();
+    Status::from_header_map(&last.into_trailers().unwrap()).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_when_its_token_or_certificate_expires_and_a_new_one_is_refused() {
     ends_with(Some(&token(1_060)), "TOKEN_EXPIRED").await;
@@ -161,13 +167,7 @@ async fn a_stream_ends_when_its_certificate_is_withdrawn_unless_a_token_is_its_o
     let mut stream = subscribe_until(&known.authenticator, None, certificate.clone()).await;
     assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
     certificate.cancel();
-    let last = frame(&mut stream)
-        .await
-        .unwrap()
-        .unwrap()
-        .into_trailers()
-        .unwrap();
-    let ended = Status::from_header_map(&last).unwrap();
+    let ended = end_of(&mut stream).await;
     let reason = |status| emend_base::status::Explained::from(status).reason;
     assert_eq!(reason(ended).as_deref(), Some("CERTIFICATE_REVOKED"));
     assert!(frame(&mut own).now_or_never().is_none(), "it goes on");
@@ -181,13 +181,7 @@ async fn ends_with(token: Option<&str>, reason: &str) {
     let mut stream = subscribe(&known.authenticator, token).await;
     assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
     known.clock.advance(SignedDuration::from_secs(60));
-    let last = frame(&mut stream)
-        .await
-        .unwrap()
-        .unwrap()
-        .into_trailers()
-        .unwrap();
-    let ended = Status::from_header_map(&last).unwrap();
+    let ended = end_of(&mut stream).await;
     assert_eq!(ended.code(), Code::Unauthenticated);
     assert_eq!(
         emend_base::status::Explained::from(ended).reason.as_deref(),
