@@ -4,6 +4,7 @@
 //! nothing of any schema but its name; migrations are passed in.
 
 mod bounded_pool;
+mod presence;
 
 use std::{io::ErrorKind, sync::Arc, time::Duration};
 
@@ -23,6 +24,7 @@ use tokio::{
 };
 
 pub use bounded_pool::{BoundedConnection, BoundedPool, StatementConnection, Transaction};
+pub use presence::Presence;
 
 use crate::{
     PostgresUrl, StoreError, also_of_newer,

@@ -178,8 +178,8 @@ pub struct RelayArgs {
     /// How many batches of events may be in flight to learning-svc at once, 1 to 64
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count(1..=64))]
     pub relay_workers: usize,
-    /// How long an event is leased to the replica that took it, 15s to 150s; if that replica dies, the event waits up
-    /// to this long
+    /// How long an event is leased to the replica that took it, 15s to 150s; if that replica's host dies,
+    /// the event waits up to this long at most, and only seconds if its process ends
     #[arg(long, value_name = "SPAN", default_value = "30s",
           value_parser = span(Duration::from_secs(15)..=Duration::from_secs(150)))]
     pub relay_lease: Duration,

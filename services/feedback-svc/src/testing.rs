@@ -27,7 +27,7 @@ use crate::{
     outbox::{
         delivery_queue::DeliveryQueue,
         dispatch::Dispatch,
-        entry::{EncodedOutcome, Lease, LeaseToken},
+        entry::{EncodedOutcome, Lease, LeaseHolder},
         event,
         waiters::Waiters,
     },
@@ -135,7 +135,7 @@ pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
 
 pub(crate) fn lease() -> Lease {
     Lease {
-        token: LeaseToken(Entropy::system().uuid_v4()),
+        token: LeaseHolder(1).token(&Entropy::system()),
         duration: LEASE,
     }
 }

@@ -116,9 +116,10 @@ pub struct Member {
     pub environment: Vec<(OsString, OsString)>,
     /// A command that runs the program it is given, from its next start on; empty for none.
     pub within: Vec<OsString>,
+    /// Arguments for the program, from its next start on.
+    pub arguments: Vec<String>,
     program: &'static str,
     service: &'static str,
-    arguments: Vec<String>,
     process: Option<Process>,
 }
 

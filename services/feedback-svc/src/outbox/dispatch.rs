@@ -9,7 +9,7 @@ use crate::{
     corrections::feedback::Accepted,
     outbox::{
         delivery_queue::{DeliveryQueue, Leased, Reservation},
-        entry::{Lease, LeaseToken, NewEvent},
+        entry::{Lease, LeaseHolder, NewEvent},
         event,
     },
 };
@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatch {
     delivery_queue: DeliveryQueue,
+    holder: LeaseHolder,
     entropy: Entropy,
     config: RelayConfig,
 }
@@ -35,15 +36,21 @@ impl Dispatch {
     pub(crate) fn new(delivery_queue: DeliveryQueue, entropy: Entropy, config: RelayConfig) -> Self {
         Self {
             delivery_queue,
+            holder: LeaseHolder::new(&entropy),
             entropy,
             config,
         }
     }
 
+    /// Who leases.
+    pub(crate) fn holder(&self) -> LeaseHolder {
+        self.holder
+    }
+
     /// A new lease.
     pub(crate) fn lease(&self) -> Lease {
         Lease {
-            token: LeaseToken(self.entropy.uuid_v4()),
+            token: self.holder.token(&self.entropy),
             duration: self.config.lease,
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use emend_base::Entropy;
 use emend_core::{EventId, FeedbackId, Namespace};
 use emend_proto::learning::v1 as events;
 use uuid::Uuid;
@@ -67,15 +68,38 @@ impl DeliveryState {
 /// The right to deliver an outbox entry, until it expires by the database's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lease {
-    /// Random, so no other lease has it.
+    /// No other lease has it.
     pub(crate) token: LeaseToken,
     /// For how long.
     pub(crate) duration: Duration,
 }
 
-/// Identifies a lease.
+/// Identifies a lease, and in its first four bytes its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeaseToken(pub(crate) Uuid);
+
+/// A running replica; random, so no other one has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LeaseHolder(pub(crate) u32);
+
+impl LeaseHolder {
+    /// A new one.
+    pub(crate) fn new(entropy: &Entropy) -> Self {
+        Self(entropy.uuid_v4().as_fields().0)
+    }
+
+    /// The beginning of its tokens.
+    pub(crate) fn to_bytes(self) -> [u8; 4] {
+        self.0.to_be_bytes()
+    }
+
+    /// A new token.
+    pub(crate) fn token(self, entropy: &Entropy) -> LeaseToken {
+        let random = entropy.uuid_v4();
+        let (_, middle, version, rest) = random.as_fields();
+        LeaseToken(Uuid::from_fields(self.0, middle, version, rest))
+    }
+}
 
 /// Which dead letters to list, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]

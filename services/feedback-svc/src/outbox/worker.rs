@@ -215,15 +215,28 @@ impl Relay {
         }
     }
 
-    /// Requests a claim periodically until `draining`, to find events that other replicas left behind or that are due
-    /// for a retry.
+    /// Releases what dead replicas had leased and requests a claim, periodically until `draining`, to find events that
+    /// other replicas left behind or that are due for a retry.
     pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
         while !draining.is_cancelled() {
+            tokio::select! {
+                () = draining.cancelled() => return,
+                () = self.release_abandoned() => {}
+            }
             self.delivery_queue.remind_of_claim();
             tokio::select! {
                 () = draining.cancelled() => {}
                 () = sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))) => {}
             }
+        }
+    }
+
+    /// Makes what dead replicas had leased due now. A failure costs only time: leases expire.
+    async fn release_abandoned(&self) {
+        match self.store.release_abandoned(self.dispatch.holder()).await {
+            Ok(0) => {}
+            Ok(released) => tracing::info!(released, "events leased by replicas that are gone are due now"),
+            Err(error) => tracing::debug!(%error, "not known which replicas are gone"),
         }
     }
 

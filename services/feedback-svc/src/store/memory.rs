@@ -30,7 +30,7 @@ use super::{
 use crate::{
     corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
     installation::store::{InstallationState, InstallationStore},
-    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
+    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
 };
 
 /// A deliberate bug in the store, to check that the simulation notices it.
@@ -165,6 +165,10 @@ impl CorrectionStore for MemoryStore {
 impl OutboxStore for MemoryStore {
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
         self.call("claim", |tables| Ok(tables.claim(limit, lease))).await
+    }
+
+    async fn release_abandoned(&self, _: LeaseHolder) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {

@@ -19,11 +19,15 @@ use emend_store::{
     retry_conflicts,
 };
 use sqlx::{Postgres as Db, migrate::Migrator};
+use tokio::sync::Mutex;
 
 use super::{Connections, Inserted, StoreError, audit::AuditRead, rows};
 use crate::outbox::{
-    entry::{DeliveryState, Lease},
-    store::claim::POSTGRES as CLAIM,
+    entry::{DeliveryState, Lease, LeaseHolder},
+    store::{
+        claim::POSTGRES as CLAIM,
+        holders::{RELEASE_OTHERS, Replicas},
+    },
 };
 use feedback_sql::Columns;
 
@@ -273,6 +277,9 @@ async fn insert(
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
     pool: BoundedPool,
+    url: PostgresUrl,
+    /// `None` before the first look.
+    replicas: Mutex<Option<Replicas>>,
     entropy: Entropy,
 }
 
@@ -290,7 +297,12 @@ impl PostgresStore {
             max_connections,
         };
         let pool = open_postgres(&config, &MIGRATIONS).await?;
-        Ok(Self { pool, entropy })
+        Ok(Self {
+            pool,
+            url: url.clone(),
+            replicas: Mutex::new(None),
+            entropy,
+        })
     }
 
     /// Begins an audit's read of the service's schema.
@@ -378,6 +390,30 @@ impl PostgresStore {
         Ok(results)
     }
 
+    /// Releases the leases of replicas that are gone.
+    async fn release_of_others(&self, holder: LeaseHolder) -> Result<u64, StoreError> {
+        let mut replicas = self.replicas.lock().await;
+        let replicas = replicas.get_or_insert_with(|| Replicas::new(self.url.clone(), holder));
+        let released = self.release_of_gone(replicas).await;
+        if released.is_err() {
+            replicas.start_over();
+        }
+        released
+    }
+
+    async fn release_of_gone(&self, replicas: &mut Replicas) -> Result<u64, StoreError> {
+        let Some(living) = replicas.look().await? else {
+            return Ok(0);
+        };
+        let living: Vec<_> = living.into_iter().map(LeaseHolder::to_bytes).collect();
+        let living: Vec<&[u8]> = living.iter().map(<[u8; 4]>::as_slice).collect();
+        let released = sqlx::query(RELEASE_OTHERS)
+            .bind(living)
+            .execute(&mut *self.pool.acquire().await?)
+            .await?;
+        Ok(released.rows_affected())
+    }
+
     /// A connection.
     async fn reader(&self) -> Result<StatementConnection, StoreError> {
         self.pool.acquire().await
@@ -410,6 +446,7 @@ impl PostgresStore {
     }
 
     async fn close_pools(&self) {
+        self.replicas.lock().await.take();
         self.pool.close().await;
     }
 

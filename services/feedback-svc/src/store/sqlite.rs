@@ -17,7 +17,7 @@ use super::{Connections, Inserted, StoreError, audit::AuditRead, chunks::chunks,
 use crate::{
     fail_points,
     outbox::{
-        entry::{DeliveryState, Lease},
+        entry::{DeliveryState, Lease, LeaseHolder},
         store::claim::SQLITE as CLAIM,
     },
 };
@@ -161,6 +161,12 @@ impl SqliteStore {
     pub(crate) async fn open(path: &Path, entropy: Entropy) -> Result<Self, StoreError> {
         let pools = open_sqlite(path, READERS, &MIGRATIONS).await?;
         Ok(Self { pools, entropy })
+    }
+
+    /// Nobody else has the file: all leases of others were released when it was opened.
+    #[expect(clippy::unused_async, reason = "PostgreSQL has something to do")]
+    async fn release_of_others(&self, _: LeaseHolder) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     /// Releases all leases; returns how many. They belong to processes that have ended, because this one has the file

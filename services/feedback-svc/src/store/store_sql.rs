@@ -22,7 +22,7 @@ use crate::{
     corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
     erasure::store::ErasureStore,
     fail_points,
-    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
+    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
     queries::store::QueryStore,
     ratings::store::RatingStore,
     settings::store::SettingsStore,
@@ -137,6 +137,10 @@ impl OutboxStore for Backend {
             outbox_sql::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
         });
         parsed(claimed.await?)
+    }
+
+    async fn release_abandoned(&self, holder: LeaseHolder) -> Result<u64> {
+        self.release_of_others(holder).await
     }
 
     async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>> {

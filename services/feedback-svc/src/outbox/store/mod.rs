@@ -1,6 +1,7 @@
 //! The port of the outbox: claims, results of deliveries, dead letters.
 
 pub(crate) mod claim;
+pub(crate) mod holders;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use emend_store::StoreError;
 
 use crate::{
     corrections::feedback::Accepted,
-    outbox::entry::{DeadLetter, DeadLetterQuery, EncodedOutcome, Lease, LeaseToken, Refusal},
+    outbox::entry::{DeadLetter, DeadLetterQuery, EncodedOutcome, Lease, LeaseHolder, LeaseToken, Refusal},
 };
 
 /// No lease or back-off is this long. An entry due later than that was written before the clock went back, and counts
@@ -23,6 +24,11 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(5);
 pub(crate) trait OutboxStore {
     /// Leases up to `limit` pending events that are due, in accept order. Two callers never get the same one.
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError>;
+
+    /// Releases the leases of replicas that are gone; returns how many. To be called from time to time by the replica
+    /// that leases as `holder`: by that the others know that it is not gone. Where only one process at a time has the
+    /// database, there is nobody else.
+    async fn release_abandoned(&self, holder: LeaseHolder) -> Result<u64, StoreError>;
 
     /// Those of these events that are pending and leased under these tokens. A stored event may be gone: a database
     /// that fails over to a standby loses what was not yet replicated.

@@ -1,23 +1,28 @@
 //! What every store must do with events: leases, claims, results of deliveries, dead letters.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use emend_base::Entropy;
 use emend_core::{Caller, EventId, Namespace};
 use futures::future::join_all;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{
-    super::{Backlog, Claimed, Settlement},
+    super::{Backlog, Settlement, Store, StoreError},
     claim_all, dead, delivered, get, listed, orders, query, refusal,
 };
 use crate::{
     corrections::feedback::{FeedbackQuery, NewFeedback, Submission},
-    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, LeaseToken},
+    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Lease, LeaseHolder, LeaseToken},
     testing::{
-        LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored, submission,
-        with_request_id,
+        Backend, LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored,
+        submission, with_request_id,
     },
 };
+
+/// Longer than a server takes to notice that a connection has ended.
+const SOON: Duration = Duration::from_secs(20);
 
 contract! {
     leased_events_are_claimed_when_the_lease_has_expired
@@ -33,22 +38,21 @@ contract! {
     the_backlog_counts_pending_events_their_age_and_dead_letters
 }
 
+async fn claimed_ids(database: &TestStore) -> Vec<EventId> {
+    let claimed = claim_all(database).await;
+    claimed.iter().map(|claimed| claimed.event_id).collect()
+}
+
 async fn leased_events_are_claimed_when_the_lease_has_expired(database: &TestStore) {
     let (leased, due) = (feedback("a"), feedback("b"));
     stored(&*database.store, &leased, Some(lease())).await;
     stored(&*database.store, &due, None).await;
-    let ids = |claimed: Vec<Claimed>| {
-        claimed
-            .into_iter()
-            .map(|claimed| claimed.event_id)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(ids(claim_all(database).await), [due.event.id]);
+    assert_eq!(claimed_ids(database).await, [due.event.id]);
     database.advance(29).await;
-    assert_eq!(ids(claim_all(database).await), []);
+    assert_eq!(claimed_ids(database).await, []);
     database.advance(1).await;
-    assert_eq!(ids(claim_all(database).await), [leased.event.id, due.event.id]);
-    assert_eq!(ids(claim_all(database).await), []);
+    assert_eq!(claimed_ids(database).await, [leased.event.id, due.event.id]);
+    assert_eq!(claimed_ids(database).await, []);
 }
 
 async fn a_clock_set_back_delays_no_event(database: &TestStore) {
@@ -414,4 +418,122 @@ async fn only_pending_events_under_the_same_token_are_still_leased(database: &Te
         [held.event.id]
     );
     assert_eq!(database.store.still_leased(&[]).await.unwrap(), []);
+}
+
+/// A replica that looks for others that are gone.
+struct Replica {
+    store: Arc<dyn Store>,
+    holder: LeaseHolder,
+}
+
+impl Replica {
+    async fn of(database: &TestStore, holder: u32) -> Self {
+        let replica = Self {
+            store: database.replica().await,
+            holder: LeaseHolder(holder),
+        };
+        // From the second look on it knows all the others.
+        for _ in 0..2 {
+            replica.looks().await.unwrap();
+        }
+        replica
+    }
+
+    async fn looks(&self) -> Result<u64, StoreError> {
+        self.store.release_abandoned(self.holder).await
+    }
+
+    /// Stores feedback and leases its event to itself.
+    async fn leases(&self, phrase: &str) -> EventId {
+        let new = feedback(phrase);
+        let lease = Lease {
+            token: self.holder.token(&Entropy::system()),
+            duration: LEASE,
+        };
+        stored(&*self.store, &new, Some(lease)).await;
+        new.event.id
+    }
+
+    /// Looks until it finds abandoned leases. The server may notice the end of a connection a moment later.
+    async fn finds(&self) -> u64 {
+        timeout(SOON, async {
+            loop {
+                match self.looks().await {
+                    Ok(0) | Err(_) => tokio::task::yield_now().await,
+                    Ok(released) => return released,
+                }
+            }
+        })
+        .await
+        .expect("it finds out")
+    }
+}
+
+#[tokio::test]
+async fn what_a_dead_replica_had_leased_is_due_at_once_on_postgres() {
+    let Some(database) = TestStore::open(Backend::Postgres).await else {
+        return;
+    };
+    let first = Replica::of(&database, 1).await;
+    let second = Replica::of(&database, u32::MAX).await;
+    let third = Replica::of(&database, 3).await;
+    first.leases("a").await;
+    let of_second = second.leases("b").await;
+    let of_third = third.leases("c").await;
+    for replica in [&first, &second, &third, &first] {
+        assert_eq!(replica.looks().await.unwrap(), 0, "all are alive");
+    }
+
+    drop(second);
+    assert_eq!(first.finds().await, 1);
+    assert_eq!(claimed_ids(&database).await, [of_second]);
+    assert_eq!(first.looks().await.unwrap(), 0);
+
+    // A replica that starts finds what was left behind before.
+    drop(third);
+    let late = Replica {
+        store: database.replica().await,
+        holder: LeaseHolder(4),
+    };
+    assert_eq!(late.finds().await, 1, "what the first one has since is its own");
+    assert_eq!(claimed_ids(&database).await, [of_third]);
+    database.close().await;
+}
+
+#[tokio::test]
+async fn a_replica_that_lost_its_connection_keeps_its_leases_on_postgres() {
+    let Some(database) = TestStore::open(Backend::Postgres).await else {
+        return;
+    };
+    let first = Replica::of(&database, 1).await;
+    let second = Replica::of(&database, 2).await;
+    first.leases("a").await;
+    second.leases("b").await;
+    assert_eq!(first.looks().await.unwrap(), 0);
+    let lost = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+                WHERE application_name = 'emend presence' AND datname = current_database()";
+    database.execute(lost).await.unwrap();
+    for replica in [&first, &second] {
+        replica.looks().await.expect_err("its connection is gone");
+    }
+    for replica in [&first, &second, &first, &second, &first, &second] {
+        assert_eq!(replica.looks().await.unwrap(), 0);
+    }
+    assert_eq!(claim_all(&database).await, []);
+    database.close().await;
+}
+
+#[tokio::test]
+async fn nobody_shares_an_outbox_on_sqlite() {
+    let database = TestStore::sqlite().await;
+    let replica = Replica {
+        store: Arc::clone(&database.store),
+        holder: LeaseHolder(1),
+    };
+    stored(&*database.store, &feedback("a"), Some(lease())).await;
+    for _ in 0..3 {
+        assert_eq!(replica.looks().await.unwrap(), 0);
+    }
+    assert_eq!(claim_all(&database).await, []);
+    database.close().await;
 }
