@@ -10,6 +10,7 @@ use emend_base::{BackoffConfig, Entropy, Lifecycle};
 use emend_client::{Events, LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
 use emend_core::{InstallationId, Kind, Namespace, Revision};
 use emend_proto::learning::v1::{ReportStatusRequest, SnapshotReason};
+use jiff::SignedDuration;
 use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
@@ -178,6 +179,35 @@ async fn a_node_whose_digests_differ_takes_a_snapshot_and_reports_it() {
     })
     .await;
     assert_eq!(answer(node.view(), "set up a csa").as_deref(), Some("create_csa"));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_node_is_as_old_as_its_server_says() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let (node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
+    let log = one_revision();
+    let stream = server.stream().await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
+    for minutes in [7, 0] {
+        let mut bookmark = log.bookmark(1);
+        let emend_proto::wire::Message::Bookmark(message) = &mut bookmark else {
+            unreachable!("a bookmark")
+        };
+        let said = SignedDuration::from_mins(minutes);
+        message.age = Some(said.unsigned_abs().try_into().unwrap());
+        stream.send([bookmark]).await;
+        let age = event("the bookmark", &mut events, |event| match event {
+            SubscriberEvent::Bookmark { age, .. } => Some(*age),
+            _ => None,
+        });
+        assert_eq!(age.await, said.unsigned_abs());
+        let age = node.view().staleness().age.unwrap();
+        assert!(
+            (said..said + SignedDuration::from_mins(1)).contains(&age),
+            "{age:?}"
+        );
+    }
     lifecycle.shutdown(GRACE).await;
 }
 

@@ -206,6 +206,7 @@ mod tests {
                 cursor: cursor.clone(),
                 digests: digests.clone(),
                 server_time: at,
+                age: Some(prost_types::Duration { seconds: 1, nanos: 2 }),
             }),
             learning::subscribe_response::Message::Resumed(learning::Resumed {
                 cursor: cursor.clone(),

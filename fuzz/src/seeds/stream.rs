@@ -165,6 +165,7 @@ fn dialogue() -> Vec<Oneof> {
         cursor: Some(cursor(6)),
         digests: digests(&after),
         server_time: Some(prost_types::Timestamp { seconds: 9, nanos: 0 }),
+        age: Some(prost_types::Duration { seconds: 1, nanos: 2 }),
     }));
     messages.push(Oneof::Drain(pb::Drain {
         reconnect_after: Some(prost_types::Duration { seconds: 1, nanos: 2 }),

@@ -11,7 +11,7 @@ use emend_base::{
     },
     http_client::model::{Endpoint, bearer, bearer_from_file},
 };
-use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
+use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::{
     service::{Service, ServiceArgs, Start},
     service_settings,

@@ -100,8 +100,12 @@ use crate::{
 
 /// The readiness check that state and log are loaded and being followed.
 const LOG: &str = "log";
-/// The checks every service of this process needs to be ready.
+/// The readiness check that state and log were loaded, whether or not the log is still being followed.
+const LOADED: &str = "loaded";
+/// The checks that every service of this process but the stream needs to be ready.
 const READINESS_CHECKS: &[&str] = &[DATABASE, LOG, REEVALUATION];
+/// What the stream needs to be ready: while the database is away, it serves what is held.
+const STREAM_CHECKS: &[&str] = &[LOADED];
 
 /// A running service. Dropping it does not end the service.
 pub struct Handle {
@@ -288,7 +292,7 @@ pub async fn start(
         entropy.clone(),
         &lifecycle,
     );
-    stream.report_readiness(readiness.clone(), LOG, &lifecycle);
+    stream.report_readiness(readiness.clone(), LOG, LOADED, &lifecycle);
 
     metrics.watch(&config, &readiness, &stream, &store);
 
@@ -365,7 +369,7 @@ pub async fn start(
             )),
             READINESS_CHECKS,
         )
-        .add_service(SubscriptionServer::new(stream.clone()), READINESS_CHECKS)
+        .add_service(SubscriptionServer::new(stream.clone()), STREAM_CHECKS)
         .add_service(
             CandidateServiceServer::new(Candidates::new(app.clone())),
             READINESS_CHECKS,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use emend_base::telemetry::Metrics;
-use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
+use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
 
@@ -70,6 +70,7 @@ impl LearningMetrics {
             // Nothing to report before the first state is loaded.
             if let Ok(state) = stream.state() {
                 own.stream.show_head(state.revision());
+                own.stream.show_age(stream.age());
                 own.stream.show_held(state.held());
                 own.nodes.show_behind(stream.nodes().furthest_behind(&state));
             }

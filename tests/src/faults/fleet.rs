@@ -227,7 +227,7 @@ impl Member {
     async fn new(service: Service, url: &str, more: &[String]) -> Self {
         let (program, service) = match service {
             Service::Feedback => ("feedback-svc", "emend.feedback.v1.FeedbackService"),
-            Service::Learning => ("learning-svc", "emend.learning.v1.SubscriptionService"),
+            Service::Learning => ("learning-svc", "emend.learning.v1.IngestService"),
         };
         let mut arguments: Vec<String> = ["--listen", "127.0.0.1:0", "--database-url", url]
             .map(str::to_owned)

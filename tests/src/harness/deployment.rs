@@ -140,7 +140,7 @@ impl Deployment {
             self.databases[1].url(Service::Learning, None),
         ];
         arguments.extend_from_slice(&self.arguments.learning);
-        let service = "emend.learning.v1.SubscriptionService";
+        let service = "emend.learning.v1.IngestService";
         self.learning.start("learning-svc", service, &arguments).await
     }
 

@@ -173,6 +173,7 @@ fn snapshot(id: &str) -> [Message; 4] {
             cursor,
             digests,
             server_time: None,
+            age: None,
         }),
     ]
 }

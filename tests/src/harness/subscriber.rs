@@ -260,6 +260,7 @@ impl Subscriber {
                     (&self.cursor().epoch, self.cursor().filter_hash)
                 );
                 assert!(bookmark.server_time.is_some(), "a bookmark tells the time");
+                assert!(bookmark.age.is_some(), "a bookmark tells its age");
                 self.cursor = Some(cursor);
                 self.verify_all(&bookmark.digests);
                 StreamEvent::Bookmark(self.cursor().revision)

@@ -2,12 +2,21 @@
 
 use std::time::Duration;
 
-use emend_proto::feedback::v1::{SubmitFeedbackRequest, Wait};
+use emend_client::SubscriberEvent;
+use emend_proto::{
+    feedback::v1::{SubmitFeedbackRequest, Wait},
+    learning::v1::{ReportStatusRequest, SnapshotReason},
+};
 use emend_tests::{
     faults::{Fleet, Run, Server, Storage, bounded, rounds},
-    harness::{Gateway, NAMESPACE, alias, eventually, says},
+    harness::{
+        Gateway, NAMESPACE, StreamEvent, Subscriber, alias, eventually, node::Node, process::serving, says,
+        wait::holds,
+    },
 };
 use tokio::time::Instant;
+use tonic::Code;
+use tonic_health::pb::{health_check_response::ServingStatus, health_client::HealthClient};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_restarted_or_killed_loses_nothing() {
@@ -30,6 +39,107 @@ async fn a_database_that_is_restarted_or_killed_loses_nothing() {
         }
         run.goes_on().await;
         run.ends_well().await;
+    })
+    .await;
+}
+
+/// Above what lies between two looks of a replica at its log.
+const OLD: Duration = Duration::from_secs(5);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_serve_what_they_hold_while_their_database_is_away() {
+    bounded(async {
+        let Some(mut server) = Server::start().await else {
+            return;
+        };
+        let mut fleet = Fleet::start(Storage::Own(server.url()), 1, 2).await;
+        let feedback = fleet.feedback_clients().remove(0);
+        feedback.learn(says("jane", alias("tom", "person-1"))).await;
+        let [one, two] = <[_; 2]>::try_from(fleet.learning_clients()).expect("two replicas");
+        let head = one.head().await;
+        let mut stays = Node::start(fleet.learning[0].front.address(), "stays").await;
+        let mut returns = Subscriber::new("returns");
+        returns.begin(&one.channel).await;
+        for replica in [&one, &two] {
+            let mut subscriber = Subscriber::new("sees-the-head");
+            subscriber.begin(&replica.channel).await;
+            subscriber.until(head).await;
+        }
+        stays.until(head).await;
+        returns.until(head).await;
+        returns.disconnect();
+
+        server.stop().await;
+        for replica in [&one, &two] {
+            let health = HealthClient::new(replica.channel.clone());
+            eventually("only the stream is ready", || async {
+                let of =
+                    async |service: &str| serving(&health, &format!("emend.learning.v1.{service}")).await;
+                let (writes, streams) = (of("IngestService").await, of("SubscriptionService").await);
+                let is_so =
+                    writes == Some(ServingStatus::NotServing) && streams == Some(ServingStatus::Serving);
+                holds(is_so, || format!("{writes:?}, {streams:?}"))
+            })
+            .await;
+        }
+        let old = |event: &SubscriberEvent| match event {
+            SubscriberEvent::Bookmark { age, .. } if *age > OLD => Some(()),
+            _ => None,
+        };
+        stays.until_event("it hears how old it is", old).await;
+        let mut new = Node::start(fleet.learning[1].front.address(), "new").await;
+        new.until(head).await;
+        new.until_event("it hears how old it is", old).await;
+        assert!(
+            new.view()
+                .staleness()
+                .age
+                .is_some_and(|age| age.unsigned_abs() > OLD)
+        );
+        returns.begin(&two.channel).await;
+        assert_eq!(returns.next().await, StreamEvent::Bookmark(head), "at once");
+        let report = ReportStatusRequest {
+            node_id: "returns".to_owned(),
+            applied: Some(returns.cursor().clone()),
+            ..ReportStatusRequest::default()
+        };
+        let reported = two.subscriptions.clone().report_status(report).await;
+        reported.expect("a report is taken");
+        // It comes from where more is known.
+        let mut ahead = Subscriber::new("ahead");
+        let mut cursor = returns.cursor().clone();
+        cursor.revision += 1;
+        ahead.resume_from(cursor);
+        let refused = ahead.connect(&two.channel).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
+
+        server.start_again().await;
+        for member in fleet.members() {
+            member.is_ready().await;
+        }
+        feedback.learn(says("jane", alias("kim", "person-2"))).await;
+        let head = one.head().await;
+        for node in [&stays, &new] {
+            node.until(head).await;
+            eventually("it is current", || async {
+                let staleness = node.view().staleness();
+                holds(staleness.age.is_some_and(|age| age.unsigned_abs() < OLD), || {
+                    format!("{staleness:?}")
+                })
+            })
+            .await;
+        }
+        returns.until(head).await;
+        let mut late = Subscriber::new("late");
+        let reason = SnapshotReason::NoCursor;
+        assert_eq!(
+            late.begin(&two.channel).await,
+            StreamEvent::Snapshot {
+                reason,
+                revision: head
+            }
+        );
+        fleet.stop_all().await;
     })
     .await;
 }

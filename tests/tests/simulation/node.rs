@@ -201,7 +201,7 @@ impl Seen {
                     }
                 }
             }
-            SubscriberEvent::Bookmark { revision } => {
+            SubscriberEvent::Bookmark { revision, .. } => {
                 if at.is_some_and(|at| revision.0 < at) {
                     return Err(format!("back from {at:?} to {revision} by a bookmark"));
                 }

@@ -10,13 +10,14 @@ use tonic_health::pb::{health_check_response::ServingStatus, health_client::Heal
 
 const LIVENESS: &str = "";
 const FEEDBACK: &str = "emend.feedback.v1.FeedbackService";
-const LEARNING: [&str; 5] = [
+const LEARNING: [&str; 4] = [
     "emend.learning.v1.CandidateService",
     "emend.learning.v1.IngestService",
     "emend.learning.v1.PolicyService",
     "emend.learning.v1.ResourceService",
-    "emend.learning.v1.SubscriptionService",
 ];
+/// It serves what is held, whether or not the database is there.
+const STREAM: &str = "emend.learning.v1.SubscriptionService";
 
 async fn becomes(system: &System, feedback: ServingStatus, learning: ServingStatus) {
     let of_feedback = HealthClient::new(channel(system.feedback[0].front.address()));
@@ -38,6 +39,10 @@ async fn becomes(system: &System, feedback: ServingStatus, learning: ServingStat
                 let status = serving(&of_learning, service).await;
                 holds(status == Some(learning), || format!("{service} is {status:?}"))?;
             }
+            let status = serving(&of_learning, STREAM).await;
+            holds(status == Some(ServingStatus::Serving), || {
+                format!("{STREAM} is {status:?}")
+            })?;
             Ok(())
         },
     )

@@ -57,7 +57,7 @@ fn program(service: Service) -> &'static str {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_waits_for_an_unreachable_database() {
     for (service, name) in [
-        (Service::Learning, "emend.learning.v1.SubscriptionService"),
+        (Service::Learning, "emend.learning.v1.IngestService"),
         (Service::Feedback, "emend.feedback.v1.FeedbackService"),
     ] {
         let Some(database) = Database::postgres().await else {

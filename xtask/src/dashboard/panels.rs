@@ -252,6 +252,17 @@ pub(super) const ROWS: &[Row] = &[
                     "{{reason}}",
                 )],
             },
+            Panel {
+                title: "Age of what is served",
+                about: "How long ago each replica last read its log to the end. It grows while the database is away; streams then serve what is held.",
+                kind: Lines(Few),
+                unit: "s",
+                width: 24,
+                queries: &[q(
+                    r#"max by (instance) (emend_state_age_seconds{namespace=~"$namespace"})"#,
+                    "{{instance}}",
+                )],
+            },
         ],
     },
     Row {

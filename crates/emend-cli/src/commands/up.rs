@@ -10,7 +10,7 @@ use emend_base::{
 };
 use emend_proto::{
     feedback::v1::feedback_service_server::SERVICE_NAME as FEEDBACK,
-    learning::v1::subscription_service_server::SERVICE_NAME as LEARNING,
+    learning::v1::ingest_service_server::SERVICE_NAME as LEARNING,
 };
 use emend_serve::{
     admin::TelemetryArgs,

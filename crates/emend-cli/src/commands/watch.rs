@@ -126,8 +126,22 @@ fn revision_of(event: &SubscriberEvent) -> Option<Revision> {
     match event {
         SubscriberEvent::Snapshot { snapshot, .. } => Some(snapshot.revision),
         SubscriberEvent::Updated { update, .. } => Some(update.to),
-        SubscriberEvent::Resumed { revision } | SubscriberEvent::Bookmark { revision } => Some(*revision),
+        SubscriberEvent::Resumed { revision } | SubscriberEvent::Bookmark { revision, .. } => Some(*revision),
         _ => None,
+    }
+}
+
+/// From this age on it is said: the server's database is away.
+const OLD: Duration = Duration::from_secs(5);
+
+fn bookmark_text(revision: Revision, age: Duration) -> String {
+    let seconds = age.as_secs();
+    if age < OLD {
+        format!("current at revision {revision}")
+    } else {
+        format!(
+            "at revision {revision}, the newest {seconds} s ago: the server can't read its database since"
+        )
     }
 }
 
@@ -164,10 +178,10 @@ fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
             .result(&json!({"event": "resumed", "revision": revision.0}), || {
                 format!("resumed at revision {revision}")
             }),
-        SubscriberEvent::Bookmark { revision } => output
-            .result(&json!({"event": "bookmark", "revision": revision.0}), || {
-                format!("current at revision {revision}")
-            }),
+        SubscriberEvent::Bookmark { revision, age } => {
+            let json = json!({"event": "bookmark", "revision": revision.0, "ageMs": age.as_millis()});
+            output.result(&json, || bookmark_text(*revision, *age))
+        }
         SubscriberEvent::DigestMismatch { differences } => {
             output.result(&json!({"event": "mismatch", "differences": differences}), || {
                 format!(

@@ -45,6 +45,8 @@ pub enum Effect {
     Current {
         /// If the digests agree, everything up to this revision is applied.
         revision: Revision,
+        /// How long ago the server last read its log to the end.
+        age: Duration,
         /// Whether the server holds the same.
         digest_check: DigestCheck,
     },

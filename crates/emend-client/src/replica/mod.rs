@@ -19,7 +19,7 @@ mod tests;
 mod verify;
 mod violation;
 
-use std::{borrow::Cow, mem, sync::Arc};
+use std::{borrow::Cow, mem, sync::Arc, time::Duration};
 
 use emend_core::{InstallationId, Kind, Revision};
 use emend_proto::{
@@ -351,6 +351,7 @@ impl Replica {
         }
         let digest_check = verify::compare_all(self.held.digests(), verify::parse(&bookmark.digests)?);
         let revision = Revision(cursor.revision);
+        let age = bookmark.age.and_then(|age| Duration::try_from(age).ok());
         if digest_check.differs() {
             // Something at or below that revision is missing, so the position stays as it was.
             self.resumable = false;
@@ -359,6 +360,7 @@ impl Replica {
         }
         Ok(Effect::Current {
             revision,
+            age: age.unwrap_or_default(),
             digest_check,
         })
     }

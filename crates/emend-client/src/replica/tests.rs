@@ -288,6 +288,7 @@ fn a_bookmark_advances_the_position_and_never_moves_it_back() {
         effect,
         Ok(Effect::Current {
             revision: Revision(4),
+            age: Duration::ZERO,
             digest_check: DigestCheck::Same
         })
     );
@@ -382,6 +383,7 @@ fn a_group_that_only_one_side_has_is_a_difference() {
             cursor: Some(log.cursor(3)),
             digests,
             server_time: None,
+            age: None,
         })
     };
     let verdict_of = |effect| match effect {
@@ -482,6 +484,7 @@ fn a_copy_restores_what_was_held() {
         effect,
         Effect::Current {
             revision: Revision(3),
+            age: Duration::ZERO,
             digest_check: DigestCheck::Same
         }
     );

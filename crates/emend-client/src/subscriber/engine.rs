@@ -81,6 +81,7 @@ impl Engine {
             Effect::Current {
                 revision,
                 digest_check,
+                ..
             } => {
                 if !digest_check.differs() {
                     self.publisher.advance(*revision);

@@ -52,6 +52,9 @@ pub enum SubscriberEvent {
     Bookmark {
         /// Everything up to here is applied.
         revision: Revision,
+        /// How long ago the server last read its log to the end: what is applied may be as old. It grows while the server's
+        /// database is away.
+        age: Duration,
     },
     /// The digests differ from the server's; a snapshot will be requested.
     DigestMismatch {

@@ -47,8 +47,8 @@ pub struct Staleness {
     pub epoch: Option<String>,
     /// Where the state that the view answers from came from.
     pub origin: Origin,
-    /// When the view was last known to equal the server's state, by this computer's clock. For a copy on disk, when the
-    /// copy was.
+    /// When the view was last known to be all there was, by this computer's clock. For a copy on disk, when the copy was. A
+    /// server whose database is away says since when it knows of nothing newer, and this is then.
     pub current_at: Option<Timestamp>,
     /// How long ago that was; never negative. `None` if never.
     pub age: Option<SignedDuration>,

@@ -204,6 +204,7 @@ impl ServerLog {
             cursor: Some(self.cursor(revision)),
             digests: self.digests(revision),
             server_time: None,
+            age: None,
         })
     }
 

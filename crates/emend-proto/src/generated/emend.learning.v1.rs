@@ -10529,6 +10529,10 @@ pub struct Bookmark {
     /// The server's current time.
     #[prost(message, optional, tag = "3")]
     pub server_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// How long ago the server last read its log to the end: the node is current as of then. Seconds where all is well, and growing
+    /// while the server's database is away. A server that has not read its log for 5 s sends a bookmark after whatever it sends.
+    #[prost(message, optional, tag = "4")]
+    pub age: ::core::option::Option<::prost_types::Duration>,
 }
 impl ::prost::Name for Bookmark {
     const NAME: &'static str = "Bookmark";

@@ -25,7 +25,10 @@ use emend_wire::{
 };
 use jiff::SignedDuration;
 use prost::Message as _;
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 
 use self::metrics::NodeMetrics;
 use crate::store::Store;
@@ -121,6 +124,8 @@ pub struct Nodes {
     /// Identifies this running replica in the table.
     replica: Arc<str>,
     connected_within: SignedDuration,
+    /// How long a report waits for the database.
+    patience: Duration,
     metrics: NodeMetrics,
     /// One permit per byte of report, held until it is written.
     permits: FairSemaphore,
@@ -141,6 +146,7 @@ impl Nodes {
             store,
             replica: replica.into(),
             connected_within: settings.node_connected_within,
+            patience: settings.max_wait,
             metrics: settings.node_metrics.clone(),
             permits: FairSemaphore::with_share(MAX_PENDING_BYTES, MAX_REPORT),
             registry: Arc::default(),
@@ -204,7 +210,7 @@ impl Nodes {
     }
 
     /// Refuses a report of something that this epoch of the log does not have yet. A replica may lag behind others: the
-    /// database is asked only where `state` does not have it either.
+    /// database is asked only where `state` does not have it either, and where it does not answer, nothing is refused.
     pub async fn check_applied(
         &self,
         report: &pb::ReportStatusRequest,
@@ -219,7 +225,11 @@ impl Nodes {
         if !is_ahead(state.epoch(), state.revision()) {
             return Ok(());
         }
-        let head = self.store.head().await?;
+        let head = match timeout(self.patience, self.store.head()).await {
+            Ok(Ok(head)) => head,
+            Ok(Err(StoreError::Unavailable(_))) | Err(_) => return Ok(()),
+            Ok(Err(error)) => return Err(error.into()),
+        };
         if is_ahead(head.epoch, head.revision) {
             let why = format!("is ahead of the newest revision, {}", head.revision);
             return Err(Error::invalid("applied.revision", why));

@@ -444,4 +444,7 @@ async fn a_report_ahead_of_the_log_is_refused_and_one_ahead_of_its_replica_is_no
     let mut other = report(&stream, 9);
     other.applied.as_mut().unwrap().epoch = uuid::Uuid::from_u128(7).to_string();
     nodes.check_applied(&other, &state).await.unwrap();
+    // Nobody knows what the log has while it is away.
+    log.fail(true);
+    nodes.check_applied(&report(&stream, 9), &state).await.unwrap();
 }

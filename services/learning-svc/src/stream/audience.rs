@@ -10,9 +10,13 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 
 use super::{
     batches::Batches,
@@ -59,6 +63,9 @@ pub enum Changed {
 
 type Key = (Filter, usize);
 
+/// How long after it was last confirmed a state counts as stale: several times what lies between two looks at the log.
+const STALE_AFTER: Duration = Duration::from_secs(5);
+
 /// The published state and its audiences.
 #[derive(Debug)]
 pub struct Audiences {
@@ -68,6 +75,9 @@ pub struct Audiences {
     draining: AtomicBool,
     /// How many states have been published.
     published: AtomicU64,
+    began: Instant,
+    /// When the published state was last known to be all there is, in microseconds since `began`.
+    confirmed: AtomicU64,
     /// Those whose streams are to be woken, each once.
     due: Mutex<Vec<Arc<Audience>>>,
     /// Whether a worker wakes them, and not who publishes.
@@ -85,6 +95,8 @@ impl Audiences {
             all: Mutex::default(),
             draining: AtomicBool::new(false),
             published: AtomicU64::new(0),
+            began: Instant::now(),
+            confirmed: AtomicU64::new(0),
             due: Mutex::default(),
             paced: AtomicBool::new(false),
             became_due: Notify::new(),
@@ -116,6 +128,23 @@ impl Audiences {
     /// state, because concurrent readers do not contend.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the published state has all that had been committed at that time.
+    pub fn confirm(&self, at: Instant) {
+        let since = at.saturating_duration_since(self.began).as_micros();
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        self.confirmed.fetch_max(since, Ordering::SeqCst);
+    }
+
+    /// A state that is read after this call has all that had been committed at this time.
+    pub fn confirmed(&self) -> Instant {
+        self.began + Duration::from_micros(self.confirmed.load(Ordering::SeqCst))
+    }
+
+    /// Whether the log has not been read to its end for so long that its database must be away or overloaded.
+    pub fn is_stale(&self) -> bool {
+        self.confirmed().elapsed() > STALE_AFTER
     }
 
     /// Watches the newest state.

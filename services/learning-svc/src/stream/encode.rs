@@ -1,6 +1,6 @@
 //! Encodes states and changes as the stream's messages, with values spliced in as they were stored.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use emend_core::{Epoch, InstallationId};
@@ -100,17 +100,18 @@ pub fn snapshot_end(state: &ReplicaState, filter: &Filter) -> Encoded {
     }))
 }
 
-/// `Bookmark`: the subscriber is current up to `state`.
-pub fn bookmark(state: &ReplicaState, filter: &Filter, now: Timestamp) -> Encoded {
+/// `Bookmark`: the subscriber is current up to `state`, to which the log had been read `age` ago.
+pub fn bookmark(state: &ReplicaState, filter: &Filter, now: Timestamp, age: Duration) -> Encoded {
     Encoded::new(Message::Bookmark(Bookmark {
         cursor: Some(cursor(state.epoch(), state.revision(), filter.hash())),
         digests: digests(state, filter),
         server_time: Some(emend_wire::render::timestamp(now)),
+        age: prost_types::Duration::try_from(age).ok(),
     }))
 }
 
 /// `Drain`: the stream ends.
-pub fn drain(reconnect_after: std::time::Duration, reason: &str) -> Encoded {
+pub fn drain(reconnect_after: Duration, reason: &str) -> Encoded {
     Encoded::new(Message::Drain(Drain {
         reconnect_after: prost_types::Duration::try_from(reconnect_after).ok(),
         reason: reason.to_owned(),

@@ -1,5 +1,7 @@
 //! How many streams are open and how they end, what they begin with, and the revision served.
 
+use std::time::Duration;
+
 use emend_base::telemetry::{
     Metrics,
     metrics::{
@@ -32,6 +34,14 @@ const RESOURCE_BYTES: Description = Description {
     labels: &[],
     help: "The keys and values of the resources that this replica serves, as encoded; each replica shows the same, so take the maximum \
            and not the sum. Absent until the replica has loaded the log",
+};
+const STATE_AGE: Description = Description {
+    name: "emend_state_age_seconds",
+    kind: Type::Gauge,
+    unit: "seconds",
+    labels: &[],
+    help: "How long ago this replica last read its log to the end: how old what its streams serve may be. Grows while the database is \
+           away. Absent until the replica has loaded the log",
 };
 const SUBSCRIBERS: Description = Description {
     name: "emend_subscribers",
@@ -99,6 +109,7 @@ pub struct StreamMetrics {
     head: LateGauge,
     resources: LateGauge,
     resource_bytes: LateGauge,
+    age: LateGauge,
     subscribers: Gauge,
 }
 
@@ -122,6 +133,7 @@ impl StreamMetrics {
         metrics.register(HEAD_REVISION, own.head.clone());
         metrics.register(RESOURCES, own.resources.clone());
         metrics.register(RESOURCE_BYTES, own.resource_bytes.clone());
+        metrics.register(STATE_AGE, own.age.clone());
         metrics.register(SUBSCRIBERS, own.subscribers.clone());
         own
     }
@@ -146,6 +158,11 @@ impl StreamMetrics {
     /// Shows the revision that this replica serves.
     pub fn show_head(&self, revision: i64) {
         self.head.set(revision);
+    }
+
+    /// Shows how old what it serves may be.
+    pub fn show_age(&self, age: Duration) {
+        self.age.set(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
     }
 
     /// Shows how many resources it serves, and the bytes of their keys and values.

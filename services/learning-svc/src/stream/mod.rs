@@ -216,12 +216,23 @@ impl Stream {
         self.0.ready.subscribe()
     }
 
-    /// Reports [`Stream::is_ready`] as a check, for as long as `lifecycle` runs.
-    pub fn report_readiness(&self, readiness: Readiness, check: &'static str, lifecycle: &Lifecycle) {
+    /// Reports [`Stream::is_ready`] as a check, for as long as `lifecycle` runs, and as another whether it ever was: from then on
+    /// there is something to serve.
+    pub fn report_readiness(
+        &self,
+        readiness: Readiness,
+        check: &'static str,
+        loaded: &'static str,
+        lifecycle: &Lifecycle,
+    ) {
         let (mut ready, soft) = (self.readiness(), lifecycle.soft().clone());
         lifecycle.spawn("report the stream's readiness", async move {
             loop {
-                readiness.set(check, *ready.borrow_and_update());
+                let is_ready = *ready.borrow_and_update();
+                readiness.set(check, is_ready);
+                if is_ready {
+                    readiness.set(loaded, true);
+                }
                 tokio::select! {
                     () = soft.cancelled() => return,
                     changed = ready.changed() => if changed.is_err() { return },
@@ -233,6 +244,11 @@ impl Stream {
     /// The newest state. UNAVAILABLE before the first is loaded.
     pub fn state(&self) -> Result<Arc<ReplicaState>, Error> {
         self.0.common.audiences.state().ok_or_else(not_loaded)
+    }
+
+    /// How long ago the log was last read to its end, so how old [`Stream::state`] may be.
+    pub fn age(&self) -> Duration {
+        self.0.common.audiences.confirmed().elapsed()
     }
 
     /// A state at least as new as `revision`. Waits until `deadline`, at most [`Settings::max_wait`], then UNAVAILABLE

@@ -1,11 +1,14 @@
 //! Where a stream begins: at the subscriber's cursor, or with a snapshot and the reason for it.
 //!
 //! A replica that lags behind the one that issued the cursor does not send a snapshot for that. Before it calls a
-//! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer.
+//! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer. While the database
+//! is away, a replica serves what it holds to all but those: they hold more.
 
 use emend_base::Error;
 use emend_core::{Epoch, InstallationId};
 use emend_proto::learning::v1::SnapshotReason;
+
+use tokio::time::timeout;
 
 use super::{Stream, state::ReplicaState};
 
@@ -44,8 +47,8 @@ impl Start {
     }
 }
 
-/// Decides where a stream begins. Waits at most [`Settings::max_wait`](super::Settings::max_wait) for the tailer, then
-/// UNAVAILABLE.
+/// Decides where a stream begins. Waits at most [`Settings::max_wait`](super::Settings::max_wait) for the database, and as
+/// long for the tailer, then UNAVAILABLE.
 pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) -> Result<Start, Error> {
     let mut state = stream.state()?;
     let Some(cursor) = cursor else {
@@ -54,7 +57,8 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
     let covers =
         move |state: &ReplicaState| state.epoch() == cursor.epoch && state.revision() >= cursor.revision;
     if !covers(&state) {
-        let head = stream.store().head().await?;
+        let answer = timeout(stream.settings().max_wait, stream.store().head()).await;
+        let head = answer.map_err(|_| silent())??;
         let reason = if head.epoch != cursor.epoch {
             Some(SnapshotReason::ForeignEpoch)
         } else if cursor.filter_hash != filter_hash {
@@ -82,4 +86,11 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
             snapshot: None,
         })
     }
+}
+
+fn silent() -> Error {
+    Error::unavailable(
+        "REPLICA_BEHIND",
+        "this replica does not hold what the cursor covers, and its database does not answer; try another",
+    )
 }

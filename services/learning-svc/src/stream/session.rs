@@ -46,6 +46,9 @@ use crate::{
 const BOOKMARK_JITTER: f64 = 0.1;
 /// By what fraction the lifetime of streams varies.
 const AGE_JITTER: f64 = 0.2;
+/// The longest mean lifetime of a stream that begins on a stale replica. The database may be away for this replica alone: its
+/// nodes find another by connecting again.
+const STALE_STREAM_AGE: Duration = Duration::from_mins(5);
 
 /// What all sessions of a replica share.
 #[derive(Debug)]
@@ -153,8 +156,8 @@ pub struct Session {
     /// Nothing the filter covers changed between the cursor and this revision.
     checked: i64,
     phase: Phase,
-    /// Set once the stream is to end: why, and the state up to which it is still served.
-    last: Option<(EndReason, Arc<ReplicaState>)>,
+    /// Set once the stream is to end: why, the state up to which it is still served, and when that was confirmed.
+    last: Option<(EndReason, Arc<ReplicaState>, Instant)>,
     /// The count of published states as of the last look: while it stays the same, there is nothing new.
     seen: u64,
     listener: Listener,
@@ -192,7 +195,13 @@ impl Session {
         permit: OwnedSemaphorePermit,
     ) -> Self {
         let now = Instant::now();
-        let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
+        let longest = if common.audiences.is_stale() {
+            STALE_STREAM_AGE
+        } else {
+            Duration::MAX
+        };
+        let age = common.max_stream_age.min(longest);
+        let ends_at = now + age.mul_f64(common.entropy.jitter(AGE_JITTER));
         let ending = EndCounter {
             metrics: common.metrics.clone(),
             access,
@@ -217,7 +226,7 @@ impl Session {
             _open: open,
             _permit: permit,
         };
-        session.schedule_bookmark(now);
+        session.schedule_bookmark_after_sending(now);
         let due = session.due();
         session.timer.as_mut().reset(due);
         if let Some(reason) = start.snapshot {
@@ -229,6 +238,15 @@ impl Session {
     fn schedule_bookmark(&mut self, now: Instant) {
         let factor = self.common.entropy.jitter(BOOKMARK_JITTER);
         self.bookmark_at = now + self.bookmark_interval.mul_f64(factor);
+    }
+
+    /// What a stale replica sends is followed at once by how old it is.
+    fn schedule_bookmark_after_sending(&mut self, now: Instant) {
+        if self.common.audiences.is_stale() {
+            self.bookmark_at = now;
+        } else {
+            self.schedule_bookmark(now);
+        }
     }
 
     fn due(&self) -> Instant {
@@ -289,7 +307,7 @@ impl Session {
         self.cursor = revision;
         self.checked = revision;
         self.phase = Phase::Following;
-        self.schedule_bookmark(Instant::now());
+        self.schedule_bookmark_after_sending(Instant::now());
     }
 
     /// Why the stream has to end now; none if it may go on.
@@ -308,17 +326,20 @@ impl Session {
         if self.last.is_none()
             && let Some(reason) = self.end_reason()
         {
-            self.last = self.common.audiences.state().map(|state| (reason, state));
+            let confirmed = self.common.audiences.confirmed();
+            let state = self.common.audiences.state();
+            self.last = state.map(|state| (reason, state, confirmed));
         }
         let now = Instant::now();
-        // Counted before the state is read, so that the state is at least as new.
+        // Both before the state is read, so that the state is at least as new.
         let published = self.common.audiences.published();
+        let confirmed = self.common.audiences.confirmed();
         if self.last.is_none() && self.seen == published && now < self.bookmark_at {
             return None;
         }
-        let state = match &self.last {
-            Some((_, state)) => Arc::clone(state),
-            None => self.common.audiences.state()?,
+        let (state, confirmed) = match &self.last {
+            Some((_, state, confirmed)) => (Arc::clone(state), *confirmed),
+            None => (self.common.audiences.state()?, confirmed),
         };
         if state.epoch() != self.epoch {
             self.want(Wanted::Snapshot(SnapshotReason::NewEpoch));
@@ -354,7 +375,7 @@ impl Session {
             }
         }
         self.seen = published;
-        if let Some((reason, _)) = self.last {
+        if let Some((reason, ..)) = self.last {
             self.phase = Phase::Leaving(reason);
         } else if now < self.bookmark_at {
             return None;
@@ -366,6 +387,7 @@ impl Session {
             &state,
             &self.audience.filter,
             self.common.clock.now(),
+            confirmed.elapsed(),
         ))
     }
 

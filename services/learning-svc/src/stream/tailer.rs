@@ -15,6 +15,7 @@ use std::{
 use emend_base::Entropy;
 use emend_core::{Epoch, InstallationId};
 use emend_store::{CorruptRow, StoreError};
+use tokio::time::Instant;
 
 use super::{
     audience::{Audiences, Changed},
@@ -94,8 +95,18 @@ impl Tailer {
         }
     }
 
-    /// Loads the state if there is none; otherwise reads one page and publishes it.
+    /// Loads the state if there is none; otherwise reads one page and publishes it. What it has read to the end, it confirms
+    /// to be all there was when it began.
     pub async fn run_once(&self) -> Result<TailOutcome, TailError> {
+        let began = Instant::now();
+        let outcome = self.step().await?;
+        if outcome != TailOutcome::More {
+            self.audiences.confirm(began);
+        }
+        Ok(outcome)
+    }
+
+    async fn step(&self) -> Result<TailOutcome, TailError> {
         let Some(state) = self.audiences.state() else {
             self.load(None).await?;
             return Ok(TailOutcome::Loaded);

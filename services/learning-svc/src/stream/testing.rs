@@ -6,6 +6,12 @@ use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
 use emend_core::{Epoch, InstallationId};
+use emend_store::{
+    StoreError,
+    simulation::{Interference, NoInterference},
+};
+use futures::future::BoxFuture;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};
@@ -33,4 +39,28 @@ pub(crate) async fn replica(log: &MemoryLog, settings: Settings) -> Stream {
 pub(crate) async fn catch_up(stream: &Stream) {
     use super::tailer::TailOutcome;
     while stream.tailer().run_once().await.unwrap() != TailOutcome::Current {}
+}
+
+/// A log that answers no call for as long as it is told to be silent.
+pub(crate) fn silenced() -> (MemoryLog, watch::Sender<bool>) {
+    let (silence, silent) = watch::channel(false);
+    let log = MemoryLog::on(ManualClock::default().shared(), Arc::new(Silent(silent)));
+    (log, silence)
+}
+
+#[derive(Debug)]
+struct Silent(watch::Receiver<bool>);
+
+impl Interference for Silent {
+    fn before<'a>(&'a self, _call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
+        let mut silent = self.0.clone();
+        Box::pin(async move {
+            let _ = silent.wait_for(|silent| !silent).await;
+            Ok(())
+        })
+    }
+
+    fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
+        NoInterference.after(call)
+    }
 }

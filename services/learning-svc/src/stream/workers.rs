@@ -204,53 +204,27 @@ mod tests {
     use std::sync::Arc;
 
     use emend_base::{Entropy, ManualClock};
-    use emend_core::Epoch;
-    use emend_store::{
-        StoreError,
-        simulation::{Interference, NoInterference},
-    };
-    use futures::future::BoxFuture;
-    use tokio::sync::watch;
+    use emend_core::{Epoch, InstallationId};
+    use uuid::Uuid;
 
     use super::*;
-    use crate::{log::store::LogStore as _, store::memory::MemoryStore, stream::Settings};
-
-    /// A database that answers no call while it is silent.
-    #[derive(Debug)]
-    struct Silent(watch::Receiver<bool>);
-
-    impl Interference for Silent {
-        fn before<'a>(&'a self, _call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
-            let mut silent = self.0.clone();
-            Box::pin(async move {
-                let _ = silent.wait_for(|silent| !silent).await;
-                Ok(())
-            })
-        }
-
-        fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
-            NoInterference.after(call)
-        }
-    }
+    use crate::{
+        log::store::LogStore as _,
+        stream::{Settings, testing::silenced},
+    };
 
     #[tokio::test(start_paused = true)]
     async fn a_replica_is_not_ready_while_its_database_does_not_answer() {
-        let (silence, silent) = watch::channel(false);
-        let clock = ManualClock::default().shared();
-        let store = MemoryStore::on(clock.clone(), Arc::new(Silent(silent)));
-        store
-            .create_head(
-                Epoch(uuid::Uuid::from_u128(1)),
-                emend_core::InstallationId(uuid::Uuid::from_u128(2)),
-            )
+        let (log, silence) = silenced();
+        log.create_head(Epoch(Uuid::from_u128(1)), InstallationId(Uuid::from_u128(2)))
             .await
             .unwrap();
         let lifecycle = Lifecycle::new();
         let stream = Stream::start(
-            Arc::new(store),
+            Arc::new(log),
             Wake::local(),
             Settings::default(),
-            clock,
+            ManualClock::default().shared(),
             Entropy::seeded(1),
             &lifecycle,
         );

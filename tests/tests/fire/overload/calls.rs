@@ -154,7 +154,7 @@ async fn large_unfinished_requests_take_bounded_memory_and_exclude_nobody() {
     let database = Database::sqlite();
     let url = database.url(Service::Learning, None);
     let bounds = ["--database-url", &url, "--call-buffer-size=8MiB"];
-    let served = Served::start("learning-svc", "emend.learning.v1.SubscriptionService", &bounds).await;
+    let served = Served::start("learning-svc", "emend.learning.v1.IngestService", &bounds).await;
     let path = "/emend.learning.v1.ResourceService/Resolve";
     let before = resident(served.process.id());
     let large = async {

@@ -63,7 +63,7 @@ impl Served {
 
     async fn learning(database: &Database) -> Self {
         let url = database.url(Service::Learning, None);
-        let service = "emend.learning.v1.SubscriptionService";
+        let service = "emend.learning.v1.IngestService";
         Self::start("learning-svc", service, &["--database-url", &url]).await
     }
 }

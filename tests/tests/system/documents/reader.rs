@@ -210,7 +210,7 @@ impl Reader {
                 .await;
         } else if command.starts_with("learning-svc ") {
             process
-                .ready(&self.learning, "emend.learning.v1.SubscriptionService")
+                .ready(&self.learning, "emend.learning.v1.IngestService")
                 .await;
         } else {
             process

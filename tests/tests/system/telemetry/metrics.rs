@@ -200,6 +200,7 @@ async fn each_documented_metric_is_exported_and_changes() {
         ("emend_trust_file_applied_version{application=\"fund-admin\"}", 7),
         ("emend_head_revision", 1),
         ("emend_resources", 1),
+        ("emend_state_age_seconds", 0),
         ("emend_applied_lag_seconds_count", 1),
         ("emend_time_to_effect_seconds_count", 1),
         ("emend_nodes{state=\"connected\"}", 1),

@@ -94,7 +94,7 @@ impl Traced {
             &flat(&arguments),
             &self.receiver.endpoint(),
         );
-        let service = "emend.learning.v1.SubscriptionService";
+        let service = "emend.learning.v1.IngestService";
         learning.ready(self.learning_address, service).await;
         self.learning = Some(learning);
     }

@@ -88,6 +88,7 @@ pub fn stream(bytes: &[u8]) {
                 Ok(Effect::Current {
                     revision,
                     digest_check,
+                    ..
                 }),
                 _,
             ) => {

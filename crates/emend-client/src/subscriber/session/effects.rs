@@ -55,17 +55,18 @@ impl Session {
             }
             Effect::Current {
                 revision,
+                age,
                 digest_check,
             } => {
                 if let Some(ended) = self.check_digests(digest_check) {
                     return Some(ended);
                 }
-                self.advance_status(Some(now));
+                self.advance_status(Some(now.saturating_sub(age).unwrap_or(Timestamp::MIN)));
                 self.saver.note();
                 self.mismatches = 0;
                 self.violations = 0;
                 self.view.update_status(|status| status.in_doubt = false);
-                self.events.emit(SubscriberEvent::Bookmark { revision });
+                self.events.emit(SubscriberEvent::Bookmark { revision, age });
                 None
             }
             Effect::Drain {

@@ -8,6 +8,7 @@ mod histories;
 mod leaving;
 mod pacing;
 mod sharing;
+mod stale;
 
 use std::{
     sync::{

@@ -1,7 +1,10 @@
 //! A subscriber that follows the protocol strictly: it applies what it is sent and fails as soon as a guarantee of the
 //! stream is broken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use emend_core::{
     Digest,
@@ -65,6 +68,8 @@ pub(crate) struct Client {
     /// How many changes the updates held.
     pub(crate) changes: usize,
     pub(crate) bookmarks: usize,
+    /// How old the server's state was by the last bookmark.
+    pub(crate) age: Option<Duration>,
     /// Why the server ended the stream.
     pub(crate) drained: Option<String>,
     staged: Option<(BTreeMap<Key, Held>, pb::SnapshotBegin)>,
@@ -129,6 +134,7 @@ impl Client {
                 self.hand_out(cursor);
                 self.verify_all(&bookmark.digests);
                 self.bookmarks += 1;
+                self.age = Some(bookmark.age.unwrap().try_into().unwrap());
             }
             Message::Drain(drain) => self.drained = Some(drain.reason),
         }

@@ -55,6 +55,7 @@ async fn streams_end_at_a_jittered_age() {
     let mut ages = Vec::new();
     for _ in 0..5 {
         let opened_at = Instant::now();
+        catch_up(&replica).await;
         let mut subscriber = Subscriber::open(&replica, everything()).await;
         while let Some(message) = subscriber.session.next().await {
             subscriber.client.apply(&message.unwrap());
