@@ -365,9 +365,8 @@ fn connections(objects: &Objects) -> u32 {
         );
         let surge = text(deployment, "/spec/strategy/rollingUpdate/maxSurge");
         let each = setting(objects, deployment, "database-connections");
-        // One more, for LISTEN.
-        let listening = u32::from(name == "emend-learning");
-        (number(replicas) + number(surge) + ENDING) * (number(each) + listening)
+        // One more: learning-svc's for LISTEN, feedback-svc's for the lock by which others see that it lives.
+        (number(replicas) + number(surge) + ENDING) * (number(each) + 1)
     };
     objects.of("Deployment").map(of).sum()
 }
