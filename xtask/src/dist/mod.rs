@@ -1,7 +1,15 @@
-//! `cargo xtask dist`: the release artefacts in target/dist: an archive of the three programs, their bills of
-//! materials, and checksums of both. Reproducible: equal sources, tools and paths give equal files.
+//! `cargo xtask dist`: the release artefacts in target/dist: an archive of the three programs, an image of each, their
+//! bills of materials and provenance, and checksums of all. Reproducible: equal sources, tools and paths give equal files.
 
+mod images;
+mod layers;
+mod layout;
+mod provenance;
+mod runtime;
 mod sbom;
+mod sources;
+mod stage;
+mod tried;
 
 use std::{
     fs,
@@ -9,11 +17,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use clap::Args;
 
-use crate::{
-    dependencies::read_toml,
-    process::{self, Workspace},
-};
+use self::{images::Images, provenance::Build, sources::Sources};
+use crate::process::{self, Workspace};
 
 /// The programs and the packages they come from.
 const PROGRAMS: [(&str, &str); 3] = [
@@ -25,11 +32,27 @@ const PROGRAMS: [(&str, &str); 3] = [
 const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE", "README.md", "docs/configuration.md"];
 const SUMS: &str = "SHA256SUMS";
 
-/// Builds with `profile`, packs, and tests the result.
-pub(crate) fn dist(workspace: &Workspace, profile: &str, may_install: bool) -> Result<()> {
-    let name = format!("emend-{}-{}", version(workspace)?, host(workspace)?);
-    let committed = committed(workspace);
-    let built = build(workspace, profile)?;
+/// What is built, and what is said of that.
+#[derive(Args)]
+pub(crate) struct Release {
+    /// The profile to build with; `dev` for trying out the packing.
+    #[arg(long, default_value = "release")]
+    profile: String,
+    /// Where these sources are published, for the images' labels and provenance.
+    #[arg(long, value_name = "URL")]
+    source: Option<String>,
+    /// Who builds, for the images' provenance.
+    #[arg(long, value_name = "URI", default_value = "urn:emend:builder:unnamed")]
+    builder: String,
+}
+
+/// Builds, packs, and tests the result.
+pub(crate) fn dist(workspace: &Workspace, release: Release, may_install: bool) -> Result<()> {
+    let sources = Sources::of(workspace, release.source)?;
+    let compiler = process::output(workspace.command("rustc").arg("-vV"))?;
+    let host = told(&compiler, "host")?;
+    let name = format!("emend-{}-{host}", sources.version);
+    let directory = build(workspace, &release.profile)?;
     let dist = workspace.target("dist");
     if dist.exists() {
         fs::remove_dir_all(&dist)?;
@@ -43,7 +66,7 @@ pub(crate) fn dist(workspace: &Workspace, profile: &str, may_install: bool) -> R
                 .command("strip")
                 .arg("-o")
                 .arg(&stripped)
-                .arg(built.join(program)),
+                .arg(directory.join(program)),
         )
         .context("binutils' strip")?;
     }
@@ -54,11 +77,26 @@ pub(crate) fn dist(workspace: &Workspace, profile: &str, may_install: bool) -> R
             packed.join(paper.file_name().unwrap_or_default()),
         )?;
     }
-    pack(workspace, &dist, &name, &committed)?;
-    fs::remove_dir_all(&packed)?;
+    pack(workspace, &dist, &name, &sources.committed)?;
     for (program, package) in PROGRAMS {
-        sbom::describe(workspace, &dist, program, package, &committed, may_install)?;
+        sbom::describe(
+            workspace,
+            &dist,
+            program,
+            package,
+            &sources.committed,
+            may_install,
+        )?;
     }
+    let build = Build {
+        profile: release.profile,
+        host,
+        rustc: told(&compiler, "release")?,
+        builder: release.builder,
+        lock: fs::read(workspace.path("Cargo.lock"))?,
+    };
+    make_images(workspace, &dist, &packed, &sources, &build)?;
+    fs::remove_dir_all(&packed)?;
     sum(workspace, &dist)?;
     try_out(workspace, &dist, &name)?;
     for file in files(&dist)? {
@@ -67,22 +105,33 @@ pub(crate) fn dist(workspace: &Workspace, profile: &str, may_install: bool) -> R
     Ok(())
 }
 
-fn version(workspace: &Workspace) -> Result<String> {
-    let manifest = read_toml(workspace, "Cargo.toml")?;
-    let version = manifest
-        .get("workspace")
-        .and_then(|table| table.get("package")?.get("version"));
-    version
-        .and_then(toml::Value::as_str)
-        .map(str::to_owned)
-        .context("the workspace has no version")
+/// What the compiler says of itself.
+fn told(compiler: &str, key: &str) -> Result<String> {
+    let told = compiler
+        .lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+    told.map(str::to_owned)
+        .with_context(|| format!("rustc does not report its {key}"))
 }
 
-fn host(workspace: &Workspace) -> Result<String> {
-    let printed = process::output(workspace.command("rustc").arg("-vV"))?;
-    let host = printed.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned)
-        .context("rustc does not report its target")
+/// Writes the images and their provenance.
+fn make_images(
+    workspace: &Workspace,
+    dist: &Path,
+    packed: &Path,
+    sources: &Sources,
+    build: &Build,
+) -> Result<()> {
+    let dockerfile = fs::read_to_string(workspace.path("deploy/docker/Dockerfile"))?;
+    let programs = PROGRAMS.map(|(program, _)| packed.join(program));
+    let images = Images::of(&programs, &dockerfile, sources, build)?;
+    for (program, _) in PROGRAMS {
+        let materials = fs::read(dist.join(format!("{program}.cdx.json")))?;
+        let made = images.make(program, &materials, fs::read(packed.join(program))?)?;
+        fs::write(dist.join(images.file(program)), made.archive)?;
+        fs::write(dist.join(format!("{program}.provenance.json")), made.provenance)?;
+    }
+    Ok(())
 }
 
 /// Builds the programs; returns their directory.
@@ -103,19 +152,6 @@ fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
     process::run(&mut command)?;
     // cargo's one profile whose directory has another name.
     Ok(workspace.target(if profile == "dev" { "debug" } else { profile }))
-}
-
-/// The commit time of the sources in seconds since 1970, the only time recorded in the artefacts. 0 outside a
-/// repository.
-fn committed(workspace: &Workspace) -> String {
-    let printed = process::output(workspace.command("git").args([
-        "-c",
-        "safe.directory=*",
-        "log",
-        "-1",
-        "--format=%ct",
-    ]));
-    printed.map_or_else(|_| "0".to_owned(), |time| time.trim().to_owned())
 }
 
 /// Archives a directory without any trace of who packed it or when.
@@ -159,7 +195,8 @@ fn sum(workspace: &Workspace, dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the checksums match, each program in the archive starts, and each bill of materials is complete.
+/// Checks that the checksums match, each program starts from the archive and in its image, and each bill of materials is
+/// complete.
 fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
     process::run(
         workspace
@@ -189,6 +226,9 @@ fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
             "{program} --version says {printed:?}"
         );
         sbom::is_whole(workspace, dist, program, package)?;
+    }
+    for file in files(dist)?.iter().filter(|file| file.ends_with(images::SUFFIX)) {
+        tried::starts(workspace, &dist.join(file), &scratch)?;
     }
     fs::remove_dir_all(&scratch)?;
     Ok(())
