@@ -79,8 +79,7 @@ enum Task {
         #[command(flatten)]
         install: Install,
     },
-    /// Packs the programs, with bills of materials (CycloneDX) and checksums, and an image of each, with provenance, into
-    /// target/dist.
+    /// Packs the programs and an image of each, with checksums and what they are made of, in target/dist.
     Dist {
         #[command(flatten)]
         install: Install,

@@ -1,5 +1,5 @@
-//! An image of each program that has a stage in deploy/docker/Dockerfile, made without an engine: what this machine's C
-//! library is and the program on top, with its bill of materials and its provenance.
+//! An image of each program that has a stage in deploy/docker/Dockerfile, made without an engine: this machine's C library
+//! and, on top, the program. Its bill of materials and its provenance are with it.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

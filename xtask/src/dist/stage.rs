@@ -91,7 +91,7 @@ impl Stage {
             Instruction::Healthcheck(check) => self.health = health(check)?,
             Instruction::Entrypoint(entrypoint) => self.entrypoint = words(&entrypoint.arguments)?,
             Instruction::Cmd(command) => self.command = words(&command.arguments)?,
-            other => bail!("only an engine can do {other:?}"),
+            other => bail!("only an engine can do this: {other:?}"),
         }
         Ok(())
     }
