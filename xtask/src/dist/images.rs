@@ -326,6 +326,10 @@ mod tests {
             beneath.keys()
         );
         assert!(is_there("etc/ssl/certs/ca-certificates.crt"));
+        if process::find_program("dpkg-query").is_some() {
+            let described = ["var/lib/dpkg/status.d/libc6", "usr/share/doc/libc6/copyright"];
+            assert!(described.into_iter().all(is_there), "its package and licence");
+        }
         let passwd = String::from_utf8_lossy(&beneath["etc/passwd"].0);
         assert!(passwd.contains("nonroot:x:65532:65532:"), "{passwd}");
         assert_eq!(beneath["tmp/"].2, 0o1777);
