@@ -79,13 +79,12 @@ enum Task {
         #[command(flatten)]
         install: Install,
     },
-    /// Packs the programs with their bills of materials (CycloneDX) and checksums into target/dist.
+    /// Packs the programs and an image of each, with checksums and what they are made of, in target/dist.
     Dist {
         #[command(flatten)]
         install: Install,
-        /// The profile to build with; `dev` for trying out the packing.
-        #[arg(long, default_value = "release")]
-        profile: String,
+        #[command(flatten)]
+        release: dist::Release,
     },
     /// Writes generated documents: references, the dashboard, examples in documents.
     Docs {
@@ -159,7 +158,7 @@ fn main() -> ExitCode {
             return manifests::manifests(&workspace, !install.no_install, write);
         }
         Task::Proto { install } => proto::proto(&workspace, !install.no_install),
-        Task::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
+        Task::Dist { install, release } => dist::dist(&workspace, release, !install.no_install),
         Task::Docs { install } => docs::docs(&workspace, !install.no_install),
         Task::Instructions { install, write } => {
             let mut steps = Steps::default();

@@ -149,8 +149,8 @@ fn the_dockerfile_builds_the_programs_and_exposes_their_ports() {
     for line in dockerfile.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match &words[..] {
-            // Set by the builder.
-            ["ARG", "TARGETARCH"] => {}
+            // Set by the builder, and what only labels say.
+            ["ARG", "TARGETARCH" | "SOURCE" | "VERSION" | "REVISION"] => {}
             ["ARG", image] => {
                 let (name, image) = image.split_once('=').expect("a base image");
                 let (tagged, digest) = image.split_once("@sha256:").expect("pinned by digest");
