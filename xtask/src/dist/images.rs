@@ -17,6 +17,12 @@ use super::{
 const CYCLONEDX: &str = "application/vnd.cyclonedx+json";
 const IN_TOTO: &str = "application/vnd.in-toto+json";
 
+/// The project's licence, and where an image has it.
+const LICENCE: (&str, &[u8]) = (
+    "/usr/share/doc/emend/copyright",
+    include_bytes!("../../../LICENSE"),
+);
+
 /// How the files of images end.
 pub(super) const SUFFIX: &str = ".oci.tar";
 
@@ -80,6 +86,8 @@ impl<'a> Images<'a> {
         let mut tree = Tree::default();
         let path = stage.entrypoint.first().context("ENTRYPOINT")?;
         tree.file(path, content, 0o755);
+        let (path, licence) = LICENCE;
+        tree.file(path, licence.to_vec(), 0o644);
         for volume in &stage.volumes {
             tree.directory(volume, 0o755, USER);
         }
@@ -317,6 +325,7 @@ mod tests {
             *program,
             fs::read(process::find_program("true").unwrap()).unwrap()
         );
+        assert!(own["usr/share/doc/emend/copyright"].0 == include_bytes!("../../../LICENSE"));
         assert_eq!(own["var/lib/emend/"].1, 65532, "the volume is the user's");
         let is_there = |end: &str| beneath.keys().any(|path| path.ends_with(end));
         assert!(is_there("/libc.so.6"), "{:?}", beneath.keys());

@@ -75,7 +75,7 @@ impl Stage {
 
     fn apply(&mut self, instruction: &Instruction<'_>, arguments: &BTreeMap<&str, String>) -> Result<()> {
         match instruction {
-            // What is copied are the program and its directories, which a layer has.
+            // What is copied are the program, its licence and its directories, which a layer has.
             Instruction::Arg(_) | Instruction::Copy(_) => {}
             Instruction::User(user) => self.user = user.arguments.value.clone().into_owned(),
             Instruction::Workdir(directory) => {
