@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io, net::SocketAddr};
 
 use emend_tests::harness::{
-    Database, Feedback, eventually,
+    Database, Feedback, Gateway, eventually,
     process::{Process, serving},
     rpc::channel,
     says,
@@ -46,21 +46,29 @@ pub(crate) type Addresses = BTreeMap<u16, SocketAddr>;
 
 /// Probes like the kubelet, and waits until the probe passes.
 pub(crate) async fn probe(workload: &Workload, name: &str, what: &Value, at: &Addresses) {
+    probes_as(true, workload, name, what, at).await;
+}
+
+/// Probes like the kubelet, and waits until the probe passes, or until it does not.
+async fn probes_as(passing: bool, workload: &Workload, name: &str, what: &Value, at: &Addresses) {
     let port = |pointer: &str| workload.port(&text(what, pointer)).expect("a probe has a port");
-    let passes = format!("{} passes its {name}", workload.name);
+    let verb = if passing { "passes" } else { "fails" };
+    let wanted = format!("{} {verb} its {name}", workload.name);
     if what.get("httpGet").is_some() {
         let (address, path) = (at[&port("/httpGet/port")], text(what, "/httpGet/path"));
-        eventually(&passes, || async {
+        eventually(&wanted, || async {
             let answer = get(address, &path).await.map_err(|error| error.to_string())?;
-            holds(answer.starts_with("HTTP/1.1 200 "), || answer)
+            holds(answer.starts_with("HTTP/1.1 200 ") == passing, || answer)
         })
         .await;
         return;
     }
     let health = HealthClient::new(channel(at[&port("/grpc/port")]));
-    eventually(&passes, || async {
+    eventually(&wanted, || async {
         let status = serving(&health, &text(what, "/grpc/service")).await;
-        holds(status == Some(ServingStatus::Serving), || format!("{status:?}"))
+        holds((status == Some(ServingStatus::Serving)) == passing, || {
+            format!("{status:?}")
+        })
     })
     .await;
 }
@@ -107,7 +115,12 @@ pub(crate) async fn ask(address: SocketAddr, request: &str, headers: &str, body:
 pub(crate) const RATING_KEY: &str = "dGhpcyBpcyB0aGUga2V5IG9mIGEgdGVzdA==\n";
 
 pub(crate) fn secrets<'a>(database: &Database) -> BTreeMap<(&'a str, &'a str), String> {
-    let url = |service| format!("{}\n", database.url(service, None));
+    secrets_by(database, None)
+}
+
+/// The Secrets, with the database at the other end of a road.
+fn secrets_by<'a>(database: &Database, road: Option<&Gateway>) -> BTreeMap<(&'a str, &'a str), String> {
+    let url = |service| format!("{}\n", database.url(service, road));
     BTreeMap::from([
         (("emend-database", "feedback-url"), url(Service::Feedback)),
         (("emend-database", "learning-url"), url(Service::Learning)),
@@ -232,13 +245,16 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
     let Some(database) = Database::postgres().await else {
         return;
     };
+    let Some(road) = database.road().await else {
+        return;
+    };
     let mut at = Addresses::new();
     let mut processes = Vec::new();
     let mut workloads = objects.workloads();
     // learning-svc first: feedback-svc is told its address.
     workloads.sort_by_key(|workload| workload.name != "emend-learning");
     for workload in workloads {
-        let Some(pod) = Pod::make(&objects, &workload, &secrets(&database)).await else {
+        let Some(pod) = Pod::make(&objects, &workload, &secrets_by(&database, Some(&road))).await else {
             return;
         };
         is_true(&objects, &pod).await;
@@ -261,6 +277,19 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
     feedback
         .learn(says::says("ana", says::alias("J. Smith", "person-1")))
         .await;
+    // A pod that can't write gets no calls, and is not started again for it.
+    for reachable in [false, true] {
+        if reachable {
+            database.reopen(&road);
+        } else {
+            road.close();
+        }
+        for (_, pod) in &processes {
+            for (name, what) in pod.workload.probes() {
+                probes_as(reachable || name != "readinessProbe", &pod.workload, name, &what, &at).await;
+            }
+        }
+    }
     for (process, _pod) in processes.into_iter().rev() {
         ends_well(process).await;
     }
