@@ -9,9 +9,10 @@ use tokio::time::timeout;
 use super::ACQUIRE_TIMEOUT;
 use crate::{PostgresUrl, StoreError};
 
-/// How long the server may take to answer. One that is busy for longer counts as away, which harms nobody: who is
-/// present is asked again.
+/// How long the server may take to answer. The caller asks again later if it takes longer, and the lock stays.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// After how many questions in a row without an answer the connection counts as lost.
+const MOST_UNANSWERED: u32 = 5;
 
 /// When a host is gone without a word, the server notices after some ten seconds rather than after hours. The settings
 /// have no effect on sockets other than TCP's.
@@ -30,6 +31,8 @@ pub struct Presence {
     class: u32,
     member: u32,
     session: Option<PgConnection>,
+    /// Questions in a row that the session did not answer.
+    unanswered: u32,
 }
 
 impl Presence {
@@ -41,24 +44,35 @@ impl Presence {
             class,
             member,
             session: None,
+            unanswered: 0,
         }
     }
 
     /// All members whose connections the server holds; makes this one present, again if its connection was lost.
     pub async fn members(&mut self) -> Result<BTreeSet<u32>, StoreError> {
-        let (class, member) = (self.class, self.member);
-        let connected = match self.session.take() {
-            Some(session) => session,
-            None => self.connect().await?,
-        };
-        // Kept if the caller goes away: the lock outlives the question.
-        let session = self.session.insert(connected);
-        let asked = timeout(PATIENCE, ask(session, class, member)).await;
-        let members = asked.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        if members.is_err() {
-            self.session = None;
+        if let Some(session) = self.session.take() {
+            let answer = self.ask(session).await;
+            if answer.is_ok() || self.session.is_some() {
+                return answer;
+            }
+            // Others must not miss this one.
         }
-        Ok(members?)
+        let session = self.connect().await?;
+        self.ask(session).await
+    }
+
+    /// Asks over a session, and drops it if it is lost.
+    async fn ask(&mut self, session: PgConnection) -> Result<BTreeSet<u32>, StoreError> {
+        let (class, member) = (self.class, self.member);
+        // Kept if the caller goes away: the lock outlives the question.
+        let session = self.session.insert(session);
+        let answer = timeout(PATIENCE, ask(session, class, member)).await;
+        self.unanswered = if answer.is_err() { self.unanswered + 1 } else { 0 };
+        let is_lost = matches!(answer, Ok(Err(_))) || self.unanswered >= MOST_UNANSWERED;
+        if is_lost {
+            (self.session, self.unanswered) = (None, 0);
+        }
+        Ok(answer.unwrap_or(Err(sqlx::Error::PoolTimedOut))?)
     }
 
     async fn connect(&mut self) -> Result<PgConnection, StoreError> {

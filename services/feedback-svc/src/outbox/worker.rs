@@ -218,25 +218,42 @@ impl Relay {
     /// Releases what dead replicas had leased and requests a claim, periodically until `draining`, to find events that
     /// other replicas left behind or that are due for a retry.
     pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
-        while !draining.is_cancelled() {
-            tokio::select! {
-                () = draining.cancelled() => return,
-                () = self.release_abandoned() => {}
+        let claims = async {
+            loop {
+                self.delivery_queue.remind_of_claim();
+                self.pause().await;
             }
-            self.delivery_queue.remind_of_claim();
-            tokio::select! {
-                () = draining.cancelled() => {}
-                () = sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))) => {}
-            }
+        };
+        tokio::select! {
+            () = draining.cancelled() => {}
+            () = claims => {}
+            () = self.release_periodically() => {}
         }
     }
 
-    /// Makes what dead replicas had leased due now. A failure costs only time: leases expire.
-    async fn release_abandoned(&self) {
-        match self.store.release_abandoned(self.dispatch.holder()).await {
-            Ok(0) => {}
-            Ok(released) => tracing::info!(released, "events leased by replicas that are gone are due now"),
-            Err(error) => tracing::debug!(%error, "not known which replicas are gone"),
+    /// Until the next look at the outbox.
+    async fn pause(&self) {
+        sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))).await;
+    }
+
+    /// Makes what dead replicas had leased due. A failure costs only time: leases expire.
+    async fn release_periodically(&self) {
+        let mut is_told = false;
+        loop {
+            let released = self.store.release_abandoned(self.dispatch.holder()).await;
+            match &released {
+                Ok(0) => {}
+                Ok(released) => {
+                    tracing::info!(released, "events leased by replicas that are gone are due now");
+                    self.delivery_queue.remind_of_claim();
+                }
+                Err(error) if !is_told => {
+                    tracing::warn!(%error, "not known which replicas are gone: what those had leased waits for its leases to expire");
+                }
+                Err(_) => {}
+            }
+            is_told = released.is_err();
+            self.pause().await;
         }
     }
 

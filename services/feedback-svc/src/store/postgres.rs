@@ -394,17 +394,17 @@ impl PostgresStore {
     async fn release_of_others(&self, holder: LeaseHolder) -> Result<u64, StoreError> {
         let mut replicas = self.replicas.lock().await;
         let replicas = replicas.get_or_insert_with(|| Replicas::new(self.url.clone(), holder));
-        let released = self.release_of_gone(replicas).await;
+        let Some(living) = replicas.look().await? else {
+            return Ok(0);
+        };
+        let released = self.release_unless_of(living).await;
         if released.is_err() {
             replicas.start_over();
         }
         released
     }
 
-    async fn release_of_gone(&self, replicas: &mut Replicas) -> Result<u64, StoreError> {
-        let Some(living) = replicas.look().await? else {
-            return Ok(0);
-        };
+    async fn release_unless_of(&self, living: BTreeSet<LeaseHolder>) -> Result<u64, StoreError> {
         let living: Vec<_> = living.into_iter().map(LeaseHolder::to_bytes).collect();
         let living: Vec<&[u8]> = living.iter().map(<[u8; 4]>::as_slice).collect();
         let released = sqlx::query(RELEASE_OTHERS)

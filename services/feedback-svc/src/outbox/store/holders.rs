@@ -1,7 +1,7 @@
 //! Which replicas may still hold leases. One that is killed leaves them behind, and others need not wait for them to
 //! expire.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use emend_store::{PostgresUrl, postgres::Presence};
 
@@ -42,29 +42,38 @@ impl Replicas {
         Ok(self.seen.look(members.into_iter().map(LeaseHolder).collect()))
     }
 
-    /// Forgets what was seen, so that everybody who is gone counts as newly gone: it is not sure that their leases were
-    /// released.
+    /// Forgets what was seen, so that everybody who is gone soon counts as newly gone: it is not sure that their leases
+    /// were released.
     pub(crate) fn start_over(&mut self) {
         self.seen = Seen::default();
     }
 }
 
-/// Who was there the last times. Somebody counts as gone who was missing twice in a row: a replica whose connection was
-/// lost comes back by then, and what it is sending is not sent again by others.
+/// How many times in a row somebody must be missing to count as gone. Replicas look at intervals that differ by a fifth
+/// from the mean, so between three looks of one, every other that lives has looked, and is present again if its connection
+/// was lost.
+const MISSING: usize = 3;
+
+/// Who was there the last times. What a replica is sending is not to be sent again by others for the loss of a
+/// connection.
 #[derive(Debug, Default)]
 struct Seen {
-    last: Option<BTreeSet<LeaseHolder>>,
-    /// Who was not gone at the last look; `None` before there were two.
+    /// The newest last.
+    last: VecDeque<BTreeSet<LeaseHolder>>,
+    /// Who was not gone at the last look; `None` before there were enough.
     living: Option<BTreeSet<LeaseHolder>>,
 }
 
 impl Seen {
-    /// Takes note of who is present. Returns all who are not gone if anybody may newly be gone: always at the second
-    /// look, as it is not known who was there before.
+    /// Takes note of who is present. Returns all who are not gone if anybody may newly be gone: always when it has
+    /// looked often enough for the first time, as it is not known who was there before.
     fn look(&mut self, present: BTreeSet<LeaseHolder>) -> Option<BTreeSet<LeaseHolder>> {
-        let living = self.last.as_ref().map(|last| last | &present);
-        self.last = Some(present);
-        let living = living?;
+        self.last.push_back(present);
+        if self.last.len() < MISSING {
+            return None;
+        }
+        let living: BTreeSet<_> = self.last.iter().flatten().copied().collect();
+        self.last.pop_front();
         let before = self.living.replace(living.clone());
         before
             .is_none_or(|before| !before.is_subset(&living))
@@ -84,21 +93,29 @@ mod tests {
         seen.look(holders(present))
     }
 
-    #[test]
-    fn the_second_look_finds_whoever_was_there_before() {
+    /// For which these were always there.
+    fn always(present: &[u32]) -> Seen {
         let mut seen = Seen::default();
+        for _ in 0..MISSING {
+            look(&mut seen, present);
+        }
+        seen
+    }
+
+    #[test]
+    fn the_third_look_finds_whoever_was_there_before() {
+        let mut seen = Seen::default();
+        assert_eq!(look(&mut seen, &[1]), None);
         assert_eq!(look(&mut seen, &[1]), None);
         assert_eq!(look(&mut seen, &[1, 2]), Some(holders(&[1, 2])));
         assert_eq!(look(&mut seen, &[1, 2]), None);
     }
 
     #[test]
-    fn a_replica_is_gone_when_it_was_missing_twice() {
-        let mut seen = Seen::default();
-        for _ in 0..3 {
-            look(&mut seen, &[1, 2, 3]);
-        }
+    fn a_replica_is_gone_when_it_was_missing_three_times() {
+        let mut seen = always(&[1, 2, 3]);
         assert_eq!(look(&mut seen, &[1, 3]), None);
+        assert_eq!(look(&mut seen, &[1]), None);
         assert_eq!(look(&mut seen, &[1]), Some(holders(&[1, 3])), "2 is");
         assert_eq!(look(&mut seen, &[1]), Some(holders(&[1])), "so is 3");
         assert_eq!(look(&mut seen, &[1]), None, "nobody else");
@@ -106,14 +123,12 @@ mod tests {
 
     #[test]
     fn a_replica_whose_connection_was_lost_for_a_moment_is_not_gone() {
-        let mut seen = Seen::default();
-        for present in [&[1, 2][..], &[1, 2], &[1, 2]] {
-            look(&mut seen, present);
+        let mut seen = always(&[1, 2]);
+        for present in [&[1][..], &[1], &[1, 2], &[1, 2]] {
+            assert_eq!(look(&mut seen, present), None);
         }
-        assert_eq!(look(&mut seen, &[1]), None);
-        assert_eq!(look(&mut seen, &[1, 2]), None);
-        assert_eq!(look(&mut seen, &[1, 2]), None);
         assert_eq!(look(&mut seen, &[1, 2, 4]), None, "a new one");
+        assert_eq!(look(&mut seen, &[1, 2]), None);
         assert_eq!(look(&mut seen, &[1, 2]), None);
         assert_eq!(
             look(&mut seen, &[1, 2]),
