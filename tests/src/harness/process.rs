@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio::{
@@ -21,7 +22,7 @@ use tonic_health::pb::{
 
 use super::{
     rpc::channel,
-    wait::{PATIENCE, eventually, holds, within},
+    wait::{PATIENCE, eventually, holds, within, within_time},
 };
 
 /// The packages whose programs are run here, and this one, so that they are built with the features that it enables.
@@ -383,11 +384,14 @@ fn forget(command: &mut Command, inherited: impl Iterator<Item = OsString>) {
     }
 }
 
+/// How long a command may take. Some fetch and compile what they need, beside other tests.
+const COMMAND_PATIENCE: Duration = Duration::from_mins(5);
+
 /// Runs a command to its end and answers with its standard output, or with both streams if it failed.
 pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
     forget_settings(&mut command);
     let child = command.stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = within(name, child)
+    let output = within_time(COMMAND_PATIENCE, name, child)
         .await
         .map_err(|error| format!("{name}: {error}"))?;
     let out = String::from_utf8_lossy(&output.stdout);

@@ -44,7 +44,15 @@ pub fn holds(condition: bool, otherwise: impl FnOnce() -> String) -> Result<(), 
 /// # Panics
 /// If it takes longer than [`PATIENCE`].
 pub async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    timeout(PATIENCE, future)
+    within_time(PATIENCE, what, future).await
+}
+
+/// Awaits `future`, with a bound of its own.
+///
+/// # Panics
+/// If it takes longer.
+pub async fn within_time<F: Future>(bound: Duration, what: &str, future: F) -> F::Output {
+    timeout(bound, future)
         .await
-        .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+        .unwrap_or_else(|_| panic!("not within {bound:?}: {what}"))
 }
