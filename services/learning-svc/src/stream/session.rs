@@ -46,8 +46,8 @@ use crate::{
 const BOOKMARK_JITTER: f64 = 0.1;
 /// By what fraction the lifetime of streams varies.
 const AGE_JITTER: f64 = 0.2;
-/// The longest mean lifetime of a stream that begins on a stale replica. The database may be away for this replica alone: its
-/// nodes find another by connecting again.
+/// How long a stream stays on a replica that is stale, on average. The database may be away for this replica alone: its nodes
+/// find another by connecting again.
 const STALE_STREAM_AGE: Duration = Duration::from_mins(5);
 
 /// What all sessions of a replica share.
@@ -165,6 +165,8 @@ pub struct Session {
     bookmark_interval: Duration,
     bookmark_at: Instant,
     ends_at: Instant,
+    /// When it ends because the replica is stale; none while it is not.
+    leaves_stale_at: Option<Instant>,
     ending: EndCounter,
     /// The client its transfer permits count towards.
     client: ClientKey,
@@ -195,13 +197,7 @@ impl Session {
         permit: OwnedSemaphorePermit,
     ) -> Self {
         let now = Instant::now();
-        let longest = if common.audiences.is_stale() {
-            STALE_STREAM_AGE
-        } else {
-            Duration::MAX
-        };
-        let age = common.max_stream_age.min(longest);
-        let ends_at = now + age.mul_f64(common.entropy.jitter(AGE_JITTER));
+        let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
         let ending = EndCounter {
             metrics: common.metrics.clone(),
             access,
@@ -221,6 +217,7 @@ impl Session {
             bookmark_interval,
             bookmark_at: now,
             ends_at,
+            leaves_stale_at: None,
             ending,
             client,
             _open: open,
@@ -249,8 +246,24 @@ impl Session {
         }
     }
 
+    /// When the stream's time is up.
+    fn ends_at(&self) -> Instant {
+        self.leaves_stale_at
+            .map_or(self.ends_at, |leaves| leaves.min(self.ends_at))
+    }
+
     fn due(&self) -> Instant {
-        self.bookmark_at.min(self.ends_at)
+        self.bookmark_at.min(self.ends_at())
+    }
+
+    /// Takes note of whether the replica is stale: with every message and, if there are none, every bookmark.
+    fn note_staleness(&mut self, now: Instant) {
+        if !self.common.audiences.is_stale() {
+            self.leaves_stale_at = None;
+        } else if self.leaves_stale_at.is_none() {
+            let stays = STALE_STREAM_AGE.mul_f64(self.common.entropy.jitter(AGE_JITTER));
+            self.leaves_stale_at = Some(now + stays);
+        }
     }
 
     /// Asks for a transfer permit, and begins the transfer at once if one is free.
@@ -314,7 +327,7 @@ impl Session {
     fn end_reason(&self) -> Option<EndReason> {
         if self.common.audiences.is_draining() {
             Some(EndReason::Shutdown)
-        } else if Instant::now() >= self.ends_at {
+        } else if Instant::now() >= self.ends_at() {
             Some(EndReason::MaxStreamAge)
         } else {
             None
@@ -323,6 +336,8 @@ impl Session {
 
     /// The next message while following; none if there is nothing to send now.
     fn follow(&mut self) -> Option<Encoded> {
+        let now = Instant::now();
+        self.note_staleness(now);
         if self.last.is_none()
             && let Some(reason) = self.end_reason()
         {
@@ -330,7 +345,6 @@ impl Session {
             let state = self.common.audiences.state();
             self.last = state.map(|state| (reason, state, confirmed));
         }
-        let now = Instant::now();
         // Both before the state is read, so that the state is at least as new.
         let published = self.common.audiences.published();
         let confirmed = self.common.audiences.confirmed();

@@ -175,6 +175,7 @@ async fn guarantee_8_the_filter_never_leaks() {
         for (subscriber, filter) in subscribers.iter_mut().zip(&filters) {
             subscriber.read();
             tokio::time::advance(Duration::from_secs(40)).await;
+            catch_up(&replica).await;
             // Bookmarks name the digests of exactly what the client holds.
             subscriber.read();
             assert_eq!(subscriber.client.held, covered(&log.model(2 + round), filter));

@@ -57,8 +57,15 @@ async fn streams_end_at_a_jittered_age() {
         let opened_at = Instant::now();
         catch_up(&replica).await;
         let mut subscriber = Subscriber::open(&replica, everything()).await;
-        while let Some(message) = subscriber.session.next().await {
-            subscriber.client.apply(&message.unwrap());
+        loop {
+            tokio::select! {
+                message = subscriber.session.next() => match message {
+                    Some(message) => subscriber.client.apply(&message.unwrap()),
+                    None => break,
+                },
+                // The replica stays fresh.
+                () = tokio::time::sleep(Duration::from_secs(1)) => catch_up(&replica).await,
+            }
         }
         assert_eq!(subscriber.client.drained.as_deref(), Some("MAX_STREAM_AGE"));
         ages.push(opened_at.elapsed());

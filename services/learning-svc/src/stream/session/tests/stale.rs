@@ -117,15 +117,49 @@ async fn a_node_that_holds_more_is_sent_elsewhere_and_never_set_back() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_stream_that_begins_on_a_stale_replica_ends_early_so_that_the_node_tries_another() {
-    let (_log, replica) = cut_off().await;
-    let opened = Instant::now();
-    let mut subscriber = Subscriber::open(&replica, everything()).await;
+/// Reads until the stream ends, as it must because of its age, and says when that was.
+async fn ends(subscriber: &mut Subscriber) -> Instant {
     while let Some(message) = subscriber.session.next().await {
         subscriber.client.apply(&message.unwrap());
     }
     assert_eq!(subscriber.client.drained.as_deref(), Some("MAX_STREAM_AGE"));
-    let age = opened.elapsed();
-    assert!((240..=360).contains(&age.as_secs()), "{age:?}");
+    Instant::now()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_on_a_stale_replica_ends_early_so_that_the_node_tries_another() {
+    let (log, replica) = with_resources(3).await;
+    catch_up(&replica).await;
+    let mut before = Subscriber::open(&replica, everything()).await;
+    before.read();
+    log.fail(true);
+    tokio::time::advance(AWAY).await;
+    let stale = Instant::now();
+    let mut since = Subscriber::open(&replica, everything()).await;
+    let (before, since) = tokio::join!(ends(&mut before), ends(&mut since));
+    for (at, until) in [(before, 400), (since, 360)] {
+        let age = at - stale;
+        assert!((240..=until).contains(&age.as_secs()), "{age:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_stays_if_its_replica_was_stale_for_less_than_that() {
+    let (log, replica) = cut_off().await;
+    let mut subscriber = Subscriber::open(&replica, everything()).await;
+    let opened = Instant::now();
+    subscriber.read();
+    log.fail(false);
+    let current = async {
+        loop {
+            catch_up(&replica).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let ended = tokio::select! {
+        ended = ends(&mut subscriber) => ended,
+        () = current => unreachable!("it goes on for ever"),
+    };
+    let age = ended - opened;
+    assert!((2_880..=4_321).contains(&age.as_secs()), "{age:?}");
 }
