@@ -68,10 +68,18 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
         } else {
             None
         };
+        stream.wake();
         if let Some(reason) = reason {
+            // Not of an older state than the database has, which might set the subscriber back.
+            let older = state.epoch();
+            let is_as_new = |state: &ReplicaState| {
+                let epoch = state.epoch();
+                let is_newer = epoch != head.epoch && epoch != older;
+                is_newer || epoch == head.epoch && state.revision() >= head.revision
+            };
+            let state = stream.wait_until(is_as_new, None).await?;
             return Ok(Start::snapshot(&state, reason));
         }
-        stream.wake();
         state = stream.wait_until(covers, None).await?;
     }
     if cursor.filter_hash != filter_hash {

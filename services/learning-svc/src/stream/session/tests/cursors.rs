@@ -89,6 +89,23 @@ async fn a_node_that_saw_a_new_epoch_waits_for_the_replica_to_see_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_snapshot_for_a_foreign_epoch_is_not_older_than_the_database() {
+    let (log, at_head) = with_resources(2).await;
+    let lagging = replica(&log, Settings::default()).await;
+    commit(&log, &at_head, &[write("new", Some("v"))]).await;
+    let mut client = away(&at_head, everything()).await;
+    client.cursor.as_mut().unwrap().epoch = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10".into();
+    let resuming = Subscriber::resume(&lagging, everything(), client);
+    let (mut subscriber, ()) = tokio::join!(resuming, async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        catch_up(&lagging).await;
+    });
+    subscriber.read();
+    assert_eq!(subscriber.client.snapshots, [SnapshotReason::ForeignEpoch]);
+    assert_eq!(subscriber.client.held, log.model(2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cursor_older_than_the_tombstones_gets_a_snapshot_and_one_at_the_horizon_does_not() {
     let (log, replica) = with_resources(3).await;
     let old = away(&replica, everything()).await;
