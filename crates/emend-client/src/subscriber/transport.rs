@@ -14,7 +14,7 @@ use emend_proto::{
     },
 };
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
-use tonic::{Request, Status, metadata::MetadataMap, transport::Channel};
+use tonic::{Request, Status, codec::CompressionEncoding, metadata::MetadataMap, transport::Channel};
 
 use super::ended::Ended;
 
@@ -74,8 +74,9 @@ impl Transport for Grpc {
                 .connect()
                 .await
                 .map_err(|error| Ended::failed(why(&error)))?;
-            let mut client =
-                SubscriptionServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
+            let mut client = SubscriptionServiceClient::new(channel)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .accept_compressed(CompressionEncoding::Zstd);
             let token = self.token.clone();
             let request = call(&self.headers, token.as_ref(), request);
             let messages = client.subscribe(request).await?.into_inner();

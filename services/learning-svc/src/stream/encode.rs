@@ -1,6 +1,10 @@
 //! Encodes states and changes as the stream's messages, with values spliced in as they were stored.
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use emend_core::{Epoch, InstallationId};
@@ -22,9 +26,35 @@ use super::{
 /// The length of gRPC's prefix to a message: a flag and a length.
 pub const PREFIX: usize = 5;
 
+/// Messages shorter than this go out as they are, in bytes: each node would spend more on decompressing one than it saves.
+const WORTH_COMPRESSING: usize = 4096;
+/// The fastest that zstd offers beside its negative levels.
+const LEVEL: i32 = 1;
+
+/// How the messages of a stream are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    Identity,
+    /// By zstd, those for which it is worth it.
+    Zstd,
+}
+
 /// One encoded `SubscribeResponse` after gRPC's prefix, ready for the wire. Clones share the bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Encoded(Bytes);
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    plain: Bytes,
+    /// The same message compressed, if it is long, once a stream wants it so; equal to `plain` where that is not shorter.
+    compressed: Option<Arc<OnceLock<Bytes>>>,
+    budget: Option<Budget>,
+}
+
+/// Equal messages, compressed by now or not.
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Self) -> bool {
+        self.plain == other.plain
+    }
+}
 
 impl Encoded {
     /// Encodes a message.
@@ -33,36 +63,69 @@ impl Encoded {
             message: Some(message),
         };
         let length = response.encoded_len();
-        let mut buffer = BytesMut::with_capacity(PREFIX + length);
-        // Not compressed.
-        buffer.put_u8(0);
-        buffer.put_u32(u32::try_from(length).expect("invariant: batches are bounded far below 4 GiB"));
+        let mut buffer = prefixed(Compression::Identity, length);
         response
             .encode(&mut buffer)
             .expect("invariant: BytesMut grows as needed");
-        Self(buffer.freeze())
+        Self {
+            plain: buffer.freeze(),
+            compressed: (length >= WORTH_COMPRESSING).then(Arc::default),
+            budget: None,
+        }
     }
 
     /// Counts the bytes towards `budget` until their last holder drops them.
     #[must_use]
     pub fn counted(self, budget: &Budget) -> Self {
-        Self(budget.count(self.0))
+        Self {
+            plain: budget.count(self.plain),
+            compressed: self.compressed,
+            budget: Some(budget.clone()),
+        }
     }
 
-    /// With the prefix.
-    pub fn framed(self) -> Bytes {
-        self.0
+    /// With the prefix. Compressed by whoever asks first, for all who share it.
+    pub fn framed(&self, compression: Compression) -> Bytes {
+        match (compression, &self.compressed) {
+            (Compression::Zstd, Some(compressed)) => compressed.get_or_init(|| self.compress()).clone(),
+            _ => self.plain.clone(),
+        }
     }
 
-    /// Without it.
+    fn compress(&self) -> Bytes {
+        let message = self.plain.get(PREFIX..).unwrap_or_default();
+        match zstd::bulk::compress(message, LEVEL) {
+            Ok(shorter) if shorter.len() < message.len() => {
+                let mut buffer = prefixed(Compression::Zstd, shorter.len());
+                buffer.put_slice(&shorter);
+                let framed = buffer.freeze();
+                match &self.budget {
+                    Some(budget) => budget.count(framed),
+                    None => framed,
+                }
+            }
+            // It fails only for want of memory.
+            _ => self.plain.clone(),
+        }
+    }
+
+    /// The message alone, not compressed.
     pub fn message(&self) -> Bytes {
-        self.0.slice(PREFIX..)
+        self.plain.slice(PREFIX..)
     }
 
-    /// Its length on the wire, in bytes, prefix included.
+    /// Its length on the wire without compression, in bytes, prefix included.
     pub fn wire_len(&self) -> usize {
-        self.0.len()
+        self.plain.len()
     }
+}
+
+/// A buffer with the prefix to a message of that length, and room for it.
+fn prefixed(compression: Compression, length: usize) -> BytesMut {
+    let mut buffer = BytesMut::with_capacity(PREFIX + length);
+    buffer.put_u8(u8::from(compression != Compression::Identity));
+    buffer.put_u32(u32::try_from(length).expect("invariant: batches are bounded far below 4 GiB"));
+    buffer
 }
 
 /// A cursor to resume from.
@@ -254,5 +317,51 @@ fn change(entry: &Entry) -> wire::Change {
         feedback_received_at: (entry.feedback_received_at != 0)
             .then(|| timestamp_from_micros(entry.feedback_received_at)),
         traceparent: entry.traceparent.as_ref().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(length: usize) -> Encoded {
+        drain(Duration::ZERO, &"reason ".repeat(length / 7))
+    }
+
+    #[test]
+    fn a_long_message_is_compressed_once_for_all_who_share_it() {
+        let budget = Budget::of(1 << 20);
+        let message = of(100_000).counted(&budget);
+        let (first, second) = (
+            message.clone().framed(Compression::Zstd),
+            message.framed(Compression::Zstd),
+        );
+        assert_eq!(first.as_ptr(), second.as_ptr());
+        assert_eq!((first[0], message.framed(Compression::Identity)[0]), (1, 0));
+        let length = u32::from_be_bytes(first[1..PREFIX].try_into().unwrap());
+        assert_eq!(first.len(), PREFIX + length as usize);
+        let restored = zstd::bulk::decompress(&first[PREFIX..], 1 << 20).unwrap();
+        assert_eq!(restored, message.message());
+        assert!(first.len() < 1000, "{} bytes", first.len());
+        assert_eq!(budget.held(), message.wire_len() + first.len());
+        drop((message, first, second));
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn what_compression_does_not_shorten_goes_out_as_it_is() {
+        let short = of(1_000);
+        assert_eq!(short.framed(Compression::Zstd), short.framed(Compression::Identity));
+        // Every character as likely as any other, of which zstd makes nothing shorter than 64 KiB of bytes.
+        let noise: Vec<u8> = (0..65_536_u32)
+            .flat_map(|n| xxhash_rust::xxh3::xxh3_64(&n.to_le_bytes()).to_le_bytes())
+            .collect();
+        let random = Encoded::new(Message::SnapshotChunk(wire::SnapshotChunk {
+            resources: vec![wire::Resource {
+                value: noise.into(),
+                ..Default::default()
+            }],
+        }));
+        assert_eq!(random.framed(Compression::Zstd), random.framed(Compression::Identity));
     }
 }

@@ -17,20 +17,22 @@ use http::HeaderMap;
 use http_body::Frame;
 use tonic::Status;
 
-use crate::stream::Session;
+use crate::stream::{Session, encode::Compression};
 
 /// See the module. The session is dropped as soon as it ends.
 pub(super) struct SessionBody {
     session: Option<Session>,
     /// The part of the last message not handed over yet.
     rest: Bytes,
+    compression: Compression,
 }
 
 impl SessionBody {
     /// A body of the session's messages.
-    pub(super) fn new(session: Session) -> Self {
+    pub(super) fn new(session: Session, compression: Compression) -> Self {
         Self {
             session: Some(session),
+            compression,
             rest: Bytes::new(),
         }
     }
@@ -57,7 +59,7 @@ impl http_body::Body for SessionBody {
         };
         let status = match ready!(Pin::new(session).poll_next(cx)) {
             Some(Ok(message)) => {
-                self.rest = message.framed();
+                self.rest = message.framed(self.compression);
                 return Poll::Ready(Some(Ok(self.piece())));
             }
             Some(Err(error)) => Status::from(error),

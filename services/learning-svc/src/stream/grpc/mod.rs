@@ -26,7 +26,7 @@ use emend_proto::{
 };
 use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
-use http::{HeaderValue, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
 use tonic::{
     Request, Response, Status,
     body::Body,
@@ -39,9 +39,14 @@ use tower::Service;
 use self::body::SessionBody;
 use crate::{
     roles::open,
-    stream::{Session, Stream},
+    stream::{Session, Stream, encode::Compression},
 };
 
+/// How a message is compressed.
+const ENCODING: &str = "grpc-encoding";
+/// How messages to the client may be compressed.
+const ACCEPT_ENCODING: &str = "grpc-accept-encoding";
+const ZSTD: &str = "zstd";
 const SUBSCRIBE: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 /// More than any valid request needs, in bytes: a thousand namespaces, sixteen labels.
 const MAX_REQUEST: usize = 256 * 1024;
@@ -143,15 +148,16 @@ impl Service<http::Request<Body>> for SubscriptionServer {
         // Compressed requests go to tonic, which refuses them as the protocol prescribes.
         let plain = request
             .headers()
-            .get("grpc-encoding")
+            .get(ENCODING)
             .is_none_or(|encoding| encoding == "identity");
         if request.uri().path() != SUBSCRIBE || !plain {
             return Box::pin(self.generated.call(request));
         }
         let own = self.own.clone();
+        let compression = accepted(request.headers());
         Box::pin(async move {
             Ok(match subscribe(own, request).await {
-                Ok(session) => streaming(session),
+                Ok(session) => streaming(session, compression),
                 Err(status) => status.into_http(),
             })
         })
@@ -173,10 +179,27 @@ async fn subscribe(own: Subscriptions, request: http::Request<Body>) -> Result<S
         .await?)
 }
 
-fn streaming(session: Session) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::new(SessionBody::new(session)));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+/// The best compression that the client takes.
+fn accepted(headers: &HeaderMap) -> Compression {
+    let mut offers = headers.get_all(ACCEPT_ENCODING).iter();
+    let takes = |offer: &HeaderValue| {
+        offer
+            .to_str()
+            .is_ok_and(|offer| offer.split(',').any(|name| name.trim() == ZSTD))
+    };
+    if offers.any(takes) {
+        Compression::Zstd
+    } else {
+        Compression::Identity
+    }
+}
+
+fn streaming(session: Session, compression: Compression) -> http::Response<Body> {
+    let mut response = http::Response::new(Body::new(SessionBody::new(session, compression)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    if compression == Compression::Zstd {
+        headers.insert(ENCODING, HeaderValue::from_static(ZSTD));
+    }
     response
 }

@@ -10,7 +10,7 @@ use emend_proto::{
 };
 use emend_serve::{Server, health::Readiness};
 use tokio::{net::TcpListener, time::timeout};
-use tonic::{Code, transport::Channel};
+use tonic::{Code, codec::CompressionEncoding, transport::Channel};
 
 use crate::{
     log::store::{
@@ -120,6 +120,40 @@ async fn a_generated_client_follows_the_stream_to_its_end() {
     assert_eq!(next(&mut messages).await, None);
     drop((messages, client));
     ending.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_takes_zstd_gets_the_same_messages() {
+    let Running {
+        log, stream, client, ..
+    } = run().await;
+    let written: Vec<_> = (0..500).map(|n| write(&format!("key {n}"), Some(""))).collect();
+    log.append(&written).await;
+    stream.wake();
+    stream.wait_for(1, None).await.unwrap();
+
+    let mut received = Vec::new();
+    for (mut client, encoding) in [
+        (client.clone(), None),
+        (client.clone().accept_compressed(CompressionEncoding::Gzip), None),
+        (client.accept_compressed(CompressionEncoding::Zstd), Some("zstd")),
+    ] {
+        let response = client.subscribe(request("n")).await.unwrap();
+        let stated = response.metadata().get(ENCODING);
+        assert_eq!(stated.map(|encoding| encoding.to_str().unwrap()), encoding);
+        let mut messages = response.into_inner();
+        received.push([
+            next(&mut messages).await,
+            next(&mut messages).await,
+            next(&mut messages).await,
+        ]);
+    }
+    let [_, Some(Message::SnapshotChunk(chunk)), _] = &received[0] else {
+        panic!()
+    };
+    assert_eq!(chunk.resources.len(), 500);
+    assert_eq!(received[0], received[1]);
+    assert_eq!(received[0], received[2]);
 }
 
 #[tokio::test]
