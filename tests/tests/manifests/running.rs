@@ -286,7 +286,14 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
         }
         for (_, pod) in &processes {
             for (name, what) in pod.workload.probes() {
-                probes_as(reachable || name != "readinessProbe", &pod.workload, name, &what, &at).await;
+                probes_as(
+                    reachable || name != "readinessProbe",
+                    &pod.workload,
+                    name,
+                    &what,
+                    &at,
+                )
+                .await;
             }
         }
     }

@@ -351,7 +351,10 @@ mod tests {
     #[test]
     fn what_compression_does_not_shorten_goes_out_as_it_is() {
         let short = of(1_000);
-        assert_eq!(short.framed(Compression::Zstd), short.framed(Compression::Identity));
+        assert_eq!(
+            short.framed(Compression::Zstd),
+            short.framed(Compression::Identity)
+        );
         // Every character as likely as any other, of which zstd makes nothing shorter than 64 KiB of bytes.
         let noise: Vec<u8> = (0..65_536_u32)
             .flat_map(|n| xxhash_rust::xxh3::xxh3_64(&n.to_le_bytes()).to_le_bytes())
@@ -362,6 +365,9 @@ mod tests {
                 ..Default::default()
             }],
         }));
-        assert_eq!(random.framed(Compression::Zstd), random.framed(Compression::Identity));
+        assert_eq!(
+            random.framed(Compression::Zstd),
+            random.framed(Compression::Identity)
+        );
     }
 }
