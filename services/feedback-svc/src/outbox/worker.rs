@@ -225,6 +225,8 @@ impl Relay {
             }
         };
         tokio::select! {
+            // In this order, so that a simulation draws the same jitter for the same one.
+            biased;
             () = draining.cancelled() => {}
             () = claims => {}
             () = self.release_periodically() => {}

@@ -284,3 +284,20 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_ends_in_time_for_the_answer_to_reach_the_caller() {
+        let now = Instant::now();
+        let waits = |deadline: Option<u64>| {
+            let deadline = deadline.map(|millis| now + Duration::from_millis(millis));
+            latest(LONGEST_WAIT, deadline) - now
+        };
+        assert_eq!(waits(None), LONGEST_WAIT);
+        assert_eq!(waits(Some(60_000)), LONGEST_WAIT);
+        assert_eq!(waits(Some(600)), Duration::from_millis(500));
+    }
+}
