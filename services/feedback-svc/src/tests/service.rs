@@ -1,6 +1,10 @@
 //! What the service promises, over the wire, on both databases.
 
-use std::time::Duration;
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::atomic::{AtomicU8, Ordering},
+    time::Duration,
+};
 
 use emend_base::{Entropy, Lifecycle, status::Explained};
 use emend_proto::{
@@ -44,13 +48,13 @@ pub(super) async fn stop(service: Service, learning: Lifecycle) {
     learning.shutdown(SOON).await;
 }
 
-/// An address on which nobody listens yet.
-async fn vacant() -> std::net::SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap()
+/// An address on which nobody listens yet, nor will another test until it is used: each call gives another host of the
+/// loopback network, and the others are at the first of them.
+fn vacant() -> SocketAddr {
+    static GIVEN: AtomicU8 = AtomicU8::new(1);
+    let host = GIVEN.fetch_add(1, Ordering::Relaxed);
+    let listener = std::net::TcpListener::bind((Ipv4Addr::new(127, 1, 0, host), 0)).unwrap();
+    listener.local_addr().unwrap()
 }
 
 async fn a_correction_is_stored_sent_and_answered_with_its_outcome(database: Database) {
@@ -177,7 +181,7 @@ async fn a_repeated_request_is_answered_as_the_first_with_its_current_outcome(da
 }
 
 async fn without_learning_svc_the_answer_is_pending_in_time_and_nothing_is_lost(database: Database) {
-    let address = vacant().await;
+    let address = vacant();
     let service = Service::start(&database, &address.to_string()).await;
     let answered = service.submit(evaluated(request("a"))).await.unwrap();
     let outcome = answered.outcome.unwrap();
@@ -377,7 +381,7 @@ async fn a_broken_or_silent_stream_loses_nothing(database: Database) {
 }
 
 async fn events_unsent_before_a_restart_are_sent_after_it(database: Database) {
-    let address = vacant().await;
+    let address = vacant();
     let service = Service::start(&database, &address.to_string()).await;
     let before = join_all((0..20).map(|n| service.submit(request(&n.to_string())))).await;
     let retract = pb::RetractFeedbackRequest {
