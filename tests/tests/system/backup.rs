@@ -17,6 +17,7 @@ use emend_tests::harness::{
     process::{emend, run},
     says,
     system::Service,
+    wait::{eventually, holds},
 };
 use tokio::{process::Command, task::JoinHandle};
 
@@ -54,8 +55,16 @@ impl Load {
         }
     }
 
-    fn learned(&self) -> usize {
-        self.learned.load(Ordering::Relaxed)
+    /// Waits until more is learned.
+    async fn goes_on(&self) {
+        let learned = || self.learned.load(Ordering::Relaxed);
+        let before = learned();
+        eventually("the load goes on", async || {
+            holds(learned() > before, || {
+                format!("{before} were learned and no more")
+            })
+        })
+        .await;
     }
 
     async fn end(self) {
@@ -85,7 +94,7 @@ async fn backups_made_under_load_are_sound_and_the_newest_can_be_restored() {
     let load = Load::start(&Feedback::at(up.feedback));
     let mut newest = String::new();
     for _ in 0..4 {
-        let before = load.learned();
+        load.goes_on().await;
         // It has found the copy sound, or it would have failed.
         let made = emend(&[
             "admin",
@@ -99,9 +108,9 @@ async fn backups_made_under_load_are_sound_and_the_newest_can_be_restored() {
         ])
         .await;
         assert_eq!(made.code, 0, "{made:#?}");
-        assert!(load.learned() > before, "the load goes on");
         newest = made.json()["backup"].as_str().unwrap().to_owned();
     }
+    load.goes_on().await;
     load.end().await;
     let kept = names(&into);
     assert_eq!(kept.len(), 2, "{kept:?}");
@@ -158,12 +167,12 @@ async fn the_cron_jobs_dump_is_restored_elsewhere_and_sound() {
     };
     let load = Load::start(&system.feedback());
     for _ in 0..2 {
-        let before = load.learned();
+        load.goes_on().await;
         back_up(&from, &to).await.unwrap();
-        assert!(load.learned() > before, "the load goes on");
         let ran = emend(&["doctor", "--database-url", &to]).await;
         assert_eq!(ran.code, 0, "{ran:#?}");
     }
+    load.goes_on().await;
     load.end().await;
     assert_eq!(names(backups.path()).len(), 1);
     let refused = back_up(&from, &from).await.unwrap_err();

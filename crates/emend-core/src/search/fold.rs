@@ -82,17 +82,17 @@ impl FoldedText {
         &self.chars
     }
 
-    /// Whether a term may end with the character at this place.
+    /// Whether a term may begin with the character at this place.
     #[inline]
-    pub(super) fn may_end(&self, last: usize) -> bool {
-        self.marks[last] & ENDS != 0
+    pub(super) fn may_begin(&self, first: usize) -> bool {
+        self.marks[first] & BEGINS != 0
     }
 
     /// Whether a term may begin with the character at this place and end with that one.
     #[inline]
     pub(super) fn is_whole(&self, first: usize, last: usize) -> bool {
         let wanted = if first == last { BEGINS | ALONE } else { BEGINS };
-        self.marks[first] & wanted == wanted && self.may_end(last)
+        self.marks[first] & wanted == wanted && self.marks[last] & ENDS != 0
     }
 
     /// The bytes of the original from one character to another.
@@ -354,7 +354,7 @@ mod tests {
         let mut shown = String::new();
         for (at, c) in folded.chars.iter().enumerate() {
             if at > 0 && folded.marks[at] & BEGINS != 0 {
-                assert!(folded.may_end(at - 1));
+                assert!(folded.marks[at - 1] & ENDS != 0);
                 shown.push('|');
             }
             shown.push(*c);

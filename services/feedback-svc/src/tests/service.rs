@@ -3,7 +3,6 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::atomic::{AtomicU8, Ordering},
-    time::Duration,
 };
 
 use emend_base::{Entropy, Lifecycle, status::Explained};
@@ -13,7 +12,6 @@ use emend_proto::{
     learning::v1::event,
 };
 use futures::future::join_all;
-use tokio::{net::TcpListener, time::Instant};
 use tonic::{Code, Request};
 
 use super::{
