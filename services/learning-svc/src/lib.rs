@@ -210,8 +210,9 @@ async fn installation(
     anyhow::ensure!(
         begins,
         "the database {} is empty. If this is the very first start, start once with --init (EMEND_LEARNING_INIT=true), \
-         which begins a new installation. If it is not, this is the wrong database, or what was learned is lost: \
-         correct its URL, or restore a backup. Search nodes keep what they hold meanwhile",
+         or `emend up` with --accept-new-installation, which begins a new installation. If it is not, this is the wrong \
+         database, or what was learned is lost: correct its URL, or restore a backup. Search nodes keep what they hold \
+         meanwhile",
         config.database
     );
     let head = store::begin_installation(store, entropy).await?;

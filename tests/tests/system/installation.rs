@@ -167,7 +167,9 @@ impl Site {
         command.args(["--listen", "127.0.0.1:0", "--database-url", &url]);
         let refused = run("learning-svc", command).await.unwrap_err();
         assert!(
-            refused.contains("is empty") && refused.contains("--init"),
+            ["is empty", "--init", "--accept-new-installation"]
+                .iter()
+                .all(|said| refused.contains(said)),
             "{refused}"
         );
     }

@@ -123,7 +123,7 @@ struct Openings {
 }
 
 impl Openings {
-    /// Bits for each form. At most one of so many openings that are none passes.
+    /// Bits for each form: at most one of so many is set, and two are asked for each place.
     const BITS: usize = 8;
 
     fn new<'a>(forms: impl ExactSizeIterator<Item = &'a String>) -> Self {

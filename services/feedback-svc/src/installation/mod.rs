@@ -24,8 +24,8 @@ pub(crate) async fn begun(store: &dyn Store, database: &DatabaseUrl, init: bool)
     anyhow::ensure!(
         init || matches!(database, DatabaseUrl::Sqlite(_)),
         "the database {database} is empty. If this is the very first start, start once with --init \
-         (EMEND_FEEDBACK_INIT=true). If it is not, this is the wrong database, or the stored corrections are lost: \
-         correct its URL, or restore a backup"
+         (EMEND_FEEDBACK_INIT=true), or `emend up` with --accept-new-installation. If it is not, this is the wrong \
+         database, or the stored corrections are lost: correct its URL, or restore a backup"
     );
     Ok(store.begin().await?)
 }

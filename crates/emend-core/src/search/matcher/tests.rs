@@ -93,6 +93,33 @@ fn terms_of_which_nothing_is_left_are_never_found() {
     assert_eq!(found(&[], "text"), [""; 0]);
 }
 
+#[test]
+fn each_of_many_terms_is_found_and_nothing_else() {
+    let kanji = |number: u32| char::from_u32(u32::from('一') + number).unwrap();
+    let word = |number: u32| {
+        format!(
+            "{}{}{}",
+            kanji(number % 71),
+            kanji(number / 71),
+            kanji(number % 13)
+        )
+    };
+    let terms = (0..5_000).step_by(2).map(|number| word(number).into());
+    let matcher = Matcher::new(terms);
+    assert_eq!(matcher.len(), 2_500);
+    for number in 0..5_000 {
+        let text = format!("の{}は", word(number));
+        let found = find(&text, &[&matcher], |_| Some(()));
+        let spans: Vec<&str> = found.into_iter().map(|of| &text[of.span]).collect();
+        let expected = if number % 2 == 0 {
+            vec![word(number)]
+        } else {
+            vec![]
+        };
+        assert_eq!(spans, expected, "{text}");
+    }
+}
+
 /// Looks for each term at each place.
 fn naive(terms: &[String], text: &str) -> Vec<(Range<usize>, Vec<String>)> {
     let folded = FoldedText::new(text);

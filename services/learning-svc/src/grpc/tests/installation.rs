@@ -26,7 +26,9 @@ async fn an_empty_postgresql_database_begins_an_installation_only_with_init() {
     };
     let refused = started(&database, false).await.unwrap_err().to_string();
     assert!(
-        refused.contains("is empty") && refused.contains("--init"),
+        ["is empty", "--init", "--accept-new-installation"]
+            .iter()
+            .all(|said| refused.contains(said)),
         "{refused}"
     );
     let first = started(&database, true).await.unwrap();
