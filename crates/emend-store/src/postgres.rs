@@ -154,7 +154,9 @@ async fn prepare(connection: &mut PgConnection, schema: &'static str) -> Result<
     sqlx::query(
         "SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
                 set_config('lock_timeout', $3, false), set_config('idle_in_transaction_session_timeout', $4, false),
-                set_config('TimeZone', 'UTC', false)",
+                set_config('TimeZone', 'UTC', false),
+                -- Statements over arrays are estimated dear and are over in a millisecond: to compile them takes longer.
+                set_config('jit', 'off', false)",
     )
     .bind(schema)
     .bind(STATEMENT_TIMEOUT)

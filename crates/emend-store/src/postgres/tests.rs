@@ -227,22 +227,34 @@ async fn a_database_migrated_by_a_newer_release_is_served() {
 }
 
 #[tokio::test]
-async fn every_connection_has_its_schema_and_timeouts() {
+async fn every_connection_has_its_settings() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
     let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
         .await
         .unwrap();
-    let settings: (String, String, String) = sqlx::query_as(
-        "SELECT current_setting('search_path'), current_setting('statement_timeout'), current_setting('application_name')",
+    // The tests' server has it off for all.
+    let source: String = sqlx::query_scalar("SELECT source FROM pg_settings WHERE name = 'jit'")
+        .fetch_one(&mut *pool.acquire().await.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(source, "session");
+    let settings: (String, String, String, String) = sqlx::query_as(
+        "SELECT current_setting('search_path'), current_setting('statement_timeout'), current_setting('application_name'),
+                current_setting('jit')",
     )
     .fetch_one(&mut *pool.acquire().await.unwrap())
     .await
     .unwrap();
     assert_eq!(
         settings,
-        ("emend_feedback".into(), "30s".into(), "emend test".into())
+        (
+            "emend_feedback".into(),
+            "30s".into(),
+            "emend test".into(),
+            "off".into()
+        )
     );
     pool.close().await;
     database.close().await;
