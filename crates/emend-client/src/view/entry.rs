@@ -198,6 +198,8 @@ pub(crate) enum Found<'a> {
     One(Kind, &'a Arc<str>, Revision),
     /// One decision about a domain and nothing else.
     Domain(OnlyRule),
+    /// Synonyms and nothing else.
+    Synonyms(&'a Synonyms),
     /// Everything in this entry.
     Many(&'a Entry),
 }
@@ -208,7 +210,7 @@ impl<'a> Found<'a> {
     pub(crate) fn answer(self, kind: Kind) -> Option<(&'a str, Revision)> {
         match self {
             Self::One(of, value, revision) => (of == kind).then_some((&**value, revision)),
-            Self::Domain(_) => None,
+            Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.answer(kind).map(|answer| (&*answer.value, answer.revision)),
         }
     }
@@ -217,7 +219,7 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn prohibited(self) -> &'a [Arc<str>] {
         match self {
-            Self::One(..) | Self::Domain(_) => &[],
+            Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => &[],
             Self::Many(entry) => &entry.prohibited,
         }
     }
@@ -227,6 +229,7 @@ impl<'a> Found<'a> {
     pub(crate) fn synonyms(self) -> Option<&'a Synonyms> {
         match self {
             Self::One(..) | Self::Domain(_) => None,
+            Self::Synonyms(synonyms) => Some(synonyms),
             Self::Many(entry) => entry.synonyms.as_deref(),
         }
     }
@@ -235,7 +238,7 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn domains(self) -> Option<RulesFound<'a>> {
         match self {
-            Self::One(..) => None,
+            Self::One(..) | Self::Synonyms(_) => None,
             Self::Domain(only) => Some(RulesFound::Only(only)),
             Self::Many(entry) => entry.domains.as_deref().map(RulesFound::Several),
         }
@@ -245,7 +248,7 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn outputs(self) -> Option<&'a Outputs> {
         match self {
-            Self::One(..) | Self::Domain(_) => None,
+            Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.outputs.as_deref(),
         }
     }
@@ -253,7 +256,7 @@ impl<'a> Found<'a> {
     /// What was decided about the claim of that id.
     pub(crate) fn claim(self) -> Option<&'a ClaimDecided> {
         match self {
-            Self::One(..) | Self::Domain(_) => None,
+            Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.claim.as_deref(),
         }
     }
@@ -261,7 +264,7 @@ impl<'a> Found<'a> {
     /// The label of the edge of that id.
     pub(crate) fn edge(self) -> Option<EdgeDecided> {
         match self {
-            Self::One(..) | Self::Domain(_) => None,
+            Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.edge,
         }
     }
@@ -269,7 +272,7 @@ impl<'a> Found<'a> {
     /// How queries of the type of that name are searched.
     pub(crate) fn tuning(self) -> Option<&'a Arc<Tuning>> {
         match self {
-            Self::One(..) | Self::Domain(_) => None,
+            Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.tuning.as_ref(),
         }
     }
@@ -284,6 +287,10 @@ impl<'a> Found<'a> {
             }
             Self::Domain(only) => Entry {
                 domains: Some(Box::new(only.into())),
+                ..Entry::default()
+            },
+            Self::Synonyms(synonyms) => Entry {
+                synonyms: Some(Box::new(synonyms.clone())),
                 ..Entry::default()
             },
             Self::Many(entry) => entry.clone(),

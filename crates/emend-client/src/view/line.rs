@@ -29,7 +29,8 @@ impl Line {
     }
 }
 
-/// A slot's contents: 2 bits of form, 24 bits of index, 38 bits of revision.
+/// A slot's contents: 2 bits of form, 24 bits of index, 38 bits of revision; of what is stored outside the slot 2 bits of form,
+/// 32 bits of index, and a bit that says where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Word(u64);
 
@@ -42,6 +43,8 @@ impl Word {
     pub(super) const ENTITY: u64 = 2;
     pub(super) const MANY: u64 = 3;
 
+    const SYNONYMS: u64 = 1 << (2 + u32::BITS);
+
     /// An answer stored in the slot itself: the index of its text, or a decision about a domain packed into as many bits, and
     /// its revision. `None` if either is too large.
     pub(super) fn one(form: u64, index: u32, revision: Revision) -> Option<Self> {
@@ -53,6 +56,17 @@ impl Word {
     /// An entry stored outside the slot.
     pub(super) fn many(index: u32) -> Self {
         Self(Self::MANY | u64::from(index) << 2)
+    }
+
+    /// Synonyms stored outside the slot.
+    pub(super) fn synonyms(index: u32) -> Self {
+        Self(Self::MANY | Self::SYNONYMS | u64::from(index) << 2)
+    }
+
+    /// Whether what is stored outside the slot are synonyms.
+    #[inline]
+    pub(super) fn has_synonyms(self) -> bool {
+        self.0 & Self::SYNONYMS != 0
     }
 
     #[inline]
@@ -71,10 +85,14 @@ impl Word {
         Revision((self.0 >> (2 + INDEX_BITS)).cast_signed())
     }
 
-    /// The index of an entry.
+    /// The index of an entry, or of synonyms.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the revision's bits are not part of it"
+    )]
     pub(super) fn entry(self) -> usize {
-        (self.0 >> 2) as usize
+        (self.0 >> 2) as u32 as usize
     }
 }
 

@@ -4,18 +4,19 @@
 //! and `TYPO` lead from the term to the set and not back, so nobody expands to such a term. Two sets are never joined: what a
 //! representative stands for itself is not followed.
 
-use std::sync::Arc;
-
 use emend_core::{
     Relation, ResourceValue, Revision, Synonym,
     search::{Alternatives, Term},
 };
+use smallvec::SmallVec;
+use smol_str::SmolStr;
 
-/// One term's part in the synonyms of its namespace.
+/// One term's part in the synonyms of its namespace. Short terms and the only representative that most have are kept in place,
+/// because each pointer followed is a cache miss.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Synonyms {
     /// What it stands for, sorted by normal form.
-    pub(crate) representatives: Vec<Representative>,
+    pub(crate) representatives: SmallVec<[Representative; 1]>,
     /// What stands for it, sorted by normal form.
     set: Vec<Member>,
 }
@@ -27,8 +28,8 @@ pub(super) type Of<'a> = [Option<&'a Synonyms>; 2];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Representative {
     /// In normal form.
-    pub(crate) key: Arc<str>,
-    written: Arc<str>,
+    pub(crate) key: SmolStr,
+    written: SmolStr,
     relation: Relation,
     revision: Revision,
 }
@@ -36,8 +37,8 @@ pub(crate) struct Representative {
 /// A term that stands for another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Member {
-    key: Arc<str>,
-    written: Arc<str>,
+    key: SmolStr,
+    written: SmolStr,
     /// Whether the others of the set expand to it.
     is_found: bool,
 }
@@ -45,14 +46,16 @@ struct Member {
 impl Synonyms {
     /// Records that the term stands for this representative.
     pub(super) fn stands_for(&mut self, key: &str, synonym: &Synonym, revision: Revision) {
-        let (key_of, written) = spelled(key, &synonym.representative);
         let representative = Representative {
-            key: key_of,
-            written,
+            key: key.into(),
+            written: synonym.representative.as_str().into(),
             relation: synonym.relation,
             revision,
         };
-        match self.representatives.binary_search_by(|of| (*of.key).cmp(key)) {
+        match self
+            .representatives
+            .binary_search_by(|of| of.key.as_str().cmp(key))
+        {
             Ok(place) => self.representatives[place] = representative,
             Err(place) => self.representatives.insert(place, representative),
         }
@@ -60,15 +63,14 @@ impl Synonyms {
 
     /// Records that the term no longer stands for this representative.
     pub(super) fn stands_for_no_longer(&mut self, key: &str) {
-        self.representatives.retain(|of| *of.key != *key);
+        self.representatives.retain(|of| of.key != key);
     }
 
     /// Records that a term stands for this one.
     pub(super) fn has_in_set(&mut self, key: &str, value: &ResourceValue) {
-        let (key_of, written) = spelled(key, value.display.as_str());
         let member = Member {
-            key: key_of,
-            written,
+            key: key.into(),
+            written: value.display.as_str().into(),
             is_found: matches!(
                 &value.learned,
                 emend_core::Learned::Synonym(Synonym {
@@ -77,7 +79,7 @@ impl Synonyms {
                 })
             ),
         };
-        match self.set.binary_search_by(|of| (*of.key).cmp(key)) {
+        match self.set.binary_search_by(|of| of.key.as_str().cmp(key)) {
             Ok(place) => self.set[place] = member,
             Err(place) => self.set.insert(place, member),
         }
@@ -85,7 +87,7 @@ impl Synonyms {
 
     /// Records that a term no longer stands for this one.
     pub(super) fn has_no_longer(&mut self, key: &str) {
-        self.set.retain(|of| *of.key != *key);
+        self.set.retain(|of| of.key != key);
     }
 
     /// Whether there is anything to search for beside the term.
@@ -97,17 +99,6 @@ impl Synonyms {
     pub(super) fn is_empty(&self) -> bool {
         self.representatives.is_empty() && self.set.is_empty()
     }
-}
-
-/// A key, and how it is written: one string where they are equal, as most are, so that a look-up touches less memory.
-fn spelled(key: &str, written: &str) -> (Arc<str>, Arc<str>) {
-    let key: Arc<str> = key.into();
-    let written = if *written == *key {
-        Arc::clone(&key)
-    } else {
-        written.into()
-    };
-    (key, written)
 }
 
 /// What else to search for where a term stands; borrows from the [`Reading`](super::Reading) that answered.
@@ -157,7 +148,7 @@ impl<'a> Expansion<'a> {
                     revision: of.revision,
                 })
                 .collect(),
-            others: others.into_iter().map(|member| &*member.written).collect(),
+            others: others.into_iter().map(|member| member.written.as_str()).collect(),
         }
     }
 }
@@ -195,7 +186,7 @@ fn around<'a>(
         .flatten()
         .flat_map(|synonyms| &synonyms.representatives)
     {
-        if *of.key != *term && !around.iter().any(|(known, _)| known.key == of.key) {
+        if of.key != term && !around.iter().any(|(known, _)| known.key == of.key) {
             around.push((of, find(&of.key)));
         }
     }
@@ -207,7 +198,7 @@ fn others<'a>(term: &str, itself: Of<'a>, around: &[(&'a Representative, Of<'a>)
     let sets = std::iter::once(itself).chain(around.iter().map(|(_, of)| *of));
     let members = sets.flatten().flatten().flat_map(|synonyms| &synonyms.set);
     let mut others: Vec<&Member> = members
-        .filter(|member| member.is_found && *member.key != *term)
+        .filter(|member| member.is_found && member.key != term)
         .filter(|member| !around.iter().any(|(known, _)| known.key == member.key))
         .collect();
     others.sort_unstable_by(|one, other| one.key.cmp(&other.key));

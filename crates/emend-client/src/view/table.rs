@@ -2,7 +2,7 @@
 //!
 //! A line holds four slots. Each has half of its key's 128-bit keyed hash (the other half selected the line) and a word
 //! with the single answer that most phrases have, or the single decision about a domain. Entries with more (a verb and an
-//! entity, or prohibitions) are stored separately. Texts of answers are shared: thousands of phrases mean one verb. The
+//! entity, or prohibitions) are stored separately, synonyms apart from the rest. Texts of answers are shared: thousands of phrases mean one verb. The
 //! slots of a line are compared without branches, because a mispredicted branch would discard the look-ups begun
 //! speculatively behind it, which costs more than the comparisons. What does not fit in a full line goes to the next, and
 //! a removal moves it back (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear probing with buckets, Algorithm
@@ -15,11 +15,13 @@ use std::sync::Arc;
 
 use emend_core::Kind;
 use hashbrown::HashTable;
+use slab::Slab;
 
 use super::{
     domains,
     entry::{Answer, Entry, Found},
     line::{Line, SLOTS, Word, halves},
+    synonyms::Synonyms,
 };
 use crate::keyed_hash::KeyedHash;
 
@@ -31,9 +33,9 @@ pub(crate) struct Table {
     places: Vec<[u64; SLOTS]>,
     len: usize,
     texts: Arc<Vec<Arc<str>>>,
-    entries: Vec<Option<Entry>>,
-    /// Free indices in `entries`.
-    free: Vec<u32>,
+    entries: Slab<Entry>,
+    /// Of phrases that have nothing else: a search expands many, and reads less of them than of an entry.
+    synonyms: Slab<Synonyms>,
 }
 
 /// Finds the index of a text. The writer keeps it, apart from the memory that readers touch.
@@ -64,8 +66,8 @@ impl Table {
             places: vec![[0; SLOTS]; lines],
             len: 0,
             texts: Arc::default(),
-            entries: Vec::new(),
-            free: Vec::new(),
+            entries: Slab::new(),
+            synonyms: Slab::new(),
         }
     }
 
@@ -209,7 +211,8 @@ impl Table {
             Word::VERB => one(Kind::InvocationPhrase),
             Word::ENTITY => one(Kind::EntityAlias),
             Word::DOMAIN => domains::unpacked(word.text(), word.revision()).map(Found::Domain),
-            _ => self.entries[word.entry()].as_ref().map(Found::Many),
+            _ if word.has_synonyms() => self.synonyms.get(word.entry()).map(Found::Synonyms),
+            _ => self.entries.get(word.entry()).map(Found::Many),
         }
     }
 
@@ -250,9 +253,22 @@ impl Table {
             } if prohibited.is_empty() => {
                 domains::packed(rules).and_then(|(index, revision)| Word::one(Word::DOMAIN, index, revision))
             }
+            Entry {
+                verb: None,
+                entity: None,
+                prohibited,
+                synonyms: Some(synonyms),
+                domains: None,
+                outputs: None,
+                claim: None,
+                edge: None,
+                tuning: None,
+            } if prohibited.is_empty() => {
+                Some(Word::synonyms(index(self.synonyms.insert((**synonyms).clone()))))
+            }
             _ => None,
         };
-        one.unwrap_or_else(|| Word::many(self.keep(entry.clone())))
+        one.unwrap_or_else(|| Word::many(index(self.entries.insert(entry.clone()))))
     }
 
     fn answer_word(&mut self, form: u64, answer: &Answer, texts: &mut TextIndex) -> Option<Word> {
@@ -268,27 +284,23 @@ impl Table {
         }
         // Copies the list of texts if readers still hold it. A text that is already known does not get here.
         let texts = Arc::make_mut(&mut self.texts);
-        let index = u32::try_from(texts.len()).expect("invariant: not more texts than fit the memory");
+        let index = index(texts.len());
         texts.push(Arc::clone(value));
         indices.insert_unique(hash_of(value), index, |&index| hash_of(&texts[index as usize]));
         index
     }
 
-    fn keep(&mut self, entry: Entry) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = Some(entry);
-            return index;
-        }
-        self.entries.push(Some(entry));
-        u32::try_from(self.entries.len() - 1).expect("invariant: not more entries than fit the memory")
-    }
-
     fn release(&mut self, word: Word) {
-        if word.form() == Word::MANY {
-            self.entries[word.entry()] = None;
-            self.free.extend(u32::try_from(word.entry()));
+        match (word.form(), word.has_synonyms()) {
+            (Word::MANY, true) => drop(self.synonyms.try_remove(word.entry())),
+            (Word::MANY, false) => drop(self.entries.try_remove(word.entry())),
+            _ => {}
         }
     }
+}
+
+fn index(of: usize) -> u32 {
+    u32::try_from(of).expect("invariant: not more entries than fit the memory")
 }
 
 #[cfg(test)]
@@ -296,7 +308,7 @@ mod tests {
     use std::collections::HashMap;
 
     use emend_base::Entropy;
-    use emend_core::Revision;
+    use emend_core::{Relation, Revision, Synonym};
     use proptest::prelude::*;
 
     use super::{
@@ -306,6 +318,18 @@ mod tests {
 
     fn texts() -> TextIndex {
         TextIndex::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))))
+    }
+
+    fn synonyms(of: u8) -> Synonyms {
+        let mut synonyms = Synonyms::default();
+        let synonym = Synonym {
+            relation: Relation::Equivalent,
+            representative: format!("Representative-{of}"),
+        };
+        for id in 0..=of {
+            synonyms.stands_for(&format!("representative-{id}"), &synonym, Revision(1));
+        }
+        synonyms
     }
 
     fn entry(verb: Option<u8>, entity: Option<u8>, prohibited: &[u8]) -> Entry {
@@ -332,6 +356,7 @@ mod tests {
                     proptest::option::of(0u8..5),
                     proptest::option::of(0u8..5),
                     proptest::collection::vec(0u8..4, 0..3),
+                    proptest::option::of(0u8..3),
                 ))),
                 1..200,
             ),
@@ -341,8 +366,9 @@ mod tests {
             let mut model: HashMap<u128, Entry> = HashMap::new();
             for (id, step) in steps {
                 let key = (u128::from((id % 8) << 61) << 64) | u128::from(2 * id + 1);
-                if let Some((verb, entity, prohibited)) = step {
-                    let entry = entry(verb, entity, &prohibited);
+                if let Some((verb, entity, prohibited, of)) = step {
+                    let mut entry = entry(verb, entity, &prohibited);
+                    entry.synonyms = of.map(synonyms).map(Box::new);
                     let fits = table.len() < 48 || table.find(key).is_some();
                     if fits && !entry.is_empty() {
                         table.put(key, &entry, &mut texts);
@@ -382,8 +408,27 @@ mod tests {
             table.put(7, &entry, &mut texts);
             assert_eq!(table.find(7).expect("is there").to_entry(), entry);
         }
-        assert_eq!(table.entries.len(), 2, "freed entries are used again");
+        assert!(table.entries.vacant_key() < 2, "freed entries are used again");
         assert_eq!(Word::one(Word::VERB, 1 << INDEX_BITS, Revision(1)), None);
+    }
+
+    #[test]
+    fn synonyms_alone_are_stored_apart() {
+        let mut table = Table::with_capacity(2);
+        let mut texts = texts();
+        let alone = Entry {
+            synonyms: Some(Box::new(synonyms(1))),
+            ..Entry::default()
+        };
+        let mut with_answer = entry(Some(1), None, &[]);
+        with_answer.synonyms = Some(Box::new(synonyms(1)));
+        for (entry, counts) in [(&alone, (1, 0)), (&with_answer, (0, 1)), (&alone, (1, 0))] {
+            table.put(7, entry, &mut texts);
+            assert_eq!(&table.find(7).expect("is there").to_entry(), entry);
+            assert_eq!((table.synonyms.len(), table.entries.len()), counts);
+        }
+        table.remove(7);
+        assert!(table.synonyms.is_empty());
     }
 
     #[test]
