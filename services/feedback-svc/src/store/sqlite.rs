@@ -471,3 +471,55 @@ fn push_between(query: &mut QueryBuilder<Db>, chunk: &[&Numbered<'_>]) {
         .push(" AND ")
         .push_bind(chunk.last().map_or(0, |item| item.order));
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use emend_core::EventId;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::outbox::entry::EncodedOutcome;
+
+    /// SQLite plans a statement by how many rows it names, and with 256 it may pass over a whole table instead.
+    #[tokio::test]
+    async fn deliveries_are_settled_without_passing_over_other_feedback() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("feedback.db");
+        let store = SqliteStore::open(&path, Entropy::system()).await.unwrap();
+        let outcome = EncodedOutcome(Bytes::new());
+        for count in [1, 64, 256] {
+            let events = || (0..count).map(|id| EventId(Uuid::from_u128(id)));
+            let answered: Vec<_> = (0..count)
+                .map(|_| outbox_sql::Answered {
+                    accept_order: 1,
+                    event_number: 1,
+                    outcome: &outcome,
+                })
+                .collect();
+            for (statement, search) in [
+                (
+                    outbox_sql::places(events()),
+                    "SEARCH outbox USING PRIMARY KEY (event_id=?)",
+                ),
+                (
+                    outbox_sql::leased(events()),
+                    "SEARCH outbox USING PRIMARY KEY (event_id=?)",
+                ),
+                (
+                    outbox_sql::note_outcomes(&answered),
+                    "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
+                ),
+                (
+                    outbox_sql::made_pending(&vec![(1, 1); answered.len()]),
+                    "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)",
+                ),
+            ] {
+                let steps = store.explain(statement).await;
+                assert!(steps.contains(search), "{count} rows: {steps}");
+                let passes_over = ["SCAN s", "SCAN outbox"].iter().any(|scan| steps.contains(scan));
+                assert!(!passes_over, "{count} rows: {steps}");
+            }
+        }
+    }
+}

@@ -66,10 +66,17 @@ impl Backend {
 
     /// How the database would find a list.
     pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
-        let mut explain = sqlx::QueryBuilder::new(EXPLAIN);
-        feedback_sql::select_list(&mut explain, query);
-        let rows = explain
-            .build()
+        let mut list = sqlx::QueryBuilder::new("");
+        feedback_sql::select_list(&mut list, query);
+        self.explain(list).await
+    }
+
+    /// How the database would execute a statement, a step a line.
+    pub(crate) async fn explain(&self, mut statement: sqlx::QueryBuilder<super::Db>) -> String {
+        use sqlx::Execute as _;
+        let sql = format!("{EXPLAIN}{}", statement.sql().as_str());
+        let arguments = statement.build().take_arguments().unwrap().unwrap_or_default();
+        let rows = sqlx::query_with(sqlx::AssertSqlSafe(sql), arguments)
             .fetch_all(&mut *self.reader().await.unwrap())
             .await;
         let lines = rows

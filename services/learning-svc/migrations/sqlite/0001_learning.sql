@@ -95,6 +95,8 @@ CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <>
 CREATE INDEX contests_to_reevaluate ON contests (namespace, kind, policy_version, contest) WHERE pending = 1;
 -- What waits for a claim or an edge.
 CREATE INDEX contests_without_target ON contests (key_hash) WHERE target_known = 0;
+-- The same, to find those whose target has arrived; asked for all the time.
+CREATE INDEX contests_to_arrive ON contests (contest_id) WHERE target_known = 0;
 
 -- Proposed values.
 CREATE TABLE candidates (

@@ -241,11 +241,13 @@ pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{Key, Kind, Namespace, OperationId, Revision, Status, kinds::Form};
+    use emend_core::{
+        AcceptOrder, Key, Kind, Namespace, OperationId, ResourceKey, Revision, Status, kinds::Form,
+    };
     use sqlx::{AssertSqlSafe, QueryBuilder};
 
     use super::*;
-    use crate::{contests::store::CandidateFilter, log::store::RevisionFilter};
+    use crate::{contests::store::CandidateFilter, evidence::store::RulingWrite, log::store::RevisionFilter};
 
     /// The steps of a plan. SQLite has no statistics here, so the statement alone decides.
     async fn plan(store: &SqliteStore, query: &QueryBuilder<Db>) -> Vec<String> {
@@ -311,6 +313,89 @@ mod tests {
         ] {
             let query = revisions_sql::matching(&filter, Some(Revision(7)), 100);
             assert_searches(&plan(&store, &query).await, index);
+        }
+    }
+
+    /// That a plan finds the rows of a large table by this search alone.
+    fn assert_finds(steps: &[String], search: &str) {
+        assert!(
+            steps.iter().any(|step| step.starts_with(search)),
+            "no {search}: {steps:#?}"
+        );
+        let table: String = search.split(' ').take(2).skip(1).collect();
+        let passes_over = |step: &String| step.starts_with(&format!("SCAN {table}"));
+        assert!(!steps.iter().any(passes_over), "{steps:#?}");
+    }
+
+    #[tokio::test]
+    async fn rare_contests_are_found_without_passing_over_the_others() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let arrived = evidence_reads_sql::to_arrive(None, 100);
+        assert_finds(
+            &plan(&store, &arrived).await,
+            "SEARCH contests USING INDEX contests_to_arrive (contest_id>?)",
+        );
+        assert_finds(
+            &plan(&store, &erasures_sql::expired(100)).await,
+            "SEARCH c USING INTEGER PRIMARY KEY (rowid=?)",
+        );
+    }
+
+    #[tokio::test]
+    async fn candidates_are_counted_in_the_order_of_an_index() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let steps = plan(&store, &QueryBuilder::new(candidates_sql::COUNTS)).await;
+        let scan = steps.iter().position(|step| step.starts_with("SCAN candidates"));
+        let sort = steps.iter().position(|step| step.contains("TEMP B-TREE"));
+        assert_eq!(
+            steps[scan.unwrap()],
+            "SCAN candidates USING COVERING INDEX candidates_listed"
+        );
+        assert!(scan < sort, "only the sums are sorted: {steps:#?}");
+    }
+
+    /// SQLite plans a statement by how many rows it names, and with 256 it may pass over a whole table instead.
+    #[tokio::test]
+    async fn claims_and_edges_are_found_by_namespace_and_id() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let claim = "INDEX sqlite_autoindex_evidence_claims_1 (space=? AND claim_id=?)";
+        let edge = "INDEX sqlite_autoindex_evidence_edges_1 (space=? AND edge_id=?)";
+        for count in [1, 256] {
+            let rulings: Vec<RulingWrite> = (0..count)
+                .map(|number| RulingWrite {
+                    key: ResourceKey::parse("n", Some(Kind::ClaimState), &format!("{number}"), "", "")
+                        .unwrap(),
+                    ruled: 0,
+                    accept_order: AcceptOrder(1),
+                    candidate: None,
+                })
+                .collect();
+            let keys: Vec<&ResourceKey> = rulings.iter().map(|ruling| &ruling.key).collect();
+            let rows: Vec<(i64, &RulingWrite)> = rulings.iter().map(|ruling| (1, ruling)).collect();
+            for (statement, search) in [
+                (
+                    evidence_sql::named(evidence_sql::KNOWN_CLAIMS, &keys),
+                    format!("t USING COVERING {claim}"),
+                ),
+                (
+                    evidence_sql::named(evidence_sql::KNOWN_EDGES, &keys),
+                    format!("t USING {edge}"),
+                ),
+                (
+                    evidence_sql::ruled(evidence_sql::CLAIMS_RULED, &rows),
+                    format!("evidence_claims USING {claim}"),
+                ),
+                (
+                    evidence_sql::ruled(evidence_sql::CLAIMS_OF_EDGES, &rows),
+                    format!("e USING {edge}"),
+                ),
+                (
+                    evidence_sql::ruled(evidence_sql::EDGES_RULED, &rows),
+                    format!("evidence_edges USING {edge}"),
+                ),
+            ] {
+                assert_finds(&plan(&store, &statement).await, &format!("SEARCH {search}"));
+            }
         }
     }
 

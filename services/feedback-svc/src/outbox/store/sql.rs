@@ -3,7 +3,10 @@
 //!
 //! Connections, locks and transactions are the callers'.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use emend_core::{EventId, Namespace};
 use sqlx::QueryBuilder;
@@ -47,18 +50,20 @@ pub(super) async fn still_leased(
 ) -> Result<Vec<EventId>, StoreError> {
     let mut found = Vec::with_capacity(leases.len());
     for chunk in chunks(leases) {
-        let mut query = QueryBuilder::<Db>::new("WITH l (event_id, lease_token) AS (");
-        query.push_values(chunk, |mut row, (event_id, token)| {
-            row.push_bind(event_id.0.as_bytes().as_slice())
-                .push_bind(token.0.as_bytes().as_slice());
-        });
-        query.push(
-            ") SELECT o.event_id FROM l JOIN outbox AS o ON o.event_id = l.event_id AND o.lease_token = l.lease_token
-             WHERE o.state = 1",
-        );
-        let ids: Vec<Vec<u8>> = query.build_query_scalar().fetch_all(&mut *connection).await?;
-        let is_found = |event_id: &EventId| ids.iter().any(|id| id == event_id.0.as_bytes());
-        found.extend(chunk.iter().map(|(event_id, _)| *event_id).filter(is_found));
+        let mut query = leased(chunk.iter().map(|(event_id, _)| *event_id));
+        let held: Vec<(Vec<u8>, Option<Vec<u8>>)> =
+            query.build_query_as().fetch_all(&mut *connection).await?;
+        let held: HashMap<_, _> = held.into_iter().collect();
+        let is_held = |event_id: EventId, token: LeaseToken| {
+            let token_of = held
+                .get(event_id.0.as_bytes().as_slice())
+                .and_then(Option::as_ref);
+            token_of.is_some_and(|held| held == token.0.as_bytes())
+        };
+        let still = chunk
+            .iter()
+            .filter(|(event_id, token)| is_held(*event_id, *token));
+        found.extend(still.map(|(event_id, _)| *event_id));
     }
     Ok(found)
 }
@@ -104,11 +109,74 @@ async fn mark_delivered(
     connection: &mut Connection,
     delivered: &[(EventId, &EncodedOutcome)],
 ) -> Result<(), StoreError> {
-    // Of a feedback's events in this statement only the newest may be joined, because a row is updated only once.
-    let mut update = QueryBuilder::<Db>::new("WITH d (event_id, outcome) AS (");
-    update.push_values(delivered, |mut row, (event_id, outcome)| {
-        row.push_bind(event_id.0.as_bytes().as_slice())
-            .push_bind(&*outcome.0);
+    let ids = delivered.iter().map(|(event_id, _)| *event_id);
+    let rows: Vec<(Vec<u8>, i64, i64)> = places(ids).build_query_as().fetch_all(&mut *connection).await?;
+    let mut outcomes: HashMap<&[u8], &EncodedOutcome> = HashMap::with_capacity(delivered.len());
+    outcomes.extend(
+        delivered
+            .iter()
+            .map(|(event_id, outcome)| (event_id.0.as_bytes().as_slice(), *outcome)),
+    );
+    // Of a feedback's events the newest alone counts, and a row is updated only once.
+    let mut newest: BTreeMap<i64, (i64, &EncodedOutcome)> = BTreeMap::new();
+    for (event_id, accept_order, event_number) in &rows {
+        if let Some(outcome) = outcomes.get(event_id.as_slice()) {
+            let kept = newest.entry(*accept_order).or_insert((*event_number, *outcome));
+            if *event_number > kept.0 {
+                *kept = (*event_number, *outcome);
+            }
+        }
+    }
+    let newest: Vec<Answered<'_>> = newest
+        .into_iter()
+        .map(|(accept_order, (event_number, outcome))| Answered {
+            accept_order,
+            event_number,
+            outcome,
+        })
+        .collect();
+    for answered in chunks(&newest) {
+        note_outcomes(answered).build().execute(&mut *connection).await?;
+    }
+    let mut delete = QueryBuilder::<Db>::new("DELETE FROM outbox WHERE event_id IN ");
+    push_ids(&mut delete, delivered.iter().map(|(event_id, _)| *event_id));
+    delete.build().execute(connection).await?;
+    Ok(())
+}
+
+/// The newest event of a feedback among those that are settled together.
+pub(super) struct Answered<'a> {
+    pub(super) accept_order: i64,
+    pub(super) event_number: i64,
+    pub(super) outcome: &'a EncodedOutcome,
+}
+
+/// The statement that finds the accept orders and numbers of events.
+///
+/// A list rather than a join with VALUES: with 256 rows SQLite passes over the outbox and looks each of its rows up in VALUES.
+pub(super) fn places(events: impl Iterator<Item = EventId>) -> QueryBuilder<Db> {
+    let mut query =
+        QueryBuilder::new("SELECT event_id, accept_order, event_number FROM outbox WHERE event_id IN ");
+    push_ids(&mut query, events);
+    query
+}
+
+/// The statement that finds under which tokens pending events are leased.
+pub(super) fn leased(events: impl Iterator<Item = EventId>) -> QueryBuilder<Db> {
+    let mut query =
+        QueryBuilder::new("SELECT event_id, lease_token FROM outbox WHERE state = 1 AND event_id IN ");
+    push_ids(&mut query, events);
+    query
+}
+
+/// The statement that notes what learning-svc answered. VALUES are joined with the table's key alone: so SQLite looks them up,
+/// however many there are.
+pub(super) fn note_outcomes(answered: &[Answered<'_>]) -> QueryBuilder<Db> {
+    let mut update = QueryBuilder::new("WITH e (accept_order, event_number, outcome) AS (");
+    update.push_values(answered, |mut row, event| {
+        row.push_bind(event.accept_order)
+            .push_bind(event.event_number)
+            .push_bind(&*event.outcome.0);
     });
     update.push(
         ") UPDATE feedback_status AS s SET
@@ -117,22 +185,31 @@ async fn mark_delivered(
              delivery_state = CASE WHEN e.event_number = s.event_count THEN ",
     );
     update.push(DELIVERED);
-    update.push(
-        " ELSE s.delivery_state END
-           FROM (SELECT o.accept_order, o.event_number, d.outcome,
-                        row_number() OVER (PARTITION BY o.accept_order ORDER BY o.event_number DESC) AS place
-                 FROM d JOIN outbox AS o ON o.event_id = d.event_id) AS e
-           WHERE s.accept_order = e.accept_order AND e.place = 1",
-    );
-    update.build().execute(&mut *connection).await?;
-    let mut delete = QueryBuilder::<Db>::new("DELETE FROM outbox WHERE event_id IN (");
-    let mut ids = delete.separated(", ");
-    for (event_id, _) in delivered {
-        ids.push_bind(event_id.0.as_bytes().as_slice());
+    update.push(" ELSE s.delivery_state END FROM e WHERE s.accept_order = e.accept_order");
+    update
+}
+
+/// The statement that notes that events wait again, by their feedback's accept orders and their numbers.
+pub(super) fn made_pending(events: &[(i64, i64)]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("WITH e (accept_order, event_number) AS (");
+    query.push_values(events, |mut row, (accept_order, event_number)| {
+        row.push_bind(*accept_order).push_bind(*event_number);
+    });
+    query
+        .push(") UPDATE feedback_status AS s SET delivery_state = ")
+        .push(PENDING);
+    query.push(" FROM e WHERE s.accept_order = e.accept_order AND s.event_count = e.event_number");
+    query
+}
+
+/// Appends `($1, $2, …)`.
+fn push_ids(query: &mut QueryBuilder<Db>, events: impl Iterator<Item = EventId>) {
+    query.push("(");
+    let mut ids = query.separated(", ");
+    for event_id in events {
+        ids.push_bind(event_id.0.as_bytes().to_vec());
     }
-    delete.push(")");
-    delete.build().execute(connection).await?;
-    Ok(())
+    query.push(")");
 }
 
 async fn mark_failed(
@@ -263,13 +340,9 @@ pub(super) async fn redrive(
     for chunk in chunks(events) {
         let mut query = QueryBuilder::<Db>::new(
             "UPDATE outbox SET state = 1, attempts = 0, lease_token = NULL, dead_at = NULL,
-                    due_at = (SELECT now FROM database_clock) WHERE state = 3 AND event_id IN (",
+                    due_at = (SELECT now FROM database_clock) WHERE state = 3 AND event_id IN ",
         );
-        let mut ids = query.separated(", ");
-        for event_id in chunk {
-            ids.push_bind(event_id.0.as_bytes().as_slice());
-        }
-        query.push(")");
+        push_ids(&mut query, chunk.iter().copied());
         if let Some(namespace) = of {
             query.push(" AND namespace = ").push_bind(namespace.as_str());
         }
@@ -277,15 +350,7 @@ pub(super) async fn redrive(
         redriven.append(&mut query.build_query_as().fetch_all(&mut *connection).await?);
     }
     for chunk in chunks(&redriven) {
-        let mut query = QueryBuilder::<Db>::new("WITH e (accept_order, event_number) AS (");
-        query.push_values(chunk, |mut row, (accept_order, event_number)| {
-            row.push_bind(*accept_order).push_bind(*event_number);
-        });
-        query
-            .push(") UPDATE feedback_status AS s SET delivery_state = ")
-            .push(PENDING);
-        query.push(" FROM e WHERE s.accept_order = e.accept_order AND s.event_count = e.event_number");
-        query.build().execute(&mut *connection).await?;
+        made_pending(chunk).build().execute(&mut *connection).await?;
     }
     Ok(redriven.len() as u64)
 }

@@ -324,7 +324,7 @@ async fn both_events_of_a_feedback_are_settled_at_once(database: &TestStore) {
 
 async fn large_groups_are_stored_and_settled_whole(database: &TestStore) {
     // Sizes around those of the batches that statements are split into.
-    for size in [1, 3, 4, 17, 64, 65, 199] {
+    for size in [1, 3, 4, 17, 64, 65, 199, 300] {
         let group: Vec<NewFeedback> = (0..size)
             .map(|number| with_request_id(&format!("phrase {number}"), &format!("{size}-{number}")))
             .collect();

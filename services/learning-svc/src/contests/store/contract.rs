@@ -314,6 +314,12 @@ async fn candidates_are_counted_by_kind_and_status() {
         of(2, Form::Entity, "b"),
         of(3, Form::PhraseMapping, "a"),
     ];
+    let elsewhere = IngestEvent {
+        namespace: Namespace::parse("elsewhere").unwrap(),
+        ..of(4, Form::Entity, "a")
+    };
+    let mut events = events.to_vec();
+    events.push(elsewhere);
     for result in app.ingest(&events).await {
         result.unwrap();
     }

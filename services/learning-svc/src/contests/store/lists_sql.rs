@@ -180,10 +180,9 @@ impl ContestStore for Backend {
     }
 
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
-        let rows: Vec<(i32, i32, i64)> =
-            sqlx::query_as("SELECT kind, status, count(*) FROM candidates GROUP BY kind, status")
-                .fetch_all(&mut *self.reader().await?)
-                .await?;
+        let rows: Vec<(i32, i32, i64)> = sqlx::query_as(COUNTS)
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
         // A newer version may have written what this one does not know: leave it out.
         let known = rows.into_iter().filter_map(|(kind, status, count)| {
             let kind = Kind::from_number(kind)?;
@@ -192,6 +191,10 @@ impl ContestStore for Backend {
         Ok(known.collect())
     }
 }
+
+/// Counts those of each namespace in the order of the index of lists: sorting them all would take SQLite three times as long.
+pub(super) const COUNTS: &str = "SELECT kind, status, CAST(sum(n) AS BIGINT) FROM \
+     (SELECT kind, status, count(*) AS n FROM candidates GROUP BY namespace, kind, status) AS counted GROUP BY kind, status";
 
 /// The candidates of a filter after a position, newest first.
 ///

@@ -190,13 +190,10 @@ async fn contest_of(transaction: &mut Transaction, key: &ResourceKey) -> Result<
 impl ErasedLog for Backend {
     async fn forget_erased(&self, limit: u32) -> Result<u64> {
         let mut transaction = self.begin_write().await?;
-        let mut query = QueryBuilder::<Db>::new(
-            "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, e.pseudonym, \
-             e.revision FROM erased_contests AS e JOIN contests AS c ON c.contest = e.contest \
-             WHERE e.revision <= (SELECT tombstone_horizon FROM head WHERE id = 1) ORDER BY c.contest_id LIMIT ",
-        );
-        query.push_bind(i64::from(limit)).push(FOR_UPDATE);
-        let expired: Vec<ExpiredRow> = query.build_query_as().fetch_all(&mut *transaction).await?;
+        let expired: Vec<ExpiredRow> = expired(limit)
+            .build_query_as()
+            .fetch_all(&mut *transaction)
+            .await?;
         for expired in &expired {
             Self::forget(&mut transaction, expired).await?;
         }
@@ -215,6 +212,21 @@ impl ErasedLog for Backend {
     async fn clean_files(&self) -> Result<bool> {
         self.clean().await
     }
+}
+
+/// The contests of erased users that the log need no longer name, locked. They are chosen first: SQLite would pass over all contests in
+/// the order of their ids.
+pub(super) fn expired(limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, e.pseudonym, \
+         e.revision FROM (SELECT contest, pseudonym, revision FROM erased_contests \
+         WHERE revision <= (SELECT tombstone_horizon FROM head WHERE id = 1) ORDER BY contest LIMIT ",
+    );
+    query.push_bind(i64::from(limit));
+    query
+        .push(") AS e CROSS JOIN contests AS c WHERE c.contest = e.contest ORDER BY c.contest_id")
+        .push(FOR_UPDATE);
+    query
 }
 
 /// The statement that deletes the activities that were recorded longest ago.

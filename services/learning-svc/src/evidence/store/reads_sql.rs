@@ -33,6 +33,27 @@ type Result<T> = std::result::Result<T, StoreError>;
 const CONTEST: &str =
     "SELECT contest_id, namespace, kind, key, qualifier, user_id FROM contests WHERE target_known = 0";
 
+/// The contests without a target whose target is known by now.
+pub(super) fn to_arrive(after: Option<ContestId>, limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CONTEST);
+    query
+        .push(" AND contest_id > ")
+        .push_bind(after.map_or_else(Vec::new, |after| bytes(after.0)));
+    query.push(" AND ((kind = ").push_bind(Kind::ClaimState.number());
+    query.push(
+        " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_claims AS t ON t.space = s.space \
+         WHERE s.namespace = contests.namespace AND t.claim_id = contests.key)) OR (kind = ",
+    );
+    query.push_bind(Kind::EdgeLabel.number());
+    query.push(
+        " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_edges AS t ON t.space = s.space \
+         WHERE s.namespace = contests.namespace AND t.edge_id = contests.key))) \
+         ORDER BY contest_id LIMIT ",
+    );
+    query.push_bind(i64::from(limit));
+    query
+}
+
 #[async_trait]
 impl EvidenceStore for Backend {
     async fn contests_without_target(
@@ -57,23 +78,7 @@ impl EvidenceStore for Backend {
     }
 
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
-        let mut query = QueryBuilder::new(CONTEST);
-        query
-            .push(" AND contest_id > ")
-            .push_bind(after.map_or_else(Vec::new, |after| bytes(after.0)));
-        query.push(" AND ((kind = ").push_bind(Kind::ClaimState.number());
-        query.push(
-            " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_claims AS t ON t.space = s.space \
-             WHERE s.namespace = contests.namespace AND t.claim_id = contests.key)) OR (kind = ",
-        );
-        query.push_bind(Kind::EdgeLabel.number());
-        query.push(
-            " AND EXISTS (SELECT 1 FROM evidence_spaces AS s JOIN evidence_edges AS t ON t.space = s.space \
-             WHERE s.namespace = contests.namespace AND t.edge_id = contests.key))) \
-             ORDER BY contest_id LIMIT ",
-        );
-        query.push_bind(i64::from(limit));
-        let rows = self.rows::<KeyRow>(query).await?;
+        let rows = self.rows::<KeyRow>(to_arrive(after, limit)).await?;
         rows.iter().map(|row| row.parse("contests")).collect()
     }
 

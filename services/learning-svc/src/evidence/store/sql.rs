@@ -10,10 +10,7 @@ use emend_core::{
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
-use super::{
-    upsert_sql::{self, push_names},
-    work_sql::Work,
-};
+use super::{Db, upsert_sql, work_sql::Work};
 use crate::{
     evidence::{
         graph::{Upsert, Upserted},
@@ -35,9 +32,7 @@ impl EvidenceRepository for Work {
         for (kind, find) in [(Kind::ClaimState, KNOWN_CLAIMS), (Kind::EdgeLabel, KNOWN_EDGES)] {
             let of_kind: Vec<&ResourceKey> = keys.iter().copied().filter(|key| key.kind == kind).collect();
             for of_kind in batches(&of_kind) {
-                let mut query = QueryBuilder::new(find);
-                push_names(&mut query, of_kind.iter().map(|key| key.key.as_str()));
-                let found = self.rows::<(String, String, i32)>(query).await?;
+                let found = self.rows::<(String, String, i32)>(named(find, of_kind)).await?;
                 let found: HashMap<(&str, &str), Target> = found
                     .iter()
                     .map(|(namespace, target, given)| {
@@ -64,12 +59,12 @@ impl EvidenceRepository for Work {
         let of =
             |kind| -> Vec<&RulingWrite> { rulings.iter().filter(|ruling| ruling.key.kind == kind).collect() };
         for rulings in batches(&of(Kind::ClaimState)) {
-            self.rule(CLAIMS_RULED, rulings, CLAIMS_RULED_AFTER).await?;
+            self.rule(CLAIMS_RULED, rulings).await?;
         }
         for rulings in batches(&of(Kind::EdgeLabel)) {
             // Claims before edges, as in an upsert.
-            self.rule(CLAIMS_OF_EDGES, rulings, CLAIMS_OF_EDGES_AFTER).await?;
-            self.rule(EDGES_RULED, rulings, EDGES_RULED_AFTER).await?;
+            self.rule(CLAIMS_OF_EDGES, rulings).await?;
+            self.rule(EDGES_RULED, rulings).await?;
         }
         Ok(())
     }
@@ -152,54 +147,76 @@ impl EvidenceRepository for Work {
 const TASK_OF_CORRECTION: &str =
     ", ''), (SELECT e.task_id FROM evidence_events AS e WHERE e.action = 1 AND e.contest = ";
 
-const KNOWN_CLAIMS: &str = "SELECT s.namespace, t.claim_id, 0 FROM evidence_claims AS t \
-     JOIN evidence_spaces AS s ON s.space = t.space WHERE t.claim_id IN ";
+// From what is asked for to what is there: SQLite would pass over all claims and edges instead.
+pub(super) const KNOWN_CLAIMS: [&str; 2] = [
+    "SELECT s.namespace, t.claim_id, 0 FROM (",
+    ") AS asked CROSS JOIN evidence_spaces AS s CROSS JOIN evidence_claims AS t \
+     WHERE s.namespace = asked.column1 AND t.space = s.space AND t.claim_id = asked.column2",
+];
+pub(super) const KNOWN_EDGES: [&str; 2] = [
+    "SELECT s.namespace, t.edge_id, t.given FROM (",
+    ") AS asked CROSS JOIN evidence_spaces AS s CROSS JOIN evidence_edges AS t \
+     WHERE s.namespace = asked.column1 AND t.space = s.space AND t.edge_id = asked.column2",
+];
 
-const KNOWN_EDGES: &str = "SELECT s.namespace, t.edge_id, t.given FROM evidence_edges AS t \
-     JOIN evidence_spaces AS s ON s.space = t.space WHERE t.edge_id IN ";
+/// The claims or edges that keys name.
+pub(super) fn named([before, after]: [&'static str; 2], keys: &[&ResourceKey]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(before);
+    query.push_values(keys, |mut row, key| {
+        row.push_bind(key.namespace.as_str().to_owned())
+            .push_bind(key.key.as_str().to_owned());
+    });
+    query.push(after);
+    query
+}
 
 /// A claim that is not rejected may be verified: that is to be found out.
-const CLAIMS_RULED: &str = "UPDATE evidence_claims SET ruled = written.column3, stale = 1, \
+pub(super) const CLAIMS_RULED: [&str; 2] = [
+    "UPDATE evidence_claims SET ruled = written.column3, stale = 1, \
      status = CASE WHEN written.column3 = 1 OR (written.column3 = 0 AND patterns <> '[]') THEN 3 \
-     WHEN status = 3 THEN 1 ELSE status END FROM (";
-const CLAIMS_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
-     WHERE evidence_claims.space = s.space AND evidence_claims.claim_id = written.column2";
+     WHEN status = 3 THEN 1 ELSE status END FROM (",
+    ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
+     WHERE evidence_claims.space = s.space AND evidence_claims.claim_id = written.column2",
+];
 
-const CLAIMS_OF_EDGES: &str = "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM (";
-const CLAIMS_OF_EDGES_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
-     JOIN evidence_edges AS e ON e.space = s.space AND e.edge_id = written.column2 WHERE e.target_sort = 3)";
+pub(super) const CLAIMS_OF_EDGES: [&str; 2] = [
+    "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM (",
+    ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
+     JOIN evidence_edges AS e ON e.space = s.space AND e.edge_id = written.column2 WHERE e.target_sort = 3)",
+];
 
-const EDGES_RULED: &str = "UPDATE evidence_edges SET ruled = written.column3, ruled_at = written.column4, \
+pub(super) const EDGES_RULED: [&str; 2] = [
+    "UPDATE evidence_edges SET ruled = written.column3, ruled_at = written.column4, \
      ruled_by = (SELECT b.feedback_id FROM ballots AS b WHERE b.contest = written.column5 \
      AND b.candidate_id = written.column6), relation = CASE WHEN written.column3 = 0 THEN given ELSE written.column3 END, \
      weight = CASE WHEN written.column3 <> 0 AND written.column3 <> (CASE WHEN label = 0 THEN given ELSE label END) \
-     THEN 1000000 ELSE model_weight END FROM (";
-const EDGES_RULED_AFTER: &str = ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
-     WHERE evidence_edges.space = s.space AND evidence_edges.edge_id = written.column2 AND evidence_edges.given <> 4";
+     THEN 1000000 ELSE model_weight END FROM (",
+    ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
+     WHERE evidence_edges.space = s.space AND evidence_edges.edge_id = written.column2 AND evidence_edges.given <> 4",
+];
+
+/// A statement over rows of namespace, target, what is ruled, when, in which contest and by which candidate.
+pub(super) fn ruled([before, after]: [&'static str; 2], rulings: &[(i64, &RulingWrite)]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(before);
+    query.push_values(rulings, |mut row, (contest, ruling)| {
+        row.push_bind(ruling.key.namespace.as_str().to_owned())
+            .push_bind(ruling.key.key.as_str().to_owned())
+            .push_bind(ruling.ruled)
+            .push_bind(ruling.accept_order.0)
+            .push_bind(*contest)
+            .push_bind(optional_id(ruling.candidate.map(|candidate| candidate.0)));
+    });
+    query.push(after);
+    query
+}
 
 impl Work {
-    /// Runs a statement over rows of namespace, target, what is ruled, when, in which contest and by which candidate.
-    async fn rule(
-        &mut self,
-        before: &'static str,
-        rulings: &[&RulingWrite],
-        after: &'static str,
-    ) -> Result<()> {
+    async fn rule(&mut self, statement: [&'static str; 2], rulings: &[&RulingWrite]) -> Result<()> {
         let mut rows = Vec::with_capacity(rulings.len());
         for ruling in rulings {
             rows.push((self.keys.contest(ruling.key.contest_id())?, *ruling));
         }
-        let mut query = QueryBuilder::new(before);
-        query.push_values(rows, |mut row, (contest, ruling)| {
-            row.push_bind(ruling.key.namespace.as_str())
-                .push_bind(ruling.key.key.as_str())
-                .push_bind(ruling.ruled)
-                .push_bind(ruling.accept_order.0)
-                .push_bind(contest)
-                .push_bind(optional_id(ruling.candidate.map(|candidate| candidate.0)));
-        });
-        query.push(after);
-        self.run(query).await?;
+        self.run(ruled(statement, &rows)).await?;
         Ok(())
     }
 }
