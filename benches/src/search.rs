@@ -142,18 +142,20 @@ fn search(backend: &Backend, query: &str) -> Result<Found> {
     found.context("a search without an embedding server waits for nothing")?
 }
 
-/// Asks the queries of both in turn.
+/// Asks the queries of both in turn. Which of them is asked first changes, as it reads the postings into the caches for the other.
 fn compare(which: &str, nodes: [&Node; 2], queries: &[String], seconds: f64) -> Result<()> {
     let mut took = [Vec::new(), Vec::new()];
     let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let mut order = [0, 1];
     while took[0].is_empty() || Instant::now() < end {
         for query in queries {
-            for (node, took) in nodes.iter().zip(&mut took) {
+            for which in order {
                 let begun = Instant::now();
-                found(node, query)?;
-                took.push(begun.elapsed());
+                found(nodes[which], query)?;
+                took[which].push(begun.elapsed());
             }
         }
+        order.reverse();
     }
     let [with, without] = took.map(|mut took| percentile(&mut took, 50));
     println!(

@@ -3,6 +3,7 @@
 //!
 //! `emend-client` holds what was learned and says what to do with it; here is only what a backend has of its own.
 
+mod any;
 mod asked;
 pub mod backend;
 pub mod click;

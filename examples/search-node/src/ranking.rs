@@ -15,14 +15,12 @@ use anyhow::Result;
 use tantivy::{
     DocAddress, DocSet as _, Searcher, TantivyDocument, Term,
     collector::TopDocs,
-    query::{
-        BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EnableScoring, Occur, PhraseQuery,
-        Query, TermQuery,
-    },
+    query::{BooleanQuery, ConstScoreQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery},
     schema::{Field, IndexRecordOption},
 };
 
 use crate::{
+    any::{AnyQuery, TIE_BREAK_MAX},
     corpus::Record,
     embedding::Vector,
     index::SearchIndex,
@@ -32,8 +30,6 @@ use crate::{
 
 /// How many records one title has at most, nearly always.
 const RECORDS_OF_A_TITLE: usize = 14;
-/// What BM25 weighs beside the share of the query; it is below 100.
-const TIE_BREAK: f32 = 1e-5;
 /// Scores differ by less only by rounding.
 const EPSILON: f64 = 1e-4;
 
@@ -104,12 +100,8 @@ impl SearchIndex {
             searcher: &searcher,
             terms: self.fields.terms,
         };
-        let fits = ranking.query(parts)?;
+        let shares = ranking.weighed(parts)?;
         let limit = bounds.top_k * RECORDS_OF_A_TITLE;
-        let by_words = match &fits {
-            Some(fits) => self.by_words(&searcher, &**fits, bounds, limit)?,
-            None => Vec::new(),
-        };
         let closeness = meaning.and_then(|meaning| {
             let vectors = self.vectors(&searcher, meaning.version)?;
             let is_as_long = vectors.dimensions() == meaning.vector.dimensions();
@@ -118,11 +110,19 @@ impl SearchIndex {
         let with_vectors = closeness.is_some();
         let found = match closeness {
             Some((closeness, weights)) => {
+                // Where vectors add to the score, any share counts.
+                let fits = shares.query(0.0);
+                let by_words = self.by_words(&searcher, fits.as_deref(), bounds, limit)?;
                 let close = closeness.closest(bounds, limit);
                 let shares = ranking.shares(fits.as_deref(), by_words, &close)?;
                 merged(&shares, &closeness, weights)
             }
-            None => by_words,
+            None => self.by_words(
+                &searcher,
+                shares.query(bounds.min_score).as_deref(),
+                bounds,
+                limit,
+            )?,
         };
         let mut titles: Vec<Hit> = Vec::new();
         let mut seen = HashSet::new();
@@ -144,24 +144,21 @@ impl SearchIndex {
     fn by_words(
         &self,
         searcher: &Searcher,
-        fits: &dyn Query,
+        fits: Option<&dyn Query>,
         bounds: &Bounds,
         limit: usize,
     ) -> Result<Vec<(f64, DocAddress)>> {
-        let any_of = |field: Field, texts: &mut dyn Iterator<Item = &String>| {
-            let terms = texts.map(|text| Term::from_field_text(field, text)).collect();
-            Box::new(ConstScoreQuery::new(
-                Box::new(BooleanQuery::new_multiterms_query(terms)),
-                0.0,
-            ))
+        let Some(fits) = fits else { return Ok(Vec::new()) };
+        let any_of = |field: Field, texts: &mut dyn Iterator<Item = &String>| -> Box<dyn Query> {
+            let term = |text| Term::from_field_text(field, text);
+            let terms = texts.map(|text| Box::new(TermQuery::new(term(text), IndexRecordOption::Basic)) as _);
+            Box::new(AnyQuery::new(terms.collect(), 0.0))
         };
         let fields = &self.fields;
+        let namespaces = any_of(fields.namespace, &mut bounds.namespaces.iter());
         let query = BooleanQuery::new(vec![
             (Occur::Must, fits.box_clone()),
-            (
-                Occur::Must,
-                any_of(fields.namespace, &mut bounds.namespaces.iter()),
-            ),
+            (Occur::Must, Box::new(ConstScoreQuery::new(namespaces, 0.0))),
             (Occur::MustNot, any_of(fields.of, &mut bounds.prohibited.iter())),
             (Occur::MustNot, any_of(fields.host, &mut bounds.blocked.iter())),
         ]);
@@ -251,58 +248,56 @@ impl Ranking<'_> {
         Ok(shares)
     }
 
-    /// `None` if there is nothing to search for.
-    fn query(&self, parts: &[Part]) -> Result<Option<Box<dyn Query>>> {
+    /// The parts of a query, with what each of them is of it.
+    fn weighed(&self, parts: &[Part]) -> Result<Shares> {
         let mut weighed = Vec::new();
         for part in parts {
-            let ways = self.ways(part)?;
-            let weight = self.weight(&ways)?;
-            weighed.push((ways, weight));
+            let (ways, records) = self.ways(part)?;
+            weighed.push((ways, self.weight(records)));
         }
         let all: f32 = weighed.iter().map(|(_, weight)| weight).sum();
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        for (ways, weight) in weighed {
-            let ways: Vec<Box<dyn Query>> = ways.iter().map(Way::query).collect();
-            if ways.is_empty() {
-                continue;
-            }
-            let any: Box<dyn Query> = Box::new(DisjunctionMaxQuery::new(ways));
-            let share = ConstScoreQuery::new(any.box_clone(), weight / all);
-            clauses.push((Occur::Should, Box::new(share)));
-            clauses.push((Occur::Should, Box::new(BoostQuery::new(any, TIE_BREAK))));
-        }
-        Ok((!clauses.is_empty()).then(|| Box::new(BooleanQuery::new(clauses)) as Box<dyn Query>))
+        weighed.retain(|(ways, _)| !ways.is_empty());
+        let share = |(ways, weight)| Share {
+            ways,
+            share: weight / all,
+        };
+        let mut shares: Vec<Share> = weighed.into_iter().map(share).collect();
+        shares.sort_by(|one, other| one.share.total_cmp(&other.share));
+        Ok(Shares(shares))
     }
 
-    /// The ways in which a part of a query may be written in a record, of those that any record has.
-    fn ways(&self, part: &Part) -> Result<Vec<Way>> {
-        let mut ways = Vec::new();
+    /// The ways in which a part of a query may be written in a record, of those that any record has, and in how many records
+    /// it is, at most.
+    fn ways(&self, part: &Part) -> Result<(Vec<Way>, u64)> {
+        let (mut known, mut records) = (Vec::new(), 0);
+        let mut add = |way: Way| -> Result<()> {
+            let frequency = self.frequency(&way)?;
+            if frequency > 0 {
+                known.push(way);
+                records += frequency;
+            }
+            Ok(())
+        };
         for wanted in &part.0 {
             match wanted {
                 Wanted::Word(word) => {
-                    ways.push(Way::Term(self.term(word.stem())));
+                    add(Way::Term(self.term(word.stem())))?;
                     if !word.pairs().is_empty() {
-                        ways.push(Way::All(
+                        add(Way::All(
                             word.pairs().iter().map(|pair| self.term(pair)).collect(),
-                        ));
+                        ))?;
                     }
                     for (one, other) in word.cuts() {
-                        ways.push(Way::All(vec![self.term(one), self.term(other)]));
+                        add(Way::All(vec![self.term(one), self.term(other)]))?;
                     }
                 }
                 Wanted::Phrase(words) => {
                     let terms = words.iter().map(|word| (word.position, self.term(word.stem())));
-                    ways.push(Way::Phrase(terms.collect()));
+                    add(Way::Phrase(terms.collect()))?;
                 }
             }
         }
-        let mut known = Vec::new();
-        for way in ways {
-            if self.frequency(&way)? > 0 {
-                known.push(way);
-            }
-        }
-        Ok(known)
+        Ok((known, records))
     }
 
     fn term(&self, text: &str) -> Term {
@@ -311,28 +306,62 @@ impl Ranking<'_> {
 
     /// In how many records it is written so, at most.
     fn frequency(&self, way: &Way) -> Result<u64> {
-        let terms: Vec<&Term> = match way {
-            Way::Term(term) => vec![term],
-            Way::All(terms) => terms.iter().collect(),
-            Way::Phrase(terms) => terms.iter().map(|(_, term)| term).collect(),
-        };
         let mut least = u64::MAX;
-        for term in terms {
+        for term in way.terms() {
             least = least.min(self.searcher.doc_freq(term)?);
+            if least == 0 {
+                break;
+            }
         }
         Ok(least)
     }
 
-    /// The square of the inverse document frequency.
-    fn weight(&self, ways: &[Way]) -> Result<f32> {
-        let mut records = 0;
-        for way in ways {
-            records += self.frequency(way)?;
-        }
+    /// The square of the inverse document frequency of what so many records have, at most.
+    fn weight(&self, records: u64) -> f32 {
         let all = self.searcher.num_docs();
         #[expect(clippy::cast_precision_loss, reason = "counts of records are far below 2^23")]
         let inverse = ((all + 1) as f32 / (records.min(all) as f32 + 0.5)).ln();
-        Ok(inverse * inverse)
+        inverse * inverse
+    }
+}
+
+/// A part of a query that some record may have.
+struct Share {
+    ways: Vec<Way>,
+    /// What it is of the query, 0.0 to 1.0.
+    share: f32,
+}
+
+impl Share {
+    fn query(&self) -> Box<dyn Query> {
+        let ways = self.ways.iter().map(Way::query).collect();
+        Box::new(AnyQuery::new(ways, self.share))
+    }
+}
+
+/// The parts of a query that some record may have, the smallest share first.
+struct Shares(Vec<Share>);
+
+impl Shares {
+    /// What finds the records from that score on; `None` if there is nothing to search for.
+    ///
+    /// Small parts which all together would be less are not searched for: they only add to the score of what the others found
+    /// (`MaxScore`; Turtle and Flood, "Query Evaluation: Strategies and Optimizations", 1995).
+    fn query(&self, least: f64) -> Option<Box<dyn Query>> {
+        let Self(shares) = self;
+        let mut together = EPSILON;
+        let searched = shares.iter().position(|Share { share, .. }| {
+            together += f64::from(share + TIE_BREAK_MAX);
+            together >= least
+        });
+        let (adding, searched) = shares.split_at(searched?);
+        let any = searched.iter().map(|share| (Occur::Should, share.query()));
+        let found: Box<dyn Query> = Box::new(BooleanQuery::new(any.collect()));
+        // One by one, as tantivy would read ahead in a union of them.
+        Some(adding.iter().fold(found, |found, share| {
+            let clauses = vec![(Occur::Must, found), (Occur::Should, share.query())];
+            Box::new(BooleanQuery::new(clauses))
+        }))
     }
 }
 
@@ -346,6 +375,14 @@ enum Way {
 }
 
 impl Way {
+    fn terms(&self) -> Box<dyn Iterator<Item = &Term> + '_> {
+        match self {
+            Self::Term(term) => Box::new([term].into_iter()),
+            Self::All(terms) => Box::new(terms.iter()),
+            Self::Phrase(terms) => Box::new(terms.iter().map(|(_, term)| term)),
+        }
+    }
+
     fn query(&self) -> Box<dyn Query> {
         let term = |term: &Term| TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
         match self {
@@ -356,5 +393,97 @@ impl Way {
             }
             Self::Phrase(of) => Box::new(PhraseQuery::new_with_offset(of.clone())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::sink, path::Path};
+
+    use emend_base::{Clock as _, SystemClock};
+    use emend_client::{ExpandMode, ExpandedText, OrGroup};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{corpus, query::parts};
+
+    const WORDS: [&str; 12] = [
+        "フォロワー",
+        "手札",
+        "相手の",
+        "破壊する",
+        "ダメージ",
+        "疾走",
+        "守護を持つ",
+        "竜騎兵",
+        "バーンダメージ",
+        "ラストワード",
+        "無作為な",
+        "大鏡台",
+    ];
+
+    /// A text of these words, each of which may be written as the others that come with it.
+    fn expanded(words: &[(usize, Vec<usize>)]) -> ExpandedText {
+        let (mut original, mut groups) = (String::new(), Vec::new());
+        for (word, others) in words {
+            let start = original.len();
+            original.push_str(WORDS[*word]);
+            if !others.is_empty() {
+                let all = [word].into_iter().chain(others);
+                groups.push(OrGroup {
+                    span: start..original.len(),
+                    alternatives: all.map(|word| WORDS[*word].into()).collect(),
+                });
+            }
+            original.push('、');
+        }
+        ExpandedText {
+            original,
+            mode: ExpandMode::Keyword,
+            groups,
+        }
+    }
+
+    #[test]
+    fn parts_that_are_not_searched_for_change_nothing_from_the_least_score_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = SearchIndex::open(directory.path()).unwrap();
+        let records = corpus::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")).unwrap();
+        let now = SystemClock.now();
+        index.update(&records, None, false, now, &mut sink()).unwrap();
+        let searcher = index.searcher();
+        let ranking = Ranking {
+            searcher: &searcher,
+            terms: index.fields.terms,
+        };
+        let namespaces = ["effects", "products", "qa"].map(str::to_owned);
+        let bounds = Bounds {
+            namespaces: namespaces.into(),
+            ..Bounds::default()
+        };
+        let found = |shares: &Shares, least| {
+            let query = shares.query(least);
+            let found = index
+                .by_words(&searcher, query.as_deref(), &bounds, records.len())
+                .unwrap();
+            let found = found.into_iter().map(|(score, address)| (address, score));
+            found.collect::<HashMap<_, _>>()
+        };
+        let word = 0..WORDS.len();
+        let words = prop::collection::vec((word.clone(), prop::collection::vec(word, 0..3)), 1..6);
+        proptest!(|(words in words, which: prop::sample::Index)| {
+            let shares = ranking.weighed(&parts(&index.words, &expanded(&words)).unwrap()).unwrap();
+            let all = found(&shares, 0.0);
+            let mut scores: Vec<f64> = all.values().copied().collect();
+            scores.sort_unstable_by(f64::total_cmp);
+            let least = if scores.is_empty() { 0.4 } else { *which.get(&scores) };
+            let those = found(&shares, least);
+            for (address, score) in &those {
+                prop_assert!((score - all[address]).abs() < 1e-6, "{} is not {}", score, all[address]);
+            }
+            for (address, score) in &all {
+                prop_assert!(*score < least || those.contains_key(address), "none with {}", score);
+            }
+        });
     }
 }
