@@ -88,7 +88,7 @@ struct AnyScorer {
 }
 
 fn first(ways: &[Box<dyn Scorer>]) -> DocId {
-    ways.iter().map(tantivy::DocSet::doc).min().unwrap_or(TERMINATED)
+    ways.iter().map(DocSet::doc).min().unwrap_or(TERMINATED)
 }
 
 impl DocSet for AnyScorer {
@@ -117,18 +117,18 @@ impl DocSet for AnyScorer {
     }
 
     fn size_hint(&self) -> u32 {
-        let most = self.ways.iter().map(tantivy::DocSet::size_hint);
+        let most = self.ways.iter().map(DocSet::size_hint);
         most.fold(0, u32::saturating_add)
     }
 
     fn cost(&self) -> u64 {
-        self.ways.iter().map(tantivy::DocSet::cost).sum()
+        self.ways.iter().map(DocSet::cost).sum()
     }
 }
 
 impl Scorer for AnyScorer {
     fn score(&mut self) -> Score {
         let there = self.ways.iter_mut().filter(|way| way.doc() == self.doc);
-        self.share + there.map(tantivy::query::Scorer::score).fold(0.0, Score::max)
+        self.share + there.map(Scorer::score).fold(0.0, Score::max)
     }
 }
