@@ -56,6 +56,6 @@ pub use policy::{
     Counting, Policy, ReviewPolicy, RiskLevel, Role, Roles, RulingPolicy, VotesPolicy, WindowPolicy,
 };
 pub use reporter::Reporter;
-pub use resource::{Key, ResourceKey, ResourceValue};
+pub use resource::{Key, ResourceKey, ResourceValue, key_hash};
 pub use standing::Standing;
 pub use violation::{FieldViolation, Invalid, Violations};

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
@@ -11,7 +12,7 @@ use crate::{
     violation::{Invalid, Violations, bounded_prose},
 };
 
-/// The UUID namespace of contest ids (RFC 9562, version 5), so that all replicas derive the same ids.
+/// The UUID namespace that contest ids are derived in, so that all replicas derive the same ids.
 const CONTESTS: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e01);
 
 /// A look-up key in the form of its kind: 1 to 512 characters.
@@ -183,7 +184,8 @@ impl ResourceKey {
         })
     }
 
-    /// The contest's id, derived from all parts of the key.
+    /// The contest's id: a UUID of version 8 (RFC 9562), derived from all parts of the key. Its first 48 bits are [`key_hash`] of
+    /// the key alone, so that all contests of a key lie together; all others are those of a UUID of version 5.
     pub fn contest_id(&self) -> ContestId {
         let kind = self.kind.number().to_le_bytes();
         let parts: [&[u8]; 5] = [
@@ -193,7 +195,21 @@ impl ResourceKey {
             self.qualifier.as_bytes(),
             self.user_id().as_bytes(),
         ];
-        ContestId(Uuid::new_v5(&CONTESTS, &length_prefixed(&parts)))
+        let mut bytes = *Uuid::new_v5(&CONTESTS, &length_prefixed(&parts)).as_bytes();
+        bytes[..6].copy_from_slice(&key_hash(self.key.as_str()).to_be_bytes()[2..]);
+        ContestId(Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
+/// The hash by which contests are looked up by key alone: the first 48 bits of the key's XXH3-64. Two keys may share it.
+pub fn key_hash(key: &str) -> i64 {
+    (xxh3_64(key.as_bytes()) >> 16).cast_signed()
+}
+
+impl ContestId {
+    /// The [`key_hash`] of its key.
+    pub fn key_hash(self) -> i64 {
+        self.0.as_u64_pair().0.cast_signed() >> 16 & 0xFFFF_FFFF_FFFF
     }
 }
 
@@ -295,7 +311,23 @@ mod tests {
         let id = key(Kind::InvocationPhrase, "set up a csa", "", "")
             .unwrap()
             .contest_id();
-        assert_eq!(id.to_string(), "80da4c11-386b-5fd4-b272-f7b5e8239eb8");
+        assert_eq!(id.to_string(), "3294c057-fbf6-8fd4-b272-f7b5e8239eb8");
+    }
+
+    #[test]
+    fn contests_of_a_key_begin_with_its_hash() {
+        for text in ["a", "set up a csa", "手札", "example.org"] {
+            let ids = [
+                key(Kind::InvocationPhrase, text, "", "").unwrap().contest_id(),
+                key(Kind::InvocationPhrase, text, "", "b").unwrap().contest_id(),
+                key(Kind::Prohibition, text, "c", "").unwrap().contest_id(),
+            ];
+            for id in ids {
+                assert_eq!(id.key_hash(), key_hash(text), "{id}");
+                assert_eq!(id.0.as_u64_pair().0 >> 16, xxh3_64(text.as_bytes()) >> 16, "{id}");
+                assert_eq!(id.0.get_version_num(), 8, "{id}");
+            }
+        }
     }
 
     #[test]
@@ -305,19 +337,19 @@ mod tests {
                 Kind::InvocationPhrase,
                 "set up a csa",
                 "create_csa",
-                "871e8e79-c0d7-524f-bfbb-df2ccb5565e1",
+                "29231028-9bc2-513a-831b-2a5aed8049be",
             ),
             (
                 Kind::EntityAlias,
                 "j. smith",
                 "person:jane",
-                "6a9d261d-476e-5843-b5cd-174a4b006f32",
+                "9a7c3fc3-14e4-576e-b8f8-f9f9d8fea32f",
             ),
             (
                 Kind::Prohibition,
                 "wind down",
                 "delete_fund",
-                "5d6260ca-dcc9-59d9-b741-cdf6321a9048",
+                "57749983-dda2-5853-b8fc-ceba90afc830",
             ),
         ] {
             let learned = Learned::of(kind, choice.to_owned()).unwrap();

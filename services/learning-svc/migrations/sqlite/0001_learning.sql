@@ -58,13 +58,13 @@ CREATE TABLE redaction_marks (
 -- an erased user, its changes are moved to a contest whose user is a pseudonym.
 CREATE TABLE contests (
     contest              INTEGER PRIMARY KEY,
-    -- Derived from the key's parts; rows are locked in the order of these ids.
-    contest_id           BLOB NOT NULL UNIQUE,
+    -- Derived from the key's parts, beginning with the hash of the key; rows are locked in the order of these ids.
+    contest_id           BLOB NOT NULL,
     namespace            TEXT NOT NULL,
     -- emend.common.v1.ResourceKind.
     kind                 INTEGER NOT NULL,
     key                  TEXT NOT NULL,
-    -- XXH3-64 of the key.
+    -- The first 48 bits of the id, which are the hash of the key alone.
     key_hash             INTEGER NOT NULL,
     qualifier            TEXT NOT NULL,
     user_id              TEXT NOT NULL,
@@ -85,8 +85,9 @@ CREATE TABLE contests (
     -- By the service's clock.
     created_at           INTEGER NOT NULL
 ) STRICT;
--- Lists of candidates and of revisions by key alone.
-CREATE INDEX contests_by_key ON contests (key_hash);
+-- By id, which says the hash, and lists of candidates and of revisions by key alone. One index for both, as each new row lies
+-- at random in it.
+CREATE UNIQUE INDEX contests_by_key ON contests (key_hash, contest_id);
 -- Targets for which improvements may be generated without a request: kind 9 is PROMPT.
 CREATE INDEX contests_of_prompts ON contests (namespace, contest) WHERE kind = 9 AND current_version > 0;
 -- What a user has alone, for its erasure.

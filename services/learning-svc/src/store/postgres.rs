@@ -2,7 +2,7 @@
 //!
 //! The portable SQL is compiled here against [`Db`]; this file holds what differs.
 
-use emend_core::FeedbackId;
+use emend_core::{ContestId, FeedbackId};
 use emend_store::{
     Connections, PostgresUrl, StoreError,
     audit::OpenError,
@@ -11,8 +11,9 @@ use emend_store::{
         open_postgres_to_read,
     },
 };
-use sqlx::migrate::Migrator;
+use sqlx::{QueryBuilder, migrate::Migrator};
 
+use self::work_sql::push_list;
 use crate::{audit::store::AuditRead, store::Keyed};
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -119,6 +120,13 @@ const GROUP: usize = 128;
 pub(super) const FOR_UPDATE: &str = " FOR UPDATE";
 /// Locks the rows of a SELECT against changes.
 pub(super) const FOR_SHARE: &str = " FOR SHARE";
+
+/// Appends the condition that a contest has one of these ids, which have an index of their own: what was planned for pairs with
+/// the hash of the key while there were few contests would pass over all of them once there are many.
+fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = ContestId>) {
+    query.push("contest_id IN ");
+    push_list(query, ids.into_iter().map(|id| id.0));
+}
 
 /// The channel notified by commits that write revisions.
 pub const CHANNEL: &str = "emend_learning_revisions";

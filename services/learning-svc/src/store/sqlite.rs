@@ -4,14 +4,15 @@
 
 use std::path::Path;
 
-use emend_core::FeedbackId;
+use emend_core::{ContestId, FeedbackId};
 use emend_store::{
     Connections, StoreError,
     audit::OpenError,
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
 };
-use sqlx::{migrate::Migrator, pool::PoolConnection};
+use sqlx::{QueryBuilder, migrate::Migrator, pool::PoolConnection};
 
+use self::work_sql::bytes;
 use crate::{audit::store::AuditRead, store::Keyed};
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -117,6 +118,16 @@ const GROUP: usize = 256;
 pub(super) const FOR_UPDATE: &str = "";
 /// Locks the rows of a SELECT against changes: nothing to do either.
 pub(super) const FOR_SHARE: &str = "";
+
+/// Appends the condition that a contest has one of these ids, of which there is at least one. Their index begins with the hash of
+/// the key, and a list for each of its columns would be looked up in all combinations.
+fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = ContestId>) {
+    query.push("(key_hash, contest_id) IN (");
+    query.push_values(ids, |mut row, id| {
+        row.push_bind(id.key_hash()).push_bind(bytes(id.0));
+    });
+    query.push(")");
+}
 
 /// Begins a transaction that reads one state, however long it takes.
 const BEGIN_AUDIT: &str = "BEGIN";
@@ -244,7 +255,7 @@ mod tests {
     use emend_core::{
         AcceptOrder, Key, Kind, Namespace, OperationId, ResourceKey, Revision, Status, kinds::Form,
     };
-    use sqlx::{AssertSqlSafe, QueryBuilder};
+    use sqlx::AssertSqlSafe;
 
     use super::*;
     use crate::{contests::store::CandidateFilter, evidence::store::RulingWrite, log::store::RevisionFilter};

@@ -1,12 +1,12 @@
 //! The reads of an audit of the evidence graph. Written once, compiled for each database.
 
 use async_trait::async_trait;
-use emend_core::{Kind, Namespace};
+use emend_core::{Kind, Namespace, key_hash};
 use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::QueryBuilder;
 
-use super::{Db, audit_sql::Reading, contests_sql::key_hash, work_sql::push_keys};
+use super::{Db, audit_sql::Reading, work_sql::push_keys};
 use crate::{
     audit::store::evidence::{
         AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, RuleInForce, RulingInForce,

@@ -31,6 +31,7 @@ pub(crate) struct AuditedContest {
     /// The parts of the key that it is about, and the id made of them.
     #[sqlx(flatten)]
     pub(crate) parts: KeyRow,
+    key_hash: i64,
     pub(crate) pinned: i32,
     pub(crate) highest_accept_order: i64,
     /// The policy version that last evaluated it.
@@ -49,9 +50,18 @@ impl AuditedContest {
         StoredId(&self.parts.contest_id)
     }
 
-    /// Its key, which gives its id.
+    /// Its key, which gives its id and the hash by which it is found.
     pub(crate) fn key(&self) -> Result<ResourceKey, StoreError> {
-        self.parts.parse("contests")
+        let key = self.parts.parse("contests")?;
+        if self.key_hash == key.contest_id().key_hash() {
+            Ok(key)
+        } else {
+            let at = At {
+                table: "contests",
+                id: &self.id(),
+            };
+            Err(at.corrupt("key_hash", "not that of the key"))
+        }
     }
 
     /// Whether a pseudonym stands in place of its user: then the log's values of it are gone.

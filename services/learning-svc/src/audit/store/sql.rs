@@ -246,7 +246,7 @@ impl AuditRead for Reading {
 
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
         self.all(within(
-            "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+            "SELECT contest, contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, highest_accept_order, \
              policy_version, pending, target_known, current_version, last_version FROM contests WHERE ",
             "contest",
             range,

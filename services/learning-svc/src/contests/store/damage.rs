@@ -3,7 +3,7 @@
 use emend_core::ContestId;
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
-use super::{super::Backend, Db, bytes};
+use super::{super::Backend, Db, push_contests};
 
 /// Gives every contest another key than the one that gives its id.
 pub(super) async fn rename_all_contests(store: &Backend, key: &str) {
@@ -42,8 +42,9 @@ pub(super) async fn touch_candidates_of(store: &Backend, contest: ContestId) {
 
 async fn sql_of(store: &Backend, statement: &'static str, contest: ContestId) {
     let mut query = QueryBuilder::<Db>::new(statement);
-    query.push("(SELECT contest FROM contests WHERE contest_id = ");
-    query.push_bind(bytes(contest.0)).push(")");
+    query.push("(SELECT contest FROM contests WHERE ");
+    push_contests(&mut query, [contest]);
+    query.push(")");
     let mut transaction = store.begin_write().await.unwrap();
     query.build().execute(&mut *transaction).await.unwrap();
     transaction.commit().await.unwrap();

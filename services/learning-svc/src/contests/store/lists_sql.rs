@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Status};
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Status, key_hash};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{
     Backend, Db,
-    contests_sql::{key_hash, newest_ballots},
+    contests_sql::newest_ballots,
+    push_contests,
     work_sql::{bytes, push_list},
 };
 use crate::{
@@ -73,9 +74,7 @@ impl ContestStore for Backend {
 
     async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
         let mut query = candidate_records();
-        query
-            .push("c.contest_id = ")
-            .push_bind(bytes(of.key.contest_id().0));
+        push_contests(&mut query, [of.key.contest_id()]);
         query
             .push(" AND k.candidate_id <> ")
             .push_bind(bytes(of.candidate.id.0));
@@ -85,8 +84,8 @@ impl ContestStore for Backend {
     }
 
     async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>> {
-        let mut query = QueryBuilder::new("SELECT contest FROM contests WHERE contest_id = ");
-        query.push_bind(bytes(contest.0));
+        let mut query = QueryBuilder::new("SELECT contest FROM contests WHERE ");
+        push_contests(&mut query, [contest]);
         let found = self.rows::<(i64,)>(query).await?;
         let Some((contest,)) = found.first() else {
             return Ok(Vec::new());

@@ -4,16 +4,18 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, ResourceKey, Status};
+use emend_core::{
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, ResourceKey, Status, key_hash,
+};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     Db, FOR_UPDATE, LOCKS_ROWS,
     candidates_sql::push_numbers,
+    push_contests,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
@@ -65,9 +67,9 @@ impl ContestRepository for Work {
             let mut query = QueryBuilder::new(
                 "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
                  policy_version, pending, target_known, current_version, last_version, (SELECT now FROM database_clock) AS locked_at FROM contests \
-                 WHERE contest_id IN ",
+                 WHERE ",
             );
-            push_list(&mut query, keys.iter().map(|key| key.contest_id().0));
+            push_contests(&mut query, keys.iter().map(|key| key.contest_id()));
             query.push(" ORDER BY contest_id").push(FOR_UPDATE);
             for row in self.rows::<ContestRow>(query).await? {
                 let parsed = row.parse()?;
@@ -285,11 +287,6 @@ pub(super) fn named_candidate(contest: i64, which: Named) -> QueryBuilder<Db> {
     query
 }
 
-/// The hash by which contests are looked up by key alone.
-pub(super) fn key_hash(key: &str) -> i64 {
-    xxh3_64(key.as_bytes()).cast_signed()
-}
-
 fn empty(row: LockedContest) -> StoredContest {
     let mut state = ContestState::new(row.key.clone());
     state.pinned = row.pinned;
@@ -343,7 +340,7 @@ pub(super) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> QueryBuilder<Db> 
             .push_bind(small(contest.versions.last))
             .push_bind(created_at.as_microsecond());
     });
-    query.push(" ON CONFLICT (contest_id) DO NOTHING RETURNING contest_id, contest");
+    query.push(" ON CONFLICT DO NOTHING RETURNING contest_id, contest");
     query
 }
 

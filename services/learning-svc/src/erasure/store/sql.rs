@@ -11,6 +11,7 @@ use sqlx::{FromRow, QueryBuilder};
 use super::{
     Backend, Db, FOR_UPDATE, Transaction,
     contests_sql::insertion,
+    push_contests,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
@@ -179,11 +180,9 @@ impl Backend {
 async fn contest_of(transaction: &mut Transaction, key: &ResourceKey) -> Result<i64> {
     let mut query = insertion(&[(&ContestWrite::first(key.clone()), Timestamp::UNIX_EPOCH)]);
     query.build().execute(&mut **transaction).await?;
-    let contest = sqlx::query_scalar("SELECT contest FROM contests WHERE contest_id = $1")
-        .bind(bytes(key.contest_id().0))
-        .fetch_one(&mut **transaction)
-        .await?;
-    Ok(contest)
+    let mut query = QueryBuilder::<Db>::new("SELECT contest FROM contests WHERE ");
+    push_contests(&mut query, [key.contest_id()]);
+    Ok(query.build_query_scalar().fetch_one(&mut **transaction).await?)
 }
 
 #[async_trait]

@@ -1,12 +1,12 @@
 //! Events and figures of reviews in SQL. Written once, compiled for each database.
 
 use async_trait::async_trait;
+use emend_core::key_hash;
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{
     Backend, Db,
-    contests_sql::key_hash,
     evidence_reads_sql::{space_of, task_of},
     exports_sql::Exporting,
 };

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use emend_core::{
     Kind, Namespace,
     evidence::{Covering, Layers, RulesOfName, deciding, suffixes},
+    key_hash,
 };
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{
     Db,
-    contests_sql::key_hash,
     work_sql::{Work, push_keys},
 };
 use crate::{

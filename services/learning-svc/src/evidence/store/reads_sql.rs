@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use emend_core::{
     ContestId, Kind, Namespace, ResourceKey,
     evidence::{Combining, Evidence, EvidenceId},
+    key_hash,
 };
 use emend_store::StoreError;
 use sqlx::{Database, FromRow, QueryBuilder};
 
 use super::{
     Backend, Db,
-    contests_sql::key_hash,
     work_sql::{bytes, push_keys},
 };
 use crate::{

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use emend_core::{
     DomainRuleValue, Kind, Learned, Namespace,
     evidence::{ClaimStatus, ClaimsOfDomain, Layer},
+    key_hash,
 };
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{
     Backend, Db, FOR_UPDATE,
-    contests_sql::key_hash,
     evidence_reads_sql::independent,
     levels_sql::levels,
     refresh_sql::{MARK_DOMAINS, refresh},

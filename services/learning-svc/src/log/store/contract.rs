@@ -3,7 +3,13 @@
 use async_trait::async_trait;
 use jiff::SignedDuration;
 
-use super::{super::open_for_test, Backend, bytes, micros};
+use emend_core::ContestId;
+use sqlx::QueryBuilder;
+
+use super::{
+    super::{open_for_test, push_contests},
+    Backend, Db, bytes, micros,
+};
 use crate::log::store::suite::{TestLog, Written, stamp};
 
 stamp!(open_for_test());
@@ -27,21 +33,30 @@ impl TestLog for Backend {
         .await
         .unwrap();
         for (ordinal, change) in changes.iter().enumerate() {
-            let contest: i64 = sqlx::query_scalar(
+            let id = ContestId(change.contest_id());
+            sqlx::query(
                 "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned,
                    highest_accept_order, policy_version, pending, target_known, current_version, last_version, created_at)
-                 VALUES ($1, $2, $3, $4, 0, $5, $6, 0, 0, 0, 0, 1, 0, 0, 0)
-                 ON CONFLICT (contest_id) DO UPDATE SET pinned = 0 RETURNING contest",
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 1, 0, 0, 0)
+                 ON CONFLICT DO NOTHING",
             )
-            .bind(bytes(change.contest_id()))
+            .bind(bytes(id.0))
             .bind(&change.namespace)
             .bind(change.kind)
             .bind(&change.key)
+            .bind(id.key_hash())
             .bind(&change.qualifier)
             .bind(&change.user_id)
-            .fetch_one(&mut *transaction)
+            .execute(&mut *transaction)
             .await
             .unwrap();
+            let mut query = QueryBuilder::<Db>::new("SELECT contest FROM contests WHERE ");
+            push_contests(&mut query, [id]);
+            let contest: i64 = query
+                .build_query_scalar()
+                .fetch_one(&mut *transaction)
+                .await
+                .unwrap();
             sqlx::query(
                 "INSERT INTO changes (revision, ordinal, contest, value, value_checksum, feedback_received_at,
                    traceparent, policy_version)

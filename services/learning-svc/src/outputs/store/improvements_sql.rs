@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use async_trait::async_trait;
 use emend_core::{
     AcceptOrder, CandidateId, ContestId, FeedbackId, Kind, Namespace, Rated, RatingClass, ResourceKey,
-    ResourceValue,
+    ResourceValue, key_hash,
 };
 use emend_store::{CorruptRow, StoreError};
 use sqlx::QueryBuilder;
@@ -13,7 +13,7 @@ use sqlx::QueryBuilder;
 use super::{
     Backend, Db,
     candidates_sql::CANDIDATE_COLUMNS,
-    contests_sql::key_hash,
+    push_contests,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
@@ -185,8 +185,8 @@ impl OutputStore for Backend {
     }
 
     async fn current_version(&self, contest: ContestId) -> Result<u32> {
-        let mut query = QueryBuilder::new("SELECT current_version FROM contests WHERE contest_id = ");
-        query.push_bind(bytes(contest.0));
+        let mut query = QueryBuilder::new("SELECT current_version FROM contests WHERE ");
+        push_contests(&mut query, [contest]);
         let found = self.rows::<(i32,)>(query).await?.pop();
         let at = At {
             table: "contests",
@@ -325,9 +325,8 @@ fn push_lease(query: &mut QueryBuilder<Db>, lease: Lease) {
 
 /// The key of a contest within the database.
 fn push_contest(query: &mut QueryBuilder<Db>, contest: ContestId) {
-    query
-        .push("(SELECT contest FROM contests WHERE contest_id = ")
-        .push_bind(bytes(contest.0));
+    query.push("(SELECT contest FROM contests WHERE ");
+    push_contests(query, [contest]);
     query.push(")");
 }
 

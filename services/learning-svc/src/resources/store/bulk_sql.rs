@@ -6,17 +6,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
-use emend_core::{ContestId, Kind, Revision, Target};
+use emend_core::{ContestId, Kind, Revision, Target, key_hash};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::{
-    Db,
-    contests_sql::key_hash,
-    new_keys,
-    work_sql::{Work, bytes, push_list},
+    Db, new_keys, push_contests,
+    work_sql::{Work, bytes},
 };
 use crate::{
     resources::store::{BulkRepository, FreshKind, FreshRow, PER_REVISION},
@@ -40,9 +38,8 @@ impl BulkRepository for Work {
     async fn known(&mut self, contests: &[ContestId]) -> Result<HashSet<ContestId>> {
         let mut known = HashSet::new();
         for contests in in_bulk(contests) {
-            let mut query =
-                QueryBuilder::new("SELECT contest_id, contest FROM contests WHERE contest_id IN ");
-            push_list(&mut query, contests.iter().map(|id| id.0));
+            let mut query = QueryBuilder::new("SELECT contest_id, contest FROM contests WHERE ");
+            push_contests(&mut query, contests.iter().copied());
             for (id, contest) in self.rows::<(Vec<u8>, i64)>(query).await? {
                 let id = Uuid::from_slice(&id)
                     .map_err(|error| CorruptRow::new("contests", "contest_id", contest, error))?;
@@ -93,7 +90,7 @@ impl BulkRepository for Work {
                     )
                     .push_bind(Target::at_first(key.kind).number());
             });
-            query.push(") AS fresh WHERE true ON CONFLICT (contest_id) DO NOTHING");
+            query.push(") AS fresh WHERE true ON CONFLICT DO NOTHING");
             if self.run(query).await? < rows.len() as u64 {
                 return Err(conflict("a contest was created by somebody else"));
             }

@@ -18,6 +18,11 @@ pub(super) const CASES: &[Case] = &[
     (
         "ROW_CORRUPT",
         Learning,
+        "UPDATE contests SET key_hash = key_hash + 1 WHERE key = 'set up a csa'",
+    ),
+    (
+        "ROW_CORRUPT",
+        Learning,
         "UPDATE inbox SET event_id = {no_id} WHERE event_id = (SELECT event_id FROM inbox ORDER BY event_id LIMIT 1)",
     ),
     (
