@@ -184,8 +184,7 @@ impl ResourceKey {
         })
     }
 
-    /// The contest's id: a UUID of version 8 (RFC 9562), derived from all parts of the key. Its first 48 bits are [`key_hash`] of
-    /// the key alone, so that all contests of a key lie together; all others are those of a UUID of version 5.
+    /// The contest's id, derived from all parts of the key. It begins with the [`key_hash`] of the key alone.
     pub fn contest_id(&self) -> ContestId {
         let kind = self.kind.number().to_le_bytes();
         let parts: [&[u8]; 5] = [
@@ -195,13 +194,13 @@ impl ResourceKey {
             self.qualifier.as_bytes(),
             self.user_id().as_bytes(),
         ];
-        let mut bytes = *Uuid::new_v5(&CONTESTS, &length_prefixed(&parts)).as_bytes();
-        bytes[..6].copy_from_slice(&key_hash(self.key.as_str()).to_be_bytes()[2..]);
-        ContestId(Builder::from_custom_bytes(bytes).into_uuid())
+        let derived = Uuid::new_v5(&CONTESTS, &length_prefixed(&parts));
+        ContestId(beginning_with(key_hash(self.key.as_str()), derived))
     }
 }
 
-/// The hash by which contests are looked up by key alone: the first 48 bits of the key's XXH3-64. Two keys may share it.
+/// What the ids of all contests of a key and of their candidates begin with, so that they are found by key alone: the first 48
+/// bits of the key's XXH3-64. Two keys may share it.
 pub fn key_hash(key: &str) -> i64 {
     (xxh3_64(key.as_bytes()) >> 16).cast_signed()
 }
@@ -209,7 +208,14 @@ pub fn key_hash(key: &str) -> i64 {
 impl ContestId {
     /// The [`key_hash`] of its key.
     pub fn key_hash(self) -> i64 {
-        self.0.as_u64_pair().0.cast_signed() >> 16 & 0xFFFF_FFFF_FFFF
+        key_hash_of(self.0)
+    }
+}
+
+impl CandidateId {
+    /// The [`key_hash`] of its contest's key.
+    pub fn key_hash(self) -> i64 {
+        key_hash_of(self.0)
     }
 }
 
@@ -253,30 +259,43 @@ impl ResourceValue {
     /// The candidate that proposes this value in a contest decided by votes. How the key or qualifier is written does not
     /// distinguish candidates.
     pub fn candidate_id(&self, contest: ContestId) -> CandidateId {
-        CandidateId(Uuid::new_v5(&contest.0, &self.learned.canonical()))
+        candidate_of(contest, &self.learned.canonical())
     }
+}
+
+/// The candidate of a contest that is made of these bytes.
+fn candidate_of(contest: ContestId, bytes: &[u8]) -> CandidateId {
+    let derived = Uuid::new_v5(&contest.0, bytes);
+    CandidateId(beginning_with(contest.key_hash(), derived))
+}
+
+/// A UUID of version 8 (RFC 9562) whose first 48 bits are a key's hash. All others are those of a UUID of version 5.
+fn beginning_with(key_hash: i64, derived: Uuid) -> Uuid {
+    let mut bytes = *derived.as_bytes();
+    bytes[..6].copy_from_slice(&key_hash.to_be_bytes()[2..]);
+    Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+fn key_hash_of(id: Uuid) -> i64 {
+    (id.as_u64_pair().0 >> 16).cast_signed()
 }
 
 /// The candidate that a ruling is: each correction's is one of its own.
 pub fn ruling_of(contest: ContestId, feedback: FeedbackId) -> CandidateId {
-    CandidateId(Uuid::new_v5(
-        &contest.0,
-        &length_prefixed(&[b"ruling", feedback.0.as_bytes()]),
-    ))
+    let parts = length_prefixed(&[b"ruling", feedback.0.as_bytes()]);
+    candidate_of(contest, &parts)
 }
 
 /// The candidate that a proposal under review is: by the version it was made for, and the proposal's own bytes.
 pub fn proposal_of(contest: ContestId, base: u32, proposal: &[u8]) -> CandidateId {
     let parts = length_prefixed(&[b"proposal", &base.to_le_bytes(), proposal]);
-    CandidateId(Uuid::new_v5(&contest.0, &parts))
+    candidate_of(contest, &parts)
 }
 
 /// The candidate that an operator's write to a contest decided by rulings is, by its accept order.
 pub fn ruling_at(contest: ContestId, order: AcceptOrder) -> CandidateId {
-    CandidateId(Uuid::new_v5(
-        &contest.0,
-        &length_prefixed(&[b"written", &order.0.to_le_bytes()]),
-    ))
+    let parts = length_prefixed(&[b"written", &order.0.to_le_bytes()]);
+    candidate_of(contest, &parts)
 }
 
 #[cfg(test)]
@@ -323,9 +342,13 @@ mod tests {
                 key(Kind::Prohibition, text, "c", "").unwrap().contest_id(),
             ];
             for id in ids {
-                assert_eq!(id.key_hash(), key_hash(text), "{id}");
-                assert_eq!(id.0.as_u64_pair().0 >> 16, xxh3_64(text.as_bytes()) >> 16, "{id}");
-                assert_eq!(id.0.get_version_num(), 8, "{id}");
+                let candidates = [ruling_of(id, FeedbackId::none()), proposal_of(id, 1, b"text")];
+                for id in [id.0].into_iter().chain(candidates.map(|id| id.0)) {
+                    assert_eq!(id.as_bytes()[..6], xxh3_64(text.as_bytes()).to_be_bytes()[..6]);
+                    assert_eq!(id.get_version_num(), 8);
+                }
+                assert_eq!(id.key_hash(), key_hash(text));
+                assert_eq!(candidates.map(CandidateId::key_hash), [key_hash(text); 2]);
             }
         }
     }
@@ -337,19 +360,19 @@ mod tests {
                 Kind::InvocationPhrase,
                 "set up a csa",
                 "create_csa",
-                "29231028-9bc2-513a-831b-2a5aed8049be",
+                "3294c057-fbf6-813a-831b-2a5aed8049be",
             ),
             (
                 Kind::EntityAlias,
                 "j. smith",
                 "person:jane",
-                "9a7c3fc3-14e4-576e-b8f8-f9f9d8fea32f",
+                "b24c2c98-8f9e-876e-b8f8-f9f9d8fea32f",
             ),
             (
                 Kind::Prohibition,
                 "wind down",
                 "delete_fund",
-                "57749983-dda2-5853-b8fc-ceba90afc830",
+                "51518049-ee0b-8853-b8fc-ceba90afc830",
             ),
         ] {
             let learned = Learned::of(kind, choice.to_owned()).unwrap();

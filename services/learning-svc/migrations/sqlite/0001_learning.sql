@@ -102,8 +102,8 @@ CREATE INDEX contests_to_arrive ON contests (contest_id) WHERE target_known = 0;
 -- Proposed values.
 CREATE TABLE candidates (
     candidate         INTEGER PRIMARY KEY,
-    -- Derived from contest and value.
-    candidate_id      BLOB NOT NULL UNIQUE,
+    -- Derived from contest and value, beginning with the hash of the contest's key.
+    candidate_id      BLOB NOT NULL,
     contest           INTEGER NOT NULL,
     -- Those of its contest, repeated for lists.
     namespace         TEXT NOT NULL,
@@ -149,8 +149,10 @@ CREATE TABLE candidates (
     -- Grows with each change; the etag.
     version           INTEGER NOT NULL
 ) STRICT;
--- Every decision reads the candidates of its contests; of a prompt, only those that are open or applied.
-CREATE INDEX candidates_by_contest ON candidates (contest, status);
+-- Every decision reads the candidates of its contests. By id alone, they are looked up in all contests of the key.
+CREATE UNIQUE INDEX candidates_by_contest ON candidates (contest, candidate_id);
+-- Where a proposal is decided by review, only those that are open or applied are read.
+CREATE INDEX candidates_under_review ON candidates (contest, status) WHERE proposal_version > 0;
 -- The versions of a prompt, without what they say.
 CREATE INDEX candidates_by_version ON candidates (contest, proposal_version) WHERE proposal_version > 0;
 -- Lists, newest first, by any set of kinds and statuses: the newest of each kind and status, merged. Also what there is of

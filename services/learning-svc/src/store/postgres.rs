@@ -2,7 +2,7 @@
 //!
 //! The portable SQL is compiled here against [`Db`]; this file holds what differs.
 
-use emend_core::{ContestId, FeedbackId};
+use emend_core::{CandidateId, ContestId, FeedbackId};
 use emend_store::{
     Connections, PostgresUrl, StoreError,
     audit::OpenError,
@@ -127,6 +127,16 @@ fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Con
     query.push("contest_id IN ");
     push_list(query, ids.into_iter().map(|id| id.0));
 }
+
+/// Appends the condition that a candidate `k` has one of these ids, of which there is at least one: these, too, have an index of
+/// their own.
+fn push_candidates(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = CandidateId>) {
+    query.push("k.candidate_id IN ");
+    push_list(query, ids.into_iter().map(|id| id.0));
+}
+
+/// The columns by which a candidate is unique.
+const UNIQUE_CANDIDATE: &str = "(candidate_id)";
 
 /// The channel notified by commits that write revisions.
 pub const CHANNEL: &str = "emend_learning_revisions";

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use emend_core::{ContestId, FeedbackId};
+use emend_core::{CandidateId, ContestId, FeedbackId};
 use emend_store::{
     Connections, StoreError,
     audit::OpenError,
@@ -128,6 +128,19 @@ fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Con
     });
     query.push(")");
 }
+
+/// Appends the condition that a candidate `k` has one of these ids, of which there is at least one. They are looked up in all
+/// contests of the key that an id begins with: they have no index of their own.
+fn push_candidates(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = CandidateId>) {
+    query.push("(k.contest, k.candidate_id) IN (SELECT n.contest, named.column2 FROM (");
+    query.push_values(ids, |mut row, id| {
+        row.push_bind(id.key_hash()).push_bind(bytes(id.0));
+    });
+    query.push(") AS named CROSS JOIN contests AS n WHERE n.key_hash = named.column1)");
+}
+
+/// The columns by which a candidate is unique.
+const UNIQUE_CANDIDATE: &str = "(contest, candidate_id)";
 
 /// Begins a transaction that reads one state, however long it takes.
 const BEGIN_AUDIT: &str = "BEGIN";
@@ -424,6 +437,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn contests_and_candidates_are_found_by_what_their_ids_begin_with() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        for count in [1, 2, 256] {
+            let ids = (0..count).map(uuid::Uuid::from_u128);
+            let mut contests = QueryBuilder::new("SELECT * FROM contests WHERE ");
+            push_contests(&mut contests, ids.clone().map(ContestId));
+            let mut candidates = QueryBuilder::new(
+                "SELECT * FROM candidates AS k JOIN contests AS c ON c.contest = k.contest WHERE ",
+            );
+            push_candidates(&mut candidates, ids.map(CandidateId));
+            for (query, search) in [
+                (
+                    contests,
+                    "contests USING INDEX contests_by_key (key_hash=? AND contest_id=?)",
+                ),
+                (
+                    candidates,
+                    "k USING INDEX candidates_by_contest (contest=? AND candidate_id=?)",
+                ),
+            ] {
+                assert_finds(&plan(&store, &query).await, &format!("SEARCH {search}"));
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn what_a_feedback_supports_is_found_by_its_id() {
         let (store, _directory) = open_for_test().await.unwrap();
         let namespace = Namespace::parse("fund-admin").unwrap();
@@ -435,7 +474,7 @@ mod tests {
             ),
             (
                 standings_sql::candidates(&namespace, &feedback),
-                "k USING INDEX sqlite_autoindex_candidates_1 (candidate_id=?)",
+                "k USING INDEX candidates_by_contest (contest=? AND candidate_id=?)",
             ),
             (
                 standings_sql::ratings(&namespace, &feedback),

@@ -10,7 +10,7 @@ use sqlx::QueryBuilder;
 use super::{
     Backend, Db,
     contests_sql::newest_ballots,
-    push_contests,
+    push_candidates, push_contests,
     work_sql::{bytes, push_list},
 };
 use crate::{
@@ -58,7 +58,7 @@ fn parse_candidates(rows: Vec<CandidateRecordRow>) -> Result<Vec<CandidateRecord
 impl ContestStore for Backend {
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
         let mut query = candidate_records();
-        query.push("k.candidate_id = ").push_bind(bytes(id.0));
+        push_candidates(&mut query, [id]);
         Ok(self.parsed_candidates(query).await?.pop())
     }
 
@@ -116,9 +116,9 @@ impl ContestStore for Backend {
         let mut query = QueryBuilder::new(
             "SELECT b.feedback_id, b.system_choice, b.received_at, b.retracted, d.reason, d.context, d.query_id \
              FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.contest = \
-             (SELECT k.contest FROM candidates AS k WHERE k.candidate_id = ",
+             (SELECT k.contest FROM candidates AS k WHERE ",
         );
-        query.push_bind(bytes(candidate.0));
+        push_candidates(&mut query, [candidate]);
         query
             .push(") AND b.candidate_id = ")
             .push_bind(bytes(candidate.0));
@@ -134,9 +134,9 @@ impl ContestStore for Backend {
         let mut query = QueryBuilder::new(
             "SELECT k.candidate_id, t.sequence, t.from_status, t.to_status, t.cause, t.reason, t.caller, \
              t.on_behalf_of, t.made_at, t.revision, t.policy_version \
-             FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate WHERE k.candidate_id = ",
+             FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate WHERE ",
         );
-        query.push_bind(bytes(candidate.0));
+        push_candidates(&mut query, [candidate]);
         query
             .push(" ORDER BY t.sequence LIMIT ")
             .push_bind(i64::from(limit));

@@ -13,9 +13,9 @@ use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::{
-    Db, FOR_UPDATE, LOCKS_ROWS,
+    Db, FOR_UPDATE, LOCKS_ROWS, UNIQUE_CANDIDATE,
     candidates_sql::push_numbers,
-    push_contests,
+    push_candidates, push_contests,
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
@@ -210,9 +210,9 @@ impl ContestRepository for Work {
     async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>> {
         let mut query = QueryBuilder::new(
             "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
-             JOIN contests AS c ON c.contest = k.contest WHERE k.candidate_id = ",
+             JOIN contests AS c ON c.contest = k.contest WHERE ",
         );
-        query.push_bind(bytes(candidate.0));
+        push_candidates(&mut query, [candidate]);
         let rows = self.rows::<KeyRow>(query).await?;
         rows.first().map(|row| row.parse("contests")).transpose()
     }
@@ -259,7 +259,7 @@ fn all_candidates(contests: &[i64]) -> QueryBuilder<Db> {
     query
 }
 
-/// The candidates of contests that are open or applied, however many others there are.
+/// The candidates under review in contests that are open or applied, however many others there are.
 pub(super) fn live_candidates(contests: &[i64]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(CANDIDATES);
     query.push("IN ");
@@ -270,7 +270,8 @@ pub(super) fn live_candidates(contests: &[i64]) -> QueryBuilder<Db> {
         " AND status IN (",
         live.into_iter().map(codes::status),
     );
-    query.push(" ORDER BY created_at, candidate_id");
+    // All candidates under review have a number.
+    query.push(" AND proposal_version > 0 ORDER BY created_at, candidate_id");
     query
 }
 
@@ -520,8 +521,8 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
                 .push_bind(kept.transitions)
                 .push_bind(kept.version);
         });
-        query.push(
-            " ON CONFLICT (candidate_id) DO UPDATE SET value = excluded.value, status = excluded.status, \
+        query.push(" ON CONFLICT ").push(UNIQUE_CANDIDATE).push(
+            " DO UPDATE SET value = excluded.value, status = excluded.status, \
              status_reason = excluded.status_reason, edited_from = excluded.edited_from, hold = excluded.hold, \
              decision_reason = excluded.decision_reason, decided_caller = excluded.decided_caller, \
              decided_for = excluded.decided_for, occurrences = excluded.occurrences, reporters = excluded.reporters, \

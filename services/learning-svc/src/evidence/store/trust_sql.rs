@@ -13,7 +13,8 @@ use sqlx::{FromRow, QueryBuilder};
 use super::{
     Backend, Db, FOR_UPDATE,
     levels_sql::{add_rules, of_patterns, patterns_above},
-    work_sql::{Work, bytes, push_limit, push_list},
+    push_candidates,
+    work_sql::{Work, bytes, push_limit},
 };
 use crate::{
     evidence::store::{
@@ -147,9 +148,9 @@ pub(super) fn decisions(candidates: &[CandidateId]) -> QueryBuilder<Db> {
          LEFT JOIN ballots AS b ON b.contest = k.contest AND b.retracted IN (0, 1) AND b.accept_order = k.ruling_order \
          AND b.candidate_id = k.candidate_id LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id \
          LEFT JOIN transitions AS t ON t.candidate = k.candidate AND t.sequence = 0 \
-         LEFT JOIN resources AS r ON r.contest = k.contest WHERE k.candidate_id IN ",
+         LEFT JOIN resources AS r ON r.contest = k.contest WHERE ",
     );
-    push_list(&mut query, candidates.iter().map(|id| id.0));
+    push_candidates(&mut query, candidates.iter().copied());
     query
 }
 
@@ -161,8 +162,8 @@ pub(super) fn rulings_before(candidates: &[CandidateId]) -> QueryBuilder<Db> {
          AND e.status <> ",
     );
     query.push_bind(codes::status(Status::Rejected));
-    query.push(" AND k.candidate_id IN ");
-    push_list(&mut query, candidates.iter().map(|id| id.0));
+    query.push(" AND ");
+    push_candidates(&mut query, candidates.iter().copied());
     query.push(" ORDER BY e.ruling_order DESC");
     query
 }

@@ -347,7 +347,7 @@ pub(super) fn newest(target: ContestId) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "SELECT i.improvement_id, i.candidate_id, i.newest_rating, k.proposal_verdict, k.created_at, \
          CASE WHEN i.leased_until > (SELECT now FROM database_clock) THEN 1 ELSE 0 END AS leased \
-         FROM improvements AS i LEFT JOIN candidates AS k ON k.candidate_id = i.candidate_id WHERE i.target = ",
+         FROM improvements AS i LEFT JOIN candidates AS k ON k.contest = i.contest AND k.candidate_id = i.candidate_id WHERE i.target = ",
     );
     push_contest(&mut query, target);
     query.push(" ORDER BY i.improvement DESC LIMIT 2");

@@ -11,7 +11,8 @@ use sqlx::QueryBuilder;
 use super::{
     Backend, Db,
     candidates_sql::{CANDIDATE_COLUMNS, push_after, push_numbers},
-    work_sql::{Work, bytes},
+    push_candidates,
+    work_sql::Work,
 };
 use crate::{
     contests::store::CandidatePosition,
@@ -217,10 +218,8 @@ impl ProfileStore for Backend {
     async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>> {
         let mut query = QueryBuilder::new("SELECT ");
         query.push(SUGGESTION_COLUMNS);
-        query.push(
-            " FROM candidates AS k JOIN suggestions AS s ON s.candidate = k.candidate WHERE k.candidate_id = ",
-        );
-        query.push_bind(bytes(candidate.0));
+        query.push(" FROM candidates AS k JOIN suggestions AS s ON s.candidate = k.candidate WHERE ");
+        push_candidates(&mut query, [candidate]);
         let mut rows = self.rows::<SuggestionRow>(query).await?;
         rows.pop().map(SuggestionRow::parse).transpose()
     }

@@ -88,7 +88,7 @@ pub(super) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> Quer
     query.push(
         ", r.revision AS resource_revision FROM candidates AS k JOIN contests AS c ON c.contest = k.contest \
          LEFT JOIN resources AS r ON r.contest = k.contest \
-         WHERE k.candidate_id IN (SELECT b.candidate_id FROM ballots AS b WHERE b.feedback_id IN ",
+         WHERE (k.contest, k.candidate_id) IN (SELECT b.contest, b.candidate_id FROM ballots AS b WHERE b.feedback_id IN ",
     );
     push_list(&mut query, feedback.iter().map(|id| id.0));
     query
