@@ -184,7 +184,7 @@ impl ResourceKey {
         })
     }
 
-    /// The contest's id, derived from all parts of the key. It begins with the [`key_hash`] of the key alone.
+    /// The contest's id, derived from all parts of the key. It ends with the [`key_hash`] of the key alone.
     pub fn contest_id(&self) -> ContestId {
         let kind = self.kind.number().to_le_bytes();
         let parts: [&[u8]; 5] = [
@@ -195,11 +195,11 @@ impl ResourceKey {
             self.user_id().as_bytes(),
         ];
         let derived = Uuid::new_v5(&CONTESTS, &length_prefixed(&parts));
-        ContestId(beginning_with(key_hash(self.key.as_str()), derived))
+        ContestId(ending_with(key_hash(self.key.as_str()), derived))
     }
 }
 
-/// What the ids of all contests of a key and of their candidates begin with, so that they are found by key alone: the first 48
+/// What the ids of all contests of a key and of their candidates end with, so that they are found by key alone: the first 48
 /// bits of the key's XXH3-64. Two keys may share it.
 pub fn key_hash(key: &str) -> i64 {
     (xxh3_64(key.as_bytes()) >> 16).cast_signed()
@@ -266,18 +266,19 @@ impl ResourceValue {
 /// The candidate of a contest that is made of these bytes.
 fn candidate_of(contest: ContestId, bytes: &[u8]) -> CandidateId {
     let derived = Uuid::new_v5(&contest.0, bytes);
-    CandidateId(beginning_with(contest.key_hash(), derived))
+    CandidateId(ending_with(contest.key_hash(), derived))
 }
 
-/// A UUID of version 8 (RFC 9562) whose first 48 bits are a key's hash. All others are those of a UUID of version 5.
-fn beginning_with(key_hash: i64, derived: Uuid) -> Uuid {
+/// A UUID of version 8 (RFC 9562) whose last 48 bits are a key's hash. All others are those of a UUID of version 5: people name ids by
+/// how they begin.
+fn ending_with(key_hash: i64, derived: Uuid) -> Uuid {
     let mut bytes = *derived.as_bytes();
-    bytes[..6].copy_from_slice(&key_hash.to_be_bytes()[2..]);
+    bytes[10..].copy_from_slice(&key_hash.to_be_bytes()[2..]);
     Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 fn key_hash_of(id: Uuid) -> i64 {
-    (id.as_u64_pair().0 >> 16).cast_signed()
+    (id.as_u64_pair().1 & 0xFFFF_FFFF_FFFF).cast_signed()
 }
 
 /// The candidate that a ruling is: each correction's is one of its own.
@@ -330,11 +331,11 @@ mod tests {
         let id = key(Kind::InvocationPhrase, "set up a csa", "", "")
             .unwrap()
             .contest_id();
-        assert_eq!(id.to_string(), "3294c057-fbf6-8fd4-b272-f7b5e8239eb8");
+        assert_eq!(id.to_string(), "80da4c11-386b-8fd4-b272-3294c057fbf6");
     }
 
     #[test]
-    fn contests_of_a_key_begin_with_its_hash() {
+    fn the_ids_of_a_key_end_with_its_hash() {
         for text in ["a", "set up a csa", "手札", "example.org"] {
             let ids = [
                 key(Kind::InvocationPhrase, text, "", "").unwrap().contest_id(),
@@ -344,7 +345,7 @@ mod tests {
             for id in ids {
                 let candidates = [ruling_of(id, FeedbackId::none()), proposal_of(id, 1, b"text")];
                 for id in [id.0].into_iter().chain(candidates.map(|id| id.0)) {
-                    assert_eq!(id.as_bytes()[..6], xxh3_64(text.as_bytes()).to_be_bytes()[..6]);
+                    assert_eq!(id.as_bytes()[10..], xxh3_64(text.as_bytes()).to_be_bytes()[..6]);
                     assert_eq!(id.get_version_num(), 8);
                 }
                 assert_eq!(id.key_hash(), key_hash(text));
@@ -360,19 +361,19 @@ mod tests {
                 Kind::InvocationPhrase,
                 "set up a csa",
                 "create_csa",
-                "3294c057-fbf6-813a-831b-2a5aed8049be",
+                "1607d65a-44d6-8635-acc1-3294c057fbf6",
             ),
             (
                 Kind::EntityAlias,
                 "j. smith",
                 "person:jane",
-                "b24c2c98-8f9e-876e-b8f8-f9f9d8fea32f",
+                "22ef8b26-7e73-8780-8db2-b24c2c988f9e",
             ),
             (
                 Kind::Prohibition,
                 "wind down",
                 "delete_fund",
-                "51518049-ee0b-8853-b8fc-ceba90afc830",
+                "69716c53-6a1e-859a-ae81-51518049ee0b",
             ),
         ] {
             let learned = Learned::of(kind, choice.to_owned()).unwrap();

@@ -58,13 +58,13 @@ CREATE TABLE redaction_marks (
 -- an erased user, its changes are moved to a contest whose user is a pseudonym.
 CREATE TABLE contests (
     contest              INTEGER PRIMARY KEY,
-    -- Derived from the key's parts, beginning with the hash of the key; rows are locked in the order of these ids.
+    -- Derived from the key's parts, ending with the hash of the key; rows are locked in the order of these ids.
     contest_id           BLOB NOT NULL,
     namespace            TEXT NOT NULL,
     -- emend.common.v1.ResourceKind.
     kind                 INTEGER NOT NULL,
     key                  TEXT NOT NULL,
-    -- The first 48 bits of the id, which are the hash of the key alone.
+    -- The last 48 bits of the id, which are the hash of the key alone.
     key_hash             INTEGER NOT NULL,
     qualifier            TEXT NOT NULL,
     user_id              TEXT NOT NULL,
@@ -102,7 +102,7 @@ CREATE INDEX contests_to_arrive ON contests (contest_id) WHERE target_known = 0;
 -- Proposed values.
 CREATE TABLE candidates (
     candidate         INTEGER PRIMARY KEY,
-    -- Derived from contest and value, beginning with the hash of the contest's key.
+    -- Derived from contest and value, ending with the hash of the contest's key.
     candidate_id      BLOB NOT NULL,
     contest           INTEGER NOT NULL,
     -- Those of its contest, repeated for lists.

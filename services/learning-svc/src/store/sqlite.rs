@@ -130,7 +130,7 @@ fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Con
 }
 
 /// Appends the condition that a candidate `k` has one of these ids, of which there is at least one. They are looked up in all
-/// contests of the key that an id begins with: they have no index of their own.
+/// contests of the key that an id ends with: they have no index of their own.
 fn push_candidates(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = CandidateId>) {
     query.push("(k.contest, k.candidate_id) IN (SELECT n.contest, named.column2 FROM (");
     query.push_values(ids, |mut row, id| {
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn contests_and_candidates_are_found_by_what_their_ids_begin_with() {
+    async fn contests_and_candidates_are_found_by_what_their_ids_end_with() {
         let (store, _directory) = open_for_test().await.unwrap();
         for count in [1, 2, 256] {
             let ids = (0..count).map(uuid::Uuid::from_u128);
