@@ -10,7 +10,7 @@ use tantivy::{
 
 /// What BM25 weighs beside the share of the query.
 const TIE_BREAK: Score = 1e-5;
-/// What it adds to a score at most, as BM25 is below 100.
+/// What it adds to a score at most.
 pub(crate) const TIE_BREAK_MAX: f32 = 100.0 * TIE_BREAK;
 
 /// Finds what any of these queries finds. The score is the share, and beside it so little of the best of their scores that this
@@ -129,6 +129,6 @@ impl DocSet for AnyScorer {
 impl Scorer for AnyScorer {
     fn score(&mut self) -> Score {
         let there = self.ways.iter_mut().filter(|way| way.doc() == self.doc);
-        self.share + there.map(Scorer::score).fold(0.0, Score::max)
+        self.share + there.map(Scorer::score).fold(0.0, Score::max).min(TIE_BREAK_MAX)
     }
 }

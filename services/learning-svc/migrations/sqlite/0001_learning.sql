@@ -151,8 +151,9 @@ CREATE TABLE candidates (
 ) STRICT;
 -- Every decision reads the candidates of its contests. By id alone, they are looked up in all contests of the key.
 CREATE UNIQUE INDEX candidates_by_contest ON candidates (contest, candidate_id);
--- Where a proposal is decided by review, only those that are open or applied are read.
-CREATE INDEX candidates_under_review ON candidates (contest, status) WHERE proposal_version > 0;
+-- Where a proposal is decided by review, only those that are open or applied are read. Without its last column SQLite would take
+-- the next index, and read all versions.
+CREATE INDEX candidates_under_review ON candidates (contest, status, proposal_version) WHERE proposal_version > 0;
 -- The versions of a prompt, without what they say.
 CREATE INDEX candidates_by_version ON candidates (contest, proposal_version) WHERE proposal_version > 0;
 -- Lists, newest first, by any set of kinds and statuses: the newest of each kind and status, merged. Also what there is of

@@ -434,6 +434,14 @@ mod tests {
             &plan(&store, &candidates).await,
             "h USING INDEX changes_by_contest (contest=?)",
         );
+        for count in [1, 2, 4, 256] {
+            let contests: Vec<i64> = (0..count).collect();
+            let steps = plan(&store, &contests_sql::live_candidates(&contests)).await;
+            assert_finds(
+                &steps,
+                "SEARCH candidates USING INDEX candidates_under_review (contest=? AND status=?",
+            );
+        }
     }
 
     #[tokio::test]
