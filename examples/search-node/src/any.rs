@@ -132,3 +132,83 @@ impl Scorer for AnyScorer {
         self.share + there.map(Scorer::score).fold(0.0, Score::max).min(TIE_BREAK_MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tantivy::{
+        Index, Term, doc,
+        query::{BooleanQuery, TermQuery},
+        schema::{IndexRecordOption, Schema, TEXT},
+    };
+
+    use super::*;
+
+    /// Records that have each of five terms or not.
+    type Records = Vec<[bool; 5]>;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Advance,
+        /// So far ahead.
+        Seek(DocId),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![Just(Step::Advance), (0..40_u32).prop_map(Step::Seek)];
+        prop::collection::vec(step, 0..30)
+    }
+
+    proptest! {
+        /// Each way is records that have all of its terms.
+        #[test]
+        fn it_stands_where_any_of_its_ways_does(
+            records in prop::collection::vec(any::<[bool; 5]>(), 1..150),
+            ways in prop::collection::vec(prop::collection::btree_set(0..5_usize, 1..3), 0..4),
+            steps in steps(),
+        ) {
+            let (records, ways): (Records, Vec<Vec<usize>>) =
+                (records, ways.into_iter().map(|way| way.into_iter().collect()).collect());
+            let mut schema = Schema::builder();
+            let field = schema.add_text_field("terms", TEXT);
+            let index = Index::create_in_ram(schema.build());
+            let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
+            for record in &records {
+                let terms: Vec<String> = (0..5).filter(|term| record[*term]).map(|term| format!("t{term}")).collect();
+                writer.add_document(doc!(field => terms.join(" "))).unwrap();
+            }
+            writer.commit().unwrap();
+            let searcher = index.reader().unwrap().searcher();
+            let term = |of: &usize| -> Box<dyn Query> {
+                let term = Term::from_field_text(field, &format!("t{of}"));
+                Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
+            };
+            let query = AnyQuery::new(
+                ways.iter()
+                    .map(|way| Box::new(BooleanQuery::intersection(way.iter().map(term).collect())) as Box<dyn Query>)
+                    .collect(),
+                0.5,
+            );
+            let weight = query.weight(EnableScoring::enabled_from_searcher(&searcher)).unwrap();
+            let mut scorer = weight.scorer(searcher.segment_reader(0), 1.0).unwrap();
+            let from = |doc: DocId| {
+                let mut rest = (doc..).zip(records.iter().skip(doc as usize));
+                let has = |record: &[bool; 5]| ways.iter().any(|way| way.iter().all(|term| record[*term]));
+                rest.find(|(_, record)| has(record)).map_or(TERMINATED, |(doc, _)| doc)
+            };
+            let mut at = from(0);
+            prop_assert_eq!(scorer.doc(), at);
+            for step in &steps {
+                if at == TERMINATED {
+                    break;
+                }
+                prop_assert!((0.5..=0.5 + TIE_BREAK_MAX).contains(&scorer.score()));
+                (at, _) = match step {
+                    Step::Advance => (from(at + 1), scorer.advance()),
+                    Step::Seek(ahead) => (from(at + ahead), scorer.seek(at + ahead)),
+                };
+                prop_assert_eq!(scorer.doc(), at);
+            }
+        }
+    }
+}

@@ -343,18 +343,21 @@ impl Share {
 struct Shares(Vec<Share>);
 
 impl Shares {
+    /// How many of the first parts need not be searched for; `None` if none has to be.
+    fn adding(&self, least: f64) -> Option<usize> {
+        let mut together = EPSILON;
+        self.0.iter().position(|Share { share, .. }| {
+            together += f64::from(share + TIE_BREAK_MAX);
+            together >= least
+        })
+    }
+
     /// What finds the records from that score on; `None` if there is nothing to search for.
     ///
     /// Small parts which all together would be less are not searched for: they only add to the score of what the others found
     /// (`MaxScore`; Turtle and Flood, "Query Evaluation: Strategies and Optimizations", 1995).
     fn query(&self, least: f64) -> Option<Box<dyn Query>> {
-        let Self(shares) = self;
-        let mut together = EPSILON;
-        let searched = shares.iter().position(|Share { share, .. }| {
-            together += f64::from(share + TIE_BREAK_MAX);
-            together >= least
-        });
-        let (adding, searched) = shares.split_at(searched?);
+        let (adding, searched) = self.0.split_at(self.adding(least)?);
         let any = searched.iter().map(|share| (Occur::Should, share.query()));
         let found: Box<dyn Query> = Box::new(BooleanQuery::new(any.collect()));
         // One by one, as tantivy would read ahead in a union of them.
@@ -398,7 +401,7 @@ impl Way {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::sink, path::Path};
+    use std::{cell::Cell, io::sink, path::Path};
 
     use emend_base::{Clock as _, SystemClock};
     use emend_client::{ExpandMode, ExpandedText, OrGroup};
@@ -456,34 +459,47 @@ mod tests {
             searcher: &searcher,
             terms: index.fields.terms,
         };
-        let namespaces = ["effects", "products", "qa"].map(str::to_owned);
-        let bounds = Bounds {
-            namespaces: namespaces.into(),
-            ..Bounds::default()
-        };
-        let found = |shares: &Shares, least| {
+        let namespaces: BTreeSet<String> = ["effects", "products", "qa"].map(str::to_owned).into();
+        let found = |shares: &Shares, least, bounds: &Bounds| {
             let query = shares.query(least);
             let found = index
-                .by_words(&searcher, query.as_deref(), &bounds, records.len())
+                .by_words(&searcher, query.as_deref(), bounds, records.len())
                 .unwrap();
             let found = found.into_iter().map(|(score, address)| (address, score));
             found.collect::<HashMap<_, _>>()
         };
+        let not_searched = Cell::new(0);
         let word = 0..WORDS.len();
         let words = prop::collection::vec((word.clone(), prop::collection::vec(word, 0..3)), 1..6);
-        proptest!(|(words in words, which: prop::sample::Index)| {
+        let prohibited = prop::collection::vec(prop::sample::select(records.clone()), 0..20);
+        let blocked = prop::sample::subsequence(vec!["rulings.example", "shop.example"], 0..=2);
+        proptest!(|(words in words, which: prop::sample::Index, prohibited in prohibited, blocked in blocked)| {
             let shares = ranking.weighed(&parts(&index.words, &expanded(&words)).unwrap()).unwrap();
-            let all = found(&shares, 0.0);
+            let everywhere = Bounds { namespaces: namespaces.clone(), ..Bounds::default() };
+            let bounds = Bounds {
+                prohibited: prohibited.iter().map(|record| record.of().to_owned()).collect(),
+                blocked: blocked.into_iter().map(str::to_owned).collect(),
+                ..everywhere.clone()
+            };
+            let mut all = found(&shares, 0.0, &everywhere);
+            all.retain(|address, _| {
+                let record = index.fields.record(&searcher.doc::<TantivyDocument>(*address).unwrap());
+                let is_blocked = record.host().is_some_and(|host| bounds.blocked.iter().any(|of| of == host));
+                !is_blocked && !bounds.prohibited.iter().any(|of| of == record.of())
+            });
             let mut scores: Vec<f64> = all.values().copied().collect();
             scores.sort_unstable_by(f64::total_cmp);
             let least = if scores.is_empty() { 0.4 } else { *which.get(&scores) };
-            let those = found(&shares, least);
+            let those = found(&shares, least, &bounds);
             for (address, score) in &those {
+                prop_assert!(all.contains_key(address), "prohibited or blocked");
                 prop_assert!((score - all[address]).abs() < 1e-6, "{} is not {}", score, all[address]);
             }
             for (address, score) in &all {
                 prop_assert!(*score < least || those.contains_key(address), "none with {}", score);
             }
+            not_searched.set(not_searched.get() + shares.adding(least).unwrap_or_default());
         });
+        assert!(not_searched.get() > 0, "all parts were searched for");
     }
 }
