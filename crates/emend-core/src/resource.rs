@@ -1,6 +1,10 @@
 //! What nodes consume: a key and the value learned for it.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    ops::{Range, RangeInclusive},
+    sync::Arc,
+};
 
 use uuid::{Builder, Uuid};
 use xxhash_rust::xxh3::xxh3_64;
@@ -184,7 +188,8 @@ impl ResourceKey {
         })
     }
 
-    /// The contest's id, derived from all parts of the key. It ends with the [`key_hash`] of the key alone.
+    /// The contest's id, derived from all parts of the key. It ends with the [`key_hash`] of the key alone; the other 98 bits are
+    /// those of a SHA-1.
     pub fn contest_id(&self) -> ContestId {
         let kind = self.kind.number().to_le_bytes();
         let parts: [&[u8]; 5] = [
@@ -195,14 +200,14 @@ impl ResourceKey {
             self.user_id().as_bytes(),
         ];
         let derived = Uuid::new_v5(&CONTESTS, &length_prefixed(&parts));
-        ContestId(ending_with(key_hash(self.key.as_str()), derived))
+        ContestId(ending_with(key_hash(self.key.as_str()), *derived.as_bytes()))
     }
 }
 
-/// What the ids of all contests of a key and of their candidates end with, so that they are found by key alone: the first 48
+/// What the ids of all contests of a key and of their candidates end with, so that they are found by key alone: the first 24
 /// bits of the key's XXH3-64. Two keys may share it.
 pub fn key_hash(key: &str) -> i64 {
-    (xxh3_64(key.as_bytes()) >> 16).cast_signed()
+    (xxh3_64(key.as_bytes()) >> 40).cast_signed()
 }
 
 impl ContestId {
@@ -216,6 +221,22 @@ impl CandidateId {
     /// The [`key_hash`] of its contest's key.
     pub fn key_hash(self) -> i64 {
         key_hash_of(self.0)
+    }
+
+    /// Between which ids that of its contest lies, both included: a candidate's id repeats how its contest's begins.
+    pub fn contests(self) -> RangeInclusive<ContestId> {
+        let id = self.0.as_bytes();
+        let ends = [0, u8::MAX].map(|rest| {
+            let mut end = [rest; 16];
+            end[..BEGINNING.len()].copy_from_slice(&id[BEGINNING]);
+            ContestId(Uuid::from_bytes(end))
+        });
+        ends[0]..=ends[1]
+    }
+
+    /// Whether it may be a candidate of this contest, by how its id ends.
+    pub fn may_be_of(self, contest: ContestId) -> bool {
+        self.key_hash() == contest.key_hash() && self.contests().contains(&contest)
     }
 }
 
@@ -261,24 +282,34 @@ impl ResourceValue {
     pub fn candidate_id(&self, contest: ContestId) -> CandidateId {
         candidate_of(contest, &self.learned.canonical())
     }
+
+    /// Whether both propose the same, however the key is written.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.learned == other.learned || self.learned.canonical() == other.learned.canonical()
+    }
 }
 
-/// The candidate of a contest that is made of these bytes.
+/// The bytes of an id that are the key's hash.
+const HASH: Range<usize> = 13..16;
+/// The bytes of a candidate's id that are the first ones of its contest's.
+const BEGINNING: Range<usize> = 11..13;
+
+/// The candidate of a contest that is made of these bytes. 82 bits are derived: two candidates with one id are 2^41 attempts
+/// away, so what depends on an id compares what it stands for.
 fn candidate_of(contest: ContestId, bytes: &[u8]) -> CandidateId {
-    let derived = Uuid::new_v5(&contest.0, bytes);
-    CandidateId(ending_with(contest.key_hash(), derived))
+    let mut id = *Uuid::new_v5(&contest.0, bytes).as_bytes();
+    id[BEGINNING].copy_from_slice(&contest.0.as_bytes()[..BEGINNING.len()]);
+    CandidateId(ending_with(contest.key_hash(), id))
 }
 
-/// A UUID of version 8 (RFC 9562) whose last 48 bits are a key's hash. All others are those of a UUID of version 5: people name ids by
-/// how they begin.
-fn ending_with(key_hash: i64, derived: Uuid) -> Uuid {
-    let mut bytes = *derived.as_bytes();
-    bytes[10..].copy_from_slice(&key_hash.to_be_bytes()[2..]);
-    Builder::from_custom_bytes(bytes).into_uuid()
+/// A UUID of version 8 (RFC 9562) that ends with a key's hash. What is derived comes first: people name ids by how they begin.
+fn ending_with(key_hash: i64, mut id: [u8; 16]) -> Uuid {
+    id[HASH].copy_from_slice(&key_hash.to_be_bytes()[5..]);
+    Builder::from_custom_bytes(id).into_uuid()
 }
 
 fn key_hash_of(id: Uuid) -> i64 {
-    (id.as_u64_pair().1 & 0xFFFF_FFFF_FFFF).cast_signed()
+    (id.as_u64_pair().1 & 0xFF_FFFF).cast_signed()
 }
 
 /// The candidate that a ruling is: each correction's is one of its own.
@@ -331,7 +362,7 @@ mod tests {
         let id = key(Kind::InvocationPhrase, "set up a csa", "", "")
             .unwrap()
             .contest_id();
-        assert_eq!(id.to_string(), "80da4c11-386b-8fd4-b272-3294c057fbf6");
+        assert_eq!(id.to_string(), "80da4c11-386b-8fd4-b272-f7b5e83294c0");
     }
 
     #[test]
@@ -342,15 +373,42 @@ mod tests {
                 key(Kind::InvocationPhrase, text, "", "b").unwrap().contest_id(),
                 key(Kind::Prohibition, text, "c", "").unwrap().contest_id(),
             ];
-            for id in ids {
-                let candidates = [ruling_of(id, FeedbackId::none()), proposal_of(id, 1, b"text")];
-                for id in [id.0].into_iter().chain(candidates.map(|id| id.0)) {
-                    assert_eq!(id.as_bytes()[10..], xxh3_64(text.as_bytes()).to_be_bytes()[..6]);
+            for contest in ids {
+                let candidates = [
+                    ruling_of(contest, FeedbackId::none()),
+                    proposal_of(contest, 1, b"text"),
+                ];
+                for id in [contest.0].into_iter().chain(candidates.map(|id| id.0)) {
+                    assert_eq!(id.as_bytes()[13..], xxh3_64(text.as_bytes()).to_be_bytes()[..3]);
                     assert_eq!(id.get_version_num(), 8);
                 }
-                assert_eq!(id.key_hash(), key_hash(text));
-                assert_eq!(candidates.map(CandidateId::key_hash), [key_hash(text); 2]);
+                assert_eq!(contest.key_hash(), key_hash(text));
+                for candidate in candidates {
+                    assert_eq!(candidate.key_hash(), key_hash(text));
+                    assert!(
+                        candidate.contests().contains(&contest),
+                        "{candidate} of {contest}"
+                    );
+                    let others = ids.iter().filter(|other| candidate.may_be_of(**other));
+                    assert_eq!(others.collect::<Vec<_>>(), [&contest]);
+                }
             }
+        }
+    }
+
+    #[test]
+    fn an_id_of_a_candidate_names_few_of_the_contests_of_a_key() {
+        let of_users: Vec<ContestId> = (0..10_000)
+            .map(|user| key(Kind::Profile, "learning_goals", "rust", &format!("user {user}")))
+            .map(|key| key.unwrap().contest_id())
+            .collect();
+        for contest in of_users.iter().step_by(1_000) {
+            let candidate = ruling_of(*contest, FeedbackId::none());
+            let named = of_users
+                .iter()
+                .filter(|other| candidate.may_be_of(**other))
+                .count();
+            assert!((1..=3).contains(&named), "{named}");
         }
     }
 
@@ -361,19 +419,19 @@ mod tests {
                 Kind::InvocationPhrase,
                 "set up a csa",
                 "create_csa",
-                "1607d65a-44d6-8635-acc1-3294c057fbf6",
+                "0e939fab-e5c7-8140-b875-9d80da3294c0",
             ),
             (
                 Kind::EntityAlias,
                 "j. smith",
                 "person:jane",
-                "22ef8b26-7e73-8780-8db2-b24c2c988f9e",
+                "e2a046aa-42d1-836a-b11d-3b6ad6b24c2c",
             ),
             (
                 Kind::Prohibition,
                 "wind down",
                 "delete_fund",
-                "69716c53-6a1e-859a-ae81-51518049ee0b",
+                "cfe478ad-d95a-80e7-9669-e6fdbd515180",
             ),
         ] {
             let learned = Learned::of(kind, choice.to_owned()).unwrap();

@@ -74,6 +74,7 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::NotApproved => precondition("NOT_APPROVED"),
         Refusal::NotByReview => precondition("NOT_BY_REVIEW"),
         Refusal::NotByVotes => precondition("NOT_BY_VOTES"),
+        Refusal::SameId => precondition("SAME_ID"),
         Refusal::BaseChanged => Error::Aborted {
             reason: "BASE_CHANGED",
             message: refusal.to_string(),

@@ -36,10 +36,10 @@ Examples:
   emend candidates list
   emend candidates list --status pending --status applied
   emend candidates list --user mia
-  emend candidates show 80da4c11-386b-5fd4-b272-f7b5e8239eb8
-  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"asked legal\"
-  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --instead create_isda_2002
-  emend candidates reject 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --reason \"that verb is retired\"
+  emend candidates show 0e939fab-e5c7-8140-b875-9d80da3294c0
+  emend candidates approve 0e939fab-e5c7-8140-b875-9d80da3294c0 --by dana --reason \"asked legal\"
+  emend candidates approve 0e939fab-e5c7-8140-b875-9d80da3294c0 --instead create_isda_2002
+  emend candidates reject 0e939fab-e5c7-8140-b875-9d80da3294c0 --reason \"that verb is retired\"
   emend candidates approve $(emend candidates list --status pending --json | jq -r .candidateId)
 
 What a person approves is pinned: votes do not replace it. What a person rejects, votes do not

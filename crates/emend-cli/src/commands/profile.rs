@@ -28,8 +28,8 @@ Examples:
   emend profile record --user mia --source GITHUB --id pr-17 --technology Go --goal Helm
   emend profile suggest --user mia
   emend profile suggestions --user mia
-  emend profile accept --user mia 80da4c11-386b-5fd4-b272-f7b5e8239eb8
-  emend profile reject --user mia 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --reason \"used it once\"
+  emend profile accept --user mia 0e939fab-e5c7-8140-b875-9d80da3294c0
+  emend profile reject --user mia 0e939fab-e5c7-8140-b875-9d80da3294c0 --reason \"used it once\"
 
 What is suggested waits until its user accepts it. What was rejected is not suggested again.")]
 pub struct Args {

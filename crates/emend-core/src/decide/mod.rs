@@ -143,6 +143,18 @@ pub enum Event {
     Erase,
 }
 
+impl Event {
+    /// The value that it proposes, where votes decide.
+    fn proposed(&self) -> Option<&ResourceValue> {
+        match self {
+            Self::Recorded { value, .. } | Self::Mined { value } | Self::Put { value, .. } => Some(value),
+            Self::Approve { edited, .. } => edited.as_ref(),
+            Self::Revert { restore, .. } => restore.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// Why a rating never counts again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exclusion {
@@ -256,6 +268,9 @@ pub enum Refusal {
     /// The value's kind is not the contest's.
     #[error("the value is of another kind than the key")]
     WrongKind,
+    /// Another key, or another value of the contest, has the same id.
+    #[error("another has the same id, which is a hash: change what it says a little")]
+    SameId,
     /// The namespace holds as many resources of the kind as the policy allows, or this would be one more than
     /// [`MAX_SCOPES`] kinds in namespaces that hold any.
     #[error(
@@ -383,6 +398,13 @@ pub(crate) fn decide_by(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Decision, Box<Refused>> {
+    if matches!(rule, Rule::Votes { .. })
+        && let Some(value) = event.proposed()
+        && !has_an_id_of_its_own(value, event, &state)
+    {
+        let refusal = Refusal::SameId;
+        return Err(Box::new(Refused { state, refusal }));
+    }
     // Insert a new ballot before the first count, so that recording counts only once. Rulings are not counted.
     let cast = match (event, rule) {
         (Event::Recorded { ballot, .. }, Rule::Votes { .. }) => Some(ballot),
@@ -402,6 +424,15 @@ pub(crate) fn decide_by(
             refusal,
         })),
     }
+}
+
+/// Whether no other value of the contest has the id of this one, which is a hash.
+fn has_an_id_of_its_own(value: &ResourceValue, event: &Event, state: &ContestState) -> bool {
+    let id = match event {
+        Event::Recorded { ballot, .. } => ballot.candidate,
+        _ => value.candidate_id(state.id()),
+    };
+    state.candidate(id).is_none_or(|known| known.value.is_same(value))
 }
 
 /// All refusals happen before anything changes.

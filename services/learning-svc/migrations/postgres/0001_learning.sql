@@ -64,7 +64,7 @@ CREATE TABLE contests (
     -- emend.common.v1.ResourceKind.
     kind                 INTEGER NOT NULL,
     key                  TEXT NOT NULL,
-    -- The last 48 bits of the id, which are the hash of the key alone.
+    -- The last 24 bits of the id, which are the hash of the key alone.
     key_hash             BIGINT NOT NULL,
     qualifier            TEXT NOT NULL,
     user_id              TEXT NOT NULL,

@@ -64,7 +64,7 @@ CREATE TABLE contests (
     -- emend.common.v1.ResourceKind.
     kind                 INTEGER NOT NULL,
     key                  TEXT NOT NULL,
-    -- The last 48 bits of the id, which are the hash of the key alone.
+    -- The last 24 bits of the id, which are the hash of the key alone.
     key_hash             INTEGER NOT NULL,
     qualifier            TEXT NOT NULL,
     user_id              TEXT NOT NULL,
@@ -149,7 +149,7 @@ CREATE TABLE candidates (
     -- Grows with each change; the etag.
     version           INTEGER NOT NULL
 ) STRICT;
--- Every decision reads the candidates of its contests. By id alone, they are looked up in all contests of the key.
+-- Every decision reads the candidates of its contests. By id alone, they are looked up in the contests that the id may be of.
 CREATE UNIQUE INDEX candidates_by_contest ON candidates (contest, candidate_id);
 -- Where a proposal is decided by review, only those that are open or applied are read. Without its last column SQLite would take
 -- the next index, and read all versions.

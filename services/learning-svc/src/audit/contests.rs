@@ -267,12 +267,12 @@ fn check_candidate(
             candidate.value.candidate_id(key.contest_id()) == candidate.id && !is_ruling && !is_proposal
         }
         // A ruling's id is made of its feedback or its accept order, which its ballot is compared with; a proposal's of bytes that
-        // are not kept.
+        // are not kept. Both are found by how it ends.
         Rule::Ruling(_) => is_ruling && !is_proposal,
         Rule::Review(_) => is_proposal && !is_ruling,
         Rule::Window(_) => false,
     };
-    if !is_its_own || !of_contest {
+    if !is_its_own || !of_contest || !candidate.id.may_be_of(key.contest_id()) {
         findings.add(
             CANDIDATE_ID,
             format_args!("candidate {}", candidate.id),

@@ -7,7 +7,7 @@ mod working;
 mod writing;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, btree_map::Entry},
     sync::Arc,
 };
 
@@ -29,6 +29,7 @@ use crate::{
         store::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
     },
     evidence::{changes, store::EventWrite},
+    failure::{Failure, refused},
     ingest::store::Marks,
     log::{
         numbering::{NewRevisions, Numbers, RevisionChoice},
@@ -111,18 +112,24 @@ impl OpenContests {
         now: Timestamp,
         keys: impl IntoIterator<Item = ResourceKey>,
         leaving: u32,
-    ) -> Result<Self, StoreError> {
-        let mut keys: BTreeMap<ContestId, ResourceKey> =
-            keys.into_iter().map(|key| (key.contest_id(), key)).collect();
-        let numbering: Vec<ResourceKey> = keys.values().filter_map(ResourceKey::numbered_with).collect();
-        keys.extend(numbering.into_iter().map(|key| (key.contest_id(), key)));
-        let keys: Vec<&ResourceKey> = keys.values().collect();
+    ) -> Result<Self, Failure> {
+        let mut named = BTreeMap::new();
+        name(&mut named, keys.into_iter().map(|key| (key.contest_id(), key)))?;
+        let numbering: Vec<ResourceKey> = named.values().filter_map(ResourceKey::numbered_with).collect();
+        name(
+            &mut named,
+            numbering.into_iter().map(|key| (key.contest_id(), key)),
+        )?;
+        let keys: Vec<&ResourceKey> = named.values().collect();
         let mut scopes: Vec<PolicyKey> = keys.iter().map(|key| PolicyKey::of(key)).collect();
         scopes.sort_unstable();
         scopes.dedup();
         let policies = tx.policies().in_force(&scopes).await?;
         tx.contests().create(&keys, now).await?;
         let locked = tx.contests().lock(&keys).await?;
+        for (key, locked) in keys.iter().zip(&locked) {
+            is_of(&locked.key, key)?;
+        }
         let contests = tx.contests().load(locked).await?;
         // Where every contest has a resource, none comes into being for which there would have to be room.
         let needs_room = contests.iter().any(|contest| contest.state.resource.is_none());
@@ -443,6 +450,31 @@ impl Drop for OpenContests {
     }
 }
 
+/// Adds keys by the ids of their contests, in whose order they are locked.
+fn name(
+    named: &mut BTreeMap<ContestId, ResourceKey>,
+    keys: impl IntoIterator<Item = (ContestId, ResourceKey)>,
+) -> Result<(), Failure> {
+    for (id, key) in keys {
+        match named.entry(id) {
+            Entry::Occupied(known) => is_of(known.get(), &key)?,
+            Entry::Vacant(new) => {
+                new.insert(key);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the contest with the id of this key is the key's own: an id is a hash, of which two keys may have the same.
+fn is_of(known: &ResourceKey, key: &ResourceKey) -> Result<(), Failure> {
+    if known == key {
+        Ok(())
+    } else {
+        Err(refused(&Refusal::SameId, key.key.as_str()).into())
+    }
+}
+
 fn is_persons(event: &Event) -> bool {
     match event {
         Event::Recorded { .. }
@@ -460,5 +492,32 @@ fn is_persons(event: &Event) -> bool {
         | Event::Delete { .. }
         | Event::MakeCurrent { .. }
         | Event::Revert { .. } => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_base::Error;
+
+    use super::*;
+
+    #[test]
+    fn two_keys_with_one_id_are_refused_for_good() {
+        let key = |key| ResourceKey::parse("n", Some(Kind::InvocationPhrase), key, "", "").unwrap();
+        let id = key("one").contest_id();
+        let mut named = BTreeMap::new();
+        name(&mut named, [(id, key("one")), (id, key("one"))]).unwrap();
+        assert_eq!(named.len(), 1);
+        let refused = name(&mut named, [(id, key("another"))]).unwrap_err();
+        assert!(
+            matches!(
+                &refused,
+                Failure::Refused(Error::FailedPrecondition {
+                    reason: "SAME_ID",
+                    ..
+                })
+            ),
+            "{refused}"
+        );
     }
 }

@@ -10,7 +10,7 @@ use emend_store::{
     audit::OpenError,
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
 };
-use sqlx::{QueryBuilder, migrate::Migrator, pool::PoolConnection};
+use sqlx::{QueryBuilder, migrate::Migrator, pool::PoolConnection, query_builder::Separated};
 
 use self::work_sql::bytes;
 use crate::{audit::store::AuditRead, store::Keyed};
@@ -119,24 +119,46 @@ pub(super) const FOR_UPDATE: &str = "";
 /// Locks the rows of a SELECT against changes: nothing to do either.
 pub(super) const FOR_SHARE: &str = "";
 
-/// Appends the condition that a contest has one of these ids, of which there is at least one. Their index begins with the hash of
-/// the key, and a list for each of its columns would be looked up in all combinations.
+/// Appends the condition that a contest has one of these ids. Their index begins with the hash of the key, and a list for each
+/// of its columns would be looked up in all combinations.
 fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = ContestId>) {
-    query.push("(key_hash, contest_id) IN (");
-    query.push_values(ids, |mut row, id| {
+    let condition = ("(key_hash, contest_id) IN (", ")");
+    push_named(query, condition, ids, |mut row, id| {
         row.push_bind(id.key_hash()).push_bind(bytes(id.0));
     });
-    query.push(")");
 }
 
-/// Appends the condition that a candidate `k` has one of these ids, of which there is at least one. They are looked up in all
-/// contests of the key that an id ends with: they have no index of their own.
+/// Appends the condition that a candidate `k` has one of these ids. They have no index of their own: they are looked up in the
+/// contests whose ids begin and end as theirs say, of which there are seldom two, even where many have one key.
 fn push_candidates(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = CandidateId>) {
-    query.push("(k.contest, k.candidate_id) IN (SELECT n.contest, named.column2 FROM (");
-    query.push_values(ids, |mut row, id| {
-        row.push_bind(id.key_hash()).push_bind(bytes(id.0));
+    let condition = (
+        "(k.contest, k.candidate_id) IN (SELECT n.contest, named.column4 FROM (",
+        ") AS named CROSS JOIN contests AS n WHERE n.key_hash = named.column1 \
+         AND n.contest_id BETWEEN named.column2 AND named.column3)",
+    );
+    push_named(query, condition, ids, |mut row, id| {
+        let (first, last) = id.contests().into_inner();
+        row.push_bind(id.key_hash())
+            .push_bind(bytes(first.0))
+            .push_bind(bytes(last.0))
+            .push_bind(bytes(id.0));
     });
-    query.push(") AS named CROSS JOIN contests AS n WHERE n.key_hash = named.column1)");
+}
+
+/// Appends a condition around `VALUES` with a row for each id; for none, one that nothing meets.
+fn push_named<T>(
+    query: &mut QueryBuilder<Db>,
+    (before, after): (&str, &str),
+    ids: impl IntoIterator<Item = T>,
+    bind: impl FnMut(Separated<'_, Db, &'static str>, T),
+) {
+    let mut ids = ids.into_iter().peekable();
+    if ids.peek().is_none() {
+        query.push("FALSE");
+    } else {
+        query.push(before);
+        query.push_values(ids, bind).push(after);
+    }
 }
 
 /// The columns by which a candidate is unique.
@@ -347,7 +369,7 @@ mod tests {
             "no {search}: {steps:#?}"
         );
         let table: String = search.split(' ').take(2).skip(1).collect();
-        let passes_over = |step: &String| step.starts_with(&format!("SCAN {table}"));
+        let passes_over = |step: &String| format!("{step} ").starts_with(&format!("SCAN {table} "));
         assert!(!steps.iter().any(passes_over), "{steps:#?}");
     }
 
@@ -444,29 +466,58 @@ mod tests {
         }
     }
 
+    /// A candidate's id says between which ids its contest's lies.
+    const CONTESTS_NAMED: &str =
+        "SEARCH n USING COVERING INDEX contests_by_key (key_hash=? AND contest_id>? AND contest_id<?)";
+
     #[tokio::test]
-    async fn contests_and_candidates_are_found_by_what_their_ids_end_with() {
+    async fn contests_and_candidates_are_found_by_what_their_ids_say() {
         let (store, _directory) = open_for_test().await.unwrap();
         for count in [1, 2, 256] {
-            let ids = (0..count).map(uuid::Uuid::from_u128);
+            let ids: Vec<uuid::Uuid> = (0..count).map(uuid::Uuid::from_u128).collect();
             let mut contests = QueryBuilder::new("SELECT * FROM contests WHERE ");
-            push_contests(&mut contests, ids.clone().map(ContestId));
-            let mut candidates = QueryBuilder::new(
-                "SELECT * FROM candidates AS k JOIN contests AS c ON c.contest = k.contest WHERE ",
+            push_contests(&mut contests, ids.iter().copied().map(ContestId));
+            assert_finds(
+                &plan(&store, &contests).await,
+                "SEARCH contests USING INDEX contests_by_key (key_hash=? AND contest_id=?)",
             );
-            push_candidates(&mut candidates, ids.map(CandidateId));
-            for (query, search) in [
-                (
-                    contests,
-                    "contests USING INDEX contests_by_key (key_hash=? AND contest_id=?)",
-                ),
-                (
-                    candidates,
-                    "k USING INDEX candidates_by_contest (contest=? AND candidate_id=?)",
-                ),
-            ] {
-                assert_finds(&plan(&store, &query).await, &format!("SEARCH {search}"));
+            let ids: Vec<CandidateId> = ids.into_iter().map(CandidateId).collect();
+            for query in [trust_sql::decisions(&ids), trust_sql::rulings_before(&ids)] {
+                assert_finds_candidates(&plan(&store, &query).await);
             }
+        }
+        let id = CandidateId(uuid::Uuid::from_u128(1));
+        for query in [
+            contests_sql::contest_of(id),
+            candidates_sql::candidate_record(id),
+            candidates_sql::feedback_of(id, 7),
+            candidates_sql::transitions_of(id, 7),
+            profiles_sql::suggestion(id),
+        ] {
+            assert_finds_candidates(&plan(&store, &query).await);
+        }
+    }
+
+    fn assert_finds_candidates(steps: &[String]) {
+        assert_finds(steps, CONTESTS_NAMED);
+        let by_contest = |step: &String| {
+            step.starts_with("SEARCH k USING ")
+                && step.ends_with("INDEX candidates_by_contest (contest=? AND candidate_id=?)")
+        };
+        assert!(steps.iter().any(by_contest), "{steps:#?}");
+    }
+
+    #[tokio::test]
+    async fn no_ids_name_nothing() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let mut contests = QueryBuilder::new("SELECT count(*) FROM contests WHERE ");
+        push_contests(&mut contests, []);
+        let mut candidates = QueryBuilder::new("SELECT count(*) FROM candidates AS k WHERE ");
+        push_candidates(&mut candidates, []);
+        for mut query in [contests, candidates] {
+            let mut reader = store.reader().await.unwrap();
+            let found: i64 = query.build_query_scalar().fetch_one(&mut *reader).await.unwrap();
+            assert_eq!(found, 0);
         }
     }
 

@@ -105,8 +105,11 @@ impl Keys {
     }
 
     /// Notes the key of a candidate.
-    pub(super) fn note_candidate(&mut self, id: CandidateId, key: i64) {
-        self.candidates.insert(id, key);
+    pub(super) fn note_candidate(&mut self, id: CandidateId, key: i64) -> Result<()> {
+        match self.candidates.insert(id, key) {
+            Some(other) if other != key => Err(two_have(id)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -354,6 +357,18 @@ pub(super) fn push_list(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Ite
         list.push_bind(bytes(id));
     }
     query.push(")");
+}
+
+/// The one row of the candidate with an id, if there is one. The id is a hash: candidates of two contests may have the same.
+pub(super) fn only<T>(mut rows: Vec<T>, id: CandidateId) -> Result<Option<T>> {
+    if rows.len() > 1 {
+        return Err(two_have(id));
+    }
+    Ok(rows.pop())
+}
+
+fn two_have(id: CandidateId) -> StoreError {
+    CorruptRow::new("candidates", "candidate_id", id, "two candidates have this id").into()
 }
 
 /// Appends `($1, $2, …)` for keys within the database; for none, a list that matches nothing.

@@ -38,16 +38,16 @@ Examples of arguments:
 pub(super) const APPROVE: &str = r#"Apply a candidate for everybody, as a person's decision. Ask the user before you call this.
 
 Examples of arguments:
-{"candidate_id": "80da4c11-386b-5fd4-b272-f7b5e8239eb8"}
-{"candidate_id": "80da4c11-386b-5fd4-b272-f7b5e8239eb8", "reason": "checked with legal"}
-{"candidate_id": "80da4c11-386b-5fd4-b272-f7b5e8239eb8", "reason": "checked with legal", "reporter": "dana"}"#;
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0"}
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal"}
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal", "reporter": "dana"}"#;
 
 pub(super) const REJECT: &str = r#"Reject a candidate, as a person's decision: votes do not bring it back. Ask the user before you call this.
 
 Examples of arguments:
-{"candidate_id": "80da4c11-386b-5fd4-b272-f7b5e8239eb8", "reason": "that verb is retired"}
-{"candidate_id": "80da4c11-386b-5fd4-b272-f7b5e8239eb8", "reason": "two funds have this name"}
-{"candidate_id": "80da4c11-386b-5fd4-b272-f7b5e8239eb8", "reason": "checked with legal", "reporter": "dana"}"#;
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "that verb is retired"}
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "two funds have this name"}
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal", "reporter": "dana"}"#;
 
 #[cfg(test)]
 mod tests {

@@ -32,9 +32,9 @@ Examples:
   emend prompts stats SUMMARIZE_DAILY
   emend prompts generate SUMMARIZE_DAILY
   emend prompts list --status pending
-  emend prompts diff 80da4c11-386b-5fd4-b272-f7b5e8239eb8
-  emend prompts preview 80da4c11-386b-5fd4-b272-f7b5e8239eb8
-  emend prompts approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana
+  emend prompts diff 0e939fab-e5c7-8140-b875-9d80da3294c0
+  emend prompts preview 0e939fab-e5c7-8140-b875-9d80da3294c0
+  emend prompts approve 0e939fab-e5c7-8140-b875-9d80da3294c0 --by dana
   emend prompts use SUMMARIZE_DAILY 1 --label staging
   emend prompts render SUMMARIZE_DAILY --variable day=Monday
   emend prompts pull prompts && emend prompts push prompts --dry-run

@@ -57,3 +57,42 @@ fn prohibitions_have_no_rivals() {
     scenario.votes(0..3, "a");
     assert_eq!(scenario.applied(), Some("a"));
 }
+
+#[test]
+fn a_value_with_the_id_of_another_is_refused_whoever_proposes_it() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.vote("dana", "create_csa");
+    let known = scenario.id("create_csa");
+    // As if the hash of both were the same.
+    scenario.state.candidate_mut(known).unwrap().value = scenario.value("create_isda");
+    let value = scenario.value("create_csa");
+    let ballot = scenario.ballot(&reporter_named("mia"), "create_csa");
+    for event in [
+        Event::Recorded {
+            ballot,
+            value: value.clone(),
+            origin: Origin::Votes,
+            personal_data: false,
+            sender: Roles::default(),
+            retracted_by: None,
+        },
+        Event::Mined { value: value.clone() },
+        Event::Put {
+            value: value.clone(),
+            origin: Origin::Operator,
+            reason: None,
+        },
+        Event::Approve {
+            candidate: known,
+            edited: Some(value.clone()),
+            reason: None,
+        },
+        Event::Revert {
+            revision: Revision(1),
+            restore: Some(value.clone()),
+            reason: "wrong".to_owned(),
+        },
+    ] {
+        assert_eq!(scenario.event(&event).unwrap_err(), Refusal::SameId, "{event:?}");
+    }
+}

@@ -11,7 +11,7 @@ use super::{
     Backend, Db,
     contests_sql::newest_ballots,
     push_candidates, push_contests,
-    work_sql::{bytes, push_list},
+    work_sql::{bytes, only, push_list},
 };
 use crate::{
     contests::store::{
@@ -44,6 +44,42 @@ fn candidate_records() -> QueryBuilder<Db> {
     query
 }
 
+pub(super) fn candidate_record(id: CandidateId) -> QueryBuilder<Db> {
+    let mut query = candidate_records();
+    push_candidates(&mut query, [id]);
+    query
+}
+
+/// The newest feedback for a candidate.
+pub(super) fn feedback_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT b.feedback_id, b.system_choice, b.received_at, b.retracted, d.reason, d.context, d.query_id \
+         FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.contest = \
+         (SELECT k.contest FROM candidates AS k WHERE ",
+    );
+    push_candidates(&mut query, [candidate]);
+    query
+        .push(") AND b.candidate_id = ")
+        .push_bind(bytes(candidate.0));
+    query.push(" ORDER BY b.accept_order DESC, b.feedback_id LIMIT ");
+    query.push_bind(i64::from(limit));
+    query
+}
+
+/// The first changes of a candidate's status.
+pub(super) fn transitions_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT k.candidate_id, t.sequence, t.from_status, t.to_status, t.cause, t.reason, t.caller, \
+         t.on_behalf_of, t.made_at, t.revision, t.policy_version \
+         FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate WHERE ",
+    );
+    push_candidates(&mut query, [candidate]);
+    query
+        .push(" ORDER BY t.sequence LIMIT ")
+        .push_bind(i64::from(limit));
+    query
+}
+
 impl Backend {
     async fn parsed_candidates(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
         parse_candidates(self.rows(query).await?)
@@ -57,9 +93,7 @@ fn parse_candidates(rows: Vec<CandidateRecordRow>) -> Result<Vec<CandidateRecord
 #[async_trait]
 impl ContestStore for Backend {
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
-        let mut query = candidate_records();
-        push_candidates(&mut query, [id]);
-        Ok(self.parsed_candidates(query).await?.pop())
+        only(self.parsed_candidates(candidate_record(id)).await?, id)
     }
 
     async fn list_candidates(
@@ -113,34 +147,17 @@ impl ContestStore for Backend {
     }
 
     async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>> {
-        let mut query = QueryBuilder::new(
-            "SELECT b.feedback_id, b.system_choice, b.received_at, b.retracted, d.reason, d.context, d.query_id \
-             FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.contest = \
-             (SELECT k.contest FROM candidates AS k WHERE ",
-        );
-        push_candidates(&mut query, [candidate]);
-        query
-            .push(") AND b.candidate_id = ")
-            .push_bind(bytes(candidate.0));
-        query.push(" ORDER BY b.accept_order DESC, b.feedback_id LIMIT ");
-        query.push_bind(i64::from(limit));
         // Of a contest with very many ballots, all may have to be passed over to find a few of one candidate.
         let mut reader = self.browser().await?;
+        let mut query = feedback_of(candidate, limit);
         let rows: Vec<FeedbackRow> = query.build_query_as().fetch_all(&mut *reader).await?;
         rows.into_iter().map(FeedbackRow::parse).collect()
     }
 
     async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>> {
-        let mut query = QueryBuilder::new(
-            "SELECT k.candidate_id, t.sequence, t.from_status, t.to_status, t.cause, t.reason, t.caller, \
-             t.on_behalf_of, t.made_at, t.revision, t.policy_version \
-             FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate WHERE ",
-        );
-        push_candidates(&mut query, [candidate]);
-        query
-            .push(" ORDER BY t.sequence LIMIT ")
-            .push_bind(i64::from(limit));
-        let rows = self.rows::<TransitionRow>(query).await?;
+        let rows = self
+            .rows::<TransitionRow>(transitions_of(candidate, limit))
+            .await?;
         rows.into_iter().map(TransitionRow::parse).collect()
     }
 

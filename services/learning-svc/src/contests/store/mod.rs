@@ -28,7 +28,8 @@ pub trait ContestRepository: Send {
     /// ids.
     async fn create(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()>;
 
-    /// Locks contests in order of their ids, after `create`, and returns them in that order.
+    /// Locks contests in order of their ids, after `create`, and returns them in that order: of two keys with one id the one
+    /// that was there first.
     async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
 
     /// Of these locked contests, removes the rows that this unit of work has created, before anything is written to them.

@@ -16,7 +16,7 @@ use super::{
     Db, FOR_UPDATE, LOCKS_ROWS, UNIQUE_CANDIDATE,
     candidates_sql::push_numbers,
     push_candidates, push_contests,
-    work_sql::{Work, bytes, push_keys, push_limit, push_list},
+    work_sql::{Work, bytes, only, push_keys, push_limit, push_list},
 };
 use crate::{
     contests::store::{
@@ -84,11 +84,7 @@ impl ContestRepository for Work {
         for key in keys.iter().copied() {
             let id = key.contest_id();
             match found.remove(&id) {
-                Some(found) if found.key == *key => locked.push(found),
-                Some(_) => {
-                    let why = "another key than the one that was asked for";
-                    return Err(CorruptRow::new("contests", "key", id, why).into());
-                }
+                Some(found) => locked.push(found),
                 None if self.keys.is_new(id) => {
                     let now = match now {
                         Some(now) => now,
@@ -142,7 +138,7 @@ impl ContestRepository for Work {
             {
                 for row in self.rows::<CandidateRow>(query).await? {
                     let (candidate, kept) = row.parse()?;
-                    self.keys.note_candidate(candidate.id, row.candidate);
+                    self.keys.note_candidate(candidate.id, row.candidate)?;
                     if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
                         contest.kept.insert(candidate.id, kept);
                         contest.state.candidates.push(candidate);
@@ -179,7 +175,7 @@ impl ContestRepository for Work {
             return Ok(None);
         };
         let (candidate, kept) = row.parse()?;
-        self.keys.note_candidate(candidate.id, row.candidate);
+        self.keys.note_candidate(candidate.id, row.candidate)?;
         Ok(Some((candidate, kept)))
     }
 
@@ -208,13 +204,8 @@ impl ContestRepository for Work {
     }
 
     async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>> {
-        let mut query = QueryBuilder::new(
-            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
-             JOIN contests AS c ON c.contest = k.contest WHERE ",
-        );
-        push_candidates(&mut query, [candidate]);
-        let rows = self.rows::<KeyRow>(query).await?;
-        rows.first().map(|row| row.parse("contests")).transpose()
+        let row = only(self.rows::<KeyRow>(contest_of(candidate)).await?, candidate)?;
+        row.map(|row| row.parse("contests")).transpose()
     }
 
     async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
@@ -241,6 +232,16 @@ impl ContestRepository for Work {
         save_candidates(self, candidates).await?;
         save_transitions(self, transitions).await
     }
+}
+
+/// The key of a candidate's contest.
+pub(super) fn contest_of(candidate: CandidateId) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
+         JOIN contests AS c ON c.contest = k.contest WHERE ",
+    );
+    push_candidates(&mut query, [candidate]);
+    query
 }
 
 const CANDIDATES: &str = "SELECT contest, candidate, candidate_id, coalesce(value, (SELECT h.value FROM changes AS h \
@@ -532,7 +533,7 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
              ruling_taken_back = excluded.ruling_taken_back, proposal_verdict = excluded.proposal_verdict, \
              proposal_decided_at = excluded.proposal_decided_at, updated_at = excluded.updated_at, \
              transitions = excluded.transitions, version = excluded.version \
-             RETURNING candidate_id, candidate",
+             WHERE candidates.contest = excluded.contest RETURNING candidate_id, candidate",
         );
         // Their rows come together where the statements go together.
         if !work.waits() {
@@ -547,7 +548,7 @@ async fn note_candidates(work: &mut Work) -> Result<()> {
     for (id, key) in work.rows_written::<(Vec<u8>, i64)>().await? {
         let parsed = Uuid::from_slice(&id)
             .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
-        work.keys.note_candidate(CandidateId(parsed), key);
+        work.keys.note_candidate(CandidateId(parsed), key)?;
     }
     Ok(())
 }

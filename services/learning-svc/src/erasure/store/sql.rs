@@ -213,8 +213,8 @@ impl ErasedLog for Backend {
     }
 }
 
-/// The contests of erased users that the log need no longer name, locked. They are chosen first: SQLite would pass over all contests in
-/// the order of their ids.
+/// The contests of erased users that the log need no longer name, locked. They are chosen first: SQLite would pass over all contests,
+/// which are many, to find the few.
 pub(super) fn expired(limit: u32) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, e.pseudonym, \

@@ -216,13 +216,18 @@ impl ProfileStore for Backend {
     }
 
     async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>> {
-        let mut query = QueryBuilder::new("SELECT ");
-        query.push(SUGGESTION_COLUMNS);
-        query.push(" FROM candidates AS k JOIN suggestions AS s ON s.candidate = k.candidate WHERE ");
-        push_candidates(&mut query, [candidate]);
-        let mut rows = self.rows::<SuggestionRow>(query).await?;
+        let mut rows = self.rows::<SuggestionRow>(suggestion(candidate)).await?;
         rows.pop().map(SuggestionRow::parse).transpose()
     }
+}
+
+/// What is kept of the suggestion that a candidate is.
+pub(super) fn suggestion(candidate: CandidateId) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT ");
+    query.push(SUGGESTION_COLUMNS);
+    query.push(" FROM candidates AS k JOIN suggestions AS s ON s.candidate = k.candidate WHERE ");
+    push_candidates(&mut query, [candidate]);
+    query
 }
 
 fn json(texts: &[String]) -> String {

@@ -333,8 +333,8 @@ impl ContestRepository for Work {
                     "a contest that was created is gone",
                 )
             })?;
-            if row.key != **key {
-                let other = "another key than the one that was asked for";
+            if row.key.contest_id() != contest {
+                let other = "another key than the one that gives this id";
                 return Err(CorruptRow::new("contests", "key", contest, other).into());
             }
             locked.push(row.locked(now)?);

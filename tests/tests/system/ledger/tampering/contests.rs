@@ -63,6 +63,12 @@ pub(super) const CASES: &[Case] = &[
         Learning,
         "UPDATE candidates SET namespace = 'other'",
     ),
+    // As if it were of another contest: nobody would find it by its id.
+    (
+        "CANDIDATE_ID",
+        Learning,
+        "UPDATE candidates SET candidate_id = {no_id} WHERE proposal_version = 2",
+    ),
     (
         "CANDIDATE_OCCURRENCES",
         Learning,
