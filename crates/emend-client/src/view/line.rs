@@ -29,6 +29,40 @@ impl Line {
     }
 }
 
+/// A byte of each tag of a line, which nearly always tells that a key is not there. 0: the slot is empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Marks(u32);
+
+impl Marks {
+    const LOWEST_BITS: u32 = u32::from_le_bytes([1; SLOTS]);
+
+    /// The mark of a tag.
+    #[inline]
+    pub(super) fn of(tag: u64) -> u8 {
+        let [.., mark] = tag.to_le_bytes();
+        mark.max(1)
+    }
+
+    /// All four are compared at once (Knuth, The Art of Computer Programming, vol. 4A, 7.1.3, (90)): which it is can't be
+    /// predicted.
+    #[inline]
+    pub(super) fn have(self, mark: u8) -> bool {
+        let differing = self.0 ^ (u32::from(mark) * Self::LOWEST_BITS);
+        differing.wrapping_sub(Self::LOWEST_BITS) & !differing & (Self::LOWEST_BITS << 7) != 0
+    }
+
+    #[inline]
+    pub(super) fn are_full(self) -> bool {
+        !self.have(0)
+    }
+
+    pub(super) fn set(&mut self, slot: usize, mark: u8) {
+        let mut marks = self.0.to_le_bytes();
+        marks[slot] = mark;
+        self.0 = u32::from_le_bytes(marks);
+    }
+}
+
 /// A slot's contents: 2 bits of form, 24 bits of index, 38 bits of revision; of what is stored outside the slot 2 bits of form,
 /// 32 bits of index, and a bit that says where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,4 +135,25 @@ impl Word {
 #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
 pub(super) fn halves(key: u128) -> (u64, u64) {
     ((key >> 64) as u64, key as u64 | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn marks_tell_what_they_have(bytes: [u8; SLOTS], close in 0..SLOTS, mark: u8) {
+            for mark in [mark, bytes[close], bytes[close] ^ 1, bytes[close] ^ 0x80, 0] {
+                let mut marks = Marks::default();
+                for (slot, byte) in bytes.iter().enumerate() {
+                    marks.set(slot, *byte);
+                }
+                prop_assert_eq!(marks.have(mark), bytes.contains(&mark));
+                prop_assert_eq!(marks.are_full(), !bytes.contains(&0));
+            }
+        }
+    }
 }
