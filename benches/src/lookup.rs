@@ -57,6 +57,8 @@ pub(crate) struct Lookup {
 struct Questions {
     known: Vec<NormalizedKey>,
     unknown: Vec<NormalizedKey>,
+    /// As many known as unknown ones, in no order that could be foreseen.
+    mixed: Vec<NormalizedKey>,
 }
 
 /// Nanoseconds per look-up, each the median over batches.
@@ -64,6 +66,7 @@ struct Figures {
     /// Many independent look-ups: throughput of one thread.
     known: f64,
     unknown: f64,
+    mixed: f64,
     /// Each look-up depends on the one before: latency of one query.
     serial: f64,
     /// Like `known`, with several threads.
@@ -77,22 +80,26 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
     let draw = Draw(Entropy::seeded(7));
     let phrases: Vec<String> = (0..args.phrases).map(|id| phrase(id, "learned")).collect();
     let verb_of = |id: usize| format!("verb_of_the_application_{}", id % args.verbs.max(1));
+    let unheard: Vec<String> = (0..args.phrases.min(200_000))
+        .map(|id| phrase(id, "unheard"))
+        .collect();
+    // From all over what is learned.
+    let some = phrases
+        .iter()
+        .step_by((phrases.len() / unheard.len().max(1)).max(1));
+    let both: Vec<String> = unheard.iter().chain(some).cloned().collect();
     let questions = Questions {
         known: shuffled(&phrases, &draw)?,
-        unknown: shuffled(
-            &(0..args.phrases.min(200_000))
-                .map(|id| phrase(id, "unheard"))
-                .collect::<Vec<_>>(),
-            &draw,
-        )?,
+        unknown: shuffled(&unheard, &draw)?,
+        mixed: shuffled(&both, &draw)?,
     };
     println!(
         "{} phrases, {} verbs, {} updates/s of {CHANGES} changes while looking up; medians of batches of {BATCH}",
         args.phrases, args.verbs, args.updates
     );
     println!(
-        "{:<28} {:>10} {:>10} {:>10} {:>12} {:>14}",
-        "ns per look-up", "known", "unknown", "serial", "threads", "longest update"
+        "{:<28} {:>10} {:>10} {:>10} {:>10} {:>12} {:>14}",
+        "ns per look-up", "known", "unknown", "mixed", "serial", "threads", "longest update"
     );
 
     let (mut publisher, view) = LearnedView::new(&Entropy::system(), SystemClock::shared());
@@ -150,6 +157,7 @@ fn measured(subject: &impl Subject, questions: &Questions, phrases: &[String], a
         let updating = scope.spawn(|| updates(subject, phrases, args, &stop));
         let known = median(batches(subject, &questions.known, 0, seconds, false));
         let unknown = median(batches(subject, &questions.unknown, 0, seconds, false));
+        let mixed = median(batches(subject, &questions.mixed, 0, seconds, false));
         let serial = median(batches(subject, &questions.known, 0, seconds, true));
         let readers: Vec<_> = (0..args.threads)
             .map(|reader| {
@@ -168,6 +176,7 @@ fn measured(subject: &impl Subject, questions: &Questions, phrases: &[String], a
         Figures {
             known,
             unknown,
+            mixed,
             serial,
             threads,
             update,
@@ -245,9 +254,10 @@ fn show(name: &str, figures: &Figures, ours: &Figures) {
         format!("{:.0} ({ratio:.1}x)", of(figures))
     };
     println!(
-        "{name:<28} {:>10} {:>10} {:>10} {:>12} {:>14}",
+        "{name:<28} {:>10} {:>10} {:>10} {:>10} {:>12} {:>14}",
         cell(|figures| figures.known),
         cell(|figures| figures.unknown),
+        cell(|figures| figures.mixed),
         cell(|figures| figures.serial),
         cell(|figures| figures.threads),
         format!("{:.1?}", figures.update),

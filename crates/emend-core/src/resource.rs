@@ -234,7 +234,7 @@ impl CandidateId {
         ends[0]..=ends[1]
     }
 
-    /// Whether it may be a candidate of this contest, by how its id ends.
+    /// Whether it may be a candidate of this contest: it ends with how that one's id begins and ends.
     pub fn may_be_of(self, contest: ContestId) -> bool {
         self.key_hash() == contest.key_hash() && self.contests().contains(&contest)
     }

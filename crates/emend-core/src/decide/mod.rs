@@ -429,6 +429,7 @@ pub(crate) fn decide_by(
 /// Whether no other value of the contest has the id of this one, which is a hash.
 fn has_an_id_of_its_own(value: &ResourceValue, event: &Event, state: &ContestState) -> bool {
     let id = match event {
+        // The same, and derived already.
         Event::Recorded { ballot, .. } => ballot.candidate,
         _ => value.candidate_id(state.id()),
     };

@@ -267,7 +267,7 @@ fn check_candidate(
             candidate.value.candidate_id(key.contest_id()) == candidate.id && !is_ruling && !is_proposal
         }
         // A ruling's id is made of its feedback or its accept order, which its ballot is compared with; a proposal's of bytes that
-        // are not kept. Both are found by how it ends.
+        // are not kept. SQLite finds both by how their ids end.
         Rule::Ruling(_) => is_ruling && !is_proposal,
         Rule::Review(_) => is_proposal && !is_ruling,
         Rule::Window(_) => false,

@@ -36,6 +36,7 @@ use crate::{
         store::{ChangeWrite, Trigger},
     },
     policies::store::PolicyKey,
+    resources::write::subject,
     store::UnitOfWork,
 };
 
@@ -96,7 +97,7 @@ pub struct OpenContests {
     /// Marks that go with them.
     pub marks: Marks,
     revisions: NewRevisions,
-    transitions: Vec<TransitionWrite>,
+    transitions: Vec<(ContestId, TransitionWrite)>,
     answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
     evidence_events: Vec<EventWrite>,
     promoted: Vec<(Kind, Cause)>,
@@ -354,13 +355,15 @@ impl OpenContests {
             );
             self.evidence_events.extend(write);
         }
-        self.transitions.extend(working.take(
+        let transitions = working.take(
             event,
             decision,
             attribution,
             revision.unwrap_or_default(),
             self.now,
-        ));
+        );
+        self.transitions
+            .extend(transitions.into_iter().map(|write| (contest, write)));
         if person {
             working.state.highest_accept_order = order;
         }
@@ -471,7 +474,7 @@ fn is_of(known: &ResourceKey, key: &ResourceKey) -> Result<(), Failure> {
     if known == key {
         Ok(())
     } else {
-        Err(refused(&Refusal::SameId, key.key.as_str()).into())
+        Err(refused(&Refusal::SameId, &subject(key)).into())
     }
 }
 

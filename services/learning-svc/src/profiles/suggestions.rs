@@ -269,7 +269,7 @@ impl App {
         if let Some(profiles) = tx.profiles() {
             let kept: Vec<_> = made
                 .iter()
-                .map(|(fit, candidate)| (*candidate, details(fit)))
+                .map(|(fit, candidate)| (fit.key.contest_id(), *candidate, details(fit)))
                 .collect();
             profiles.save(&kept).await?;
         }

@@ -151,11 +151,11 @@ impl From<Vec<Row>> for Settled {
                  contest: other,
                  row: first,
              }| {
-                if contest != other {
+                if contest != other || row.proposal.key != first.proposal.key {
                     return false;
                 }
                 // How a phrase is written does not matter, what is learned for it does.
-                if row.proposal.value.candidate_id(*contest) == first.proposal.value.candidate_id(*contest) {
+                if row.proposal.value.is_same(&first.proposal.value) {
                     settled.repeated += 1;
                 } else {
                     settled.disagreeing.push(RowError {

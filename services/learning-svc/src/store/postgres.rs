@@ -128,15 +128,11 @@ fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Con
     push_list(query, ids.into_iter().map(|id| id.0));
 }
 
-/// Appends the condition that a candidate `k` has one of these ids, of which there is at least one: these, too, have an index of
-/// their own.
+/// Appends the condition that a candidate `k` has one of these ids: these, too, have an index of their own.
 fn push_candidates(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = CandidateId>) {
     query.push("k.candidate_id IN ");
     push_list(query, ids.into_iter().map(|id| id.0));
 }
-
-/// The columns by which a candidate is unique.
-const UNIQUE_CANDIDATE: &str = "(candidate_id)";
 
 /// The channel notified by commits that write revisions.
 pub const CHANNEL: &str = "emend_learning_revisions";

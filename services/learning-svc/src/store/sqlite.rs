@@ -129,7 +129,7 @@ fn push_contests(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Con
 }
 
 /// Appends the condition that a candidate `k` has one of these ids. They have no index of their own: they are looked up in the
-/// contests whose ids begin and end as theirs say, of which there are seldom two, even where many have one key.
+/// contests whose ids begin and end as theirs say: their own, and of others with the same key one in 65,536.
 fn push_candidates(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = CandidateId>) {
     let condition = (
         "(k.contest, k.candidate_id) IN (SELECT n.contest, named.column4 FROM (",
@@ -160,9 +160,6 @@ fn push_named<T>(
         query.push_values(ids, bind).push(after);
     }
 }
-
-/// The columns by which a candidate is unique.
-const UNIQUE_CANDIDATE: &str = "(contest, candidate_id)";
 
 /// Begins a transaction that reads one state, however long it takes.
 const BEGIN_AUDIT: &str = "BEGIN";

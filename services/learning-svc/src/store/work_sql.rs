@@ -59,7 +59,7 @@ pub(super) struct Keys {
     contests: HashMap<ContestId, i64>,
     /// Contests that this unit of work creates, and when it did: nothing is stored of them but what it has written.
     pub(super) new: HashMap<ContestId, Timestamp>,
-    candidates: HashMap<CandidateId, i64>,
+    candidates: HashMap<(i64, CandidateId), i64>,
 }
 
 impl Keys {
@@ -85,9 +85,9 @@ impl Keys {
         (!self.contests.contains_key(&id)).then_some(created_at)
     }
 
-    /// The key of a candidate, which must have been read or written.
-    pub(super) fn candidate(&self, id: CandidateId) -> Result<i64> {
-        let key = self.candidates.get(&id).copied();
+    /// The key of a contest's candidate, which must have been read or written.
+    pub(super) fn candidate(&self, contest: ContestId, id: CandidateId) -> Result<i64> {
+        let key = self.candidates.get(&(self.contest(contest)?, id)).copied();
         key.ok_or_else(|| CorruptRow::new("candidates", "candidate_id", id, "named and not stored").into())
     }
 
@@ -105,11 +105,8 @@ impl Keys {
     }
 
     /// Notes the key of a candidate.
-    pub(super) fn note_candidate(&mut self, id: CandidateId, key: i64) -> Result<()> {
-        match self.candidates.insert(id, key) {
-            Some(other) if other != key => Err(two_have(id)),
-            _ => Ok(()),
-        }
+    pub(super) fn note_candidate(&mut self, contest: i64, id: CandidateId, key: i64) {
+        self.candidates.insert((contest, id), key);
     }
 }
 
@@ -362,13 +359,15 @@ pub(super) fn push_list(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Ite
 /// The one row of the candidate with an id, if there is one. The id is a hash: candidates of two contests may have the same.
 pub(super) fn only<T>(mut rows: Vec<T>, id: CandidateId) -> Result<Option<T>> {
     if rows.len() > 1 {
-        return Err(two_have(id));
+        return Err(CorruptRow::new(
+            "candidates",
+            "candidate_id",
+            id,
+            "candidates of two contests have it",
+        )
+        .into());
     }
     Ok(rows.pop())
-}
-
-fn two_have(id: CandidateId) -> StoreError {
-    CorruptRow::new("candidates", "candidate_id", id, "two candidates have this id").into()
 }
 
 /// Appends `($1, $2, …)` for keys within the database; for none, a list that matches nothing.

@@ -1,7 +1,7 @@
 //! Writing what was decided, in one go.
 
 use bytes::Bytes;
-use emend_core::{ContestState, Revision};
+use emend_core::{ContestId, ContestState, Revision};
 use emend_store::StoreError;
 use emend_wire::value;
 use prost::Message as _;
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Default)]
 struct Decisions {
     candidates: Vec<CandidateWrite>,
-    transitions: Vec<TransitionWrite>,
+    transitions: Vec<(ContestId, TransitionWrite)>,
     log: LogWrites,
     resources: ResourceWrites,
     applied: Vec<InboxWrite>,
@@ -115,7 +115,7 @@ impl OpenContests {
             log: self.revisions.take(&numbers),
             ..Decisions::default()
         };
-        for transition in &mut writes.transitions {
+        for (_, transition) in &mut writes.transitions {
             transition.revision = numbers.of(transition.revision);
         }
         writes.evidence_events = std::mem::take(&mut self.evidence_events);

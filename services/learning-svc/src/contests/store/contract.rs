@@ -117,7 +117,7 @@ async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[tokio::test]
-async fn a_stored_key_that_is_not_the_one_asked_for_is_a_corrupt_row() {
+async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row() {
     let (store, _guard) = open!();
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();

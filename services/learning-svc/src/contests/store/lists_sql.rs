@@ -27,6 +27,10 @@ use crate::{
     },
 };
 
+#[cfg(test)]
+#[path = "ids_contract.rs"]
+mod contract;
+
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns read of a candidate `k` and its contest `c`.

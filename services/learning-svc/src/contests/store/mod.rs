@@ -57,11 +57,11 @@ pub trait ContestRepository: Send {
     /// Writes what names no revision.
     async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()>;
 
-    /// Writes decided candidates and their transitions, under the head's lock if they name revisions.
+    /// Writes decided candidates and their transitions, each with its contest, under the head's lock if they name revisions.
     async fn save_candidates(
         &mut self,
         candidates: &[CandidateWrite],
-        transitions: &[TransitionWrite],
+        transitions: &[(ContestId, TransitionWrite)],
     ) -> Result<()>;
 }
 

@@ -13,7 +13,7 @@ use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::{
-    Db, FOR_UPDATE, LOCKS_ROWS, UNIQUE_CANDIDATE,
+    Db, FOR_UPDATE, LOCKS_ROWS,
     candidates_sql::push_numbers,
     push_candidates, push_contests,
     work_sql::{Work, bytes, only, push_keys, push_limit, push_list},
@@ -138,7 +138,7 @@ impl ContestRepository for Work {
             {
                 for row in self.rows::<CandidateRow>(query).await? {
                     let (candidate, kept) = row.parse()?;
-                    self.keys.note_candidate(candidate.id, row.candidate)?;
+                    self.keys.note_candidate(row.contest, candidate.id, row.candidate);
                     if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
                         contest.kept.insert(candidate.id, kept);
                         contest.state.candidates.push(candidate);
@@ -175,7 +175,7 @@ impl ContestRepository for Work {
             return Ok(None);
         };
         let (candidate, kept) = row.parse()?;
-        self.keys.note_candidate(candidate.id, row.candidate)?;
+        self.keys.note_candidate(row.contest, candidate.id, row.candidate);
         Ok(Some((candidate, kept)))
     }
 
@@ -227,7 +227,7 @@ impl ContestRepository for Work {
     async fn save_candidates(
         &mut self,
         candidates: &[CandidateWrite],
-        transitions: &[TransitionWrite],
+        transitions: &[(ContestId, TransitionWrite)],
     ) -> Result<()> {
         save_candidates(self, candidates).await?;
         save_transitions(self, transitions).await
@@ -522,8 +522,8 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
                 .push_bind(kept.transitions)
                 .push_bind(kept.version);
         });
-        query.push(" ON CONFLICT ").push(UNIQUE_CANDIDATE).push(
-            " DO UPDATE SET value = excluded.value, status = excluded.status, \
+        query.push(
+            " ON CONFLICT (contest, candidate_id) DO UPDATE SET value = excluded.value, status = excluded.status, \
              status_reason = excluded.status_reason, edited_from = excluded.edited_from, hold = excluded.hold, \
              decision_reason = excluded.decision_reason, decided_caller = excluded.decided_caller, \
              decided_for = excluded.decided_for, occurrences = excluded.occurrences, reporters = excluded.reporters, \
@@ -533,7 +533,7 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
              ruling_taken_back = excluded.ruling_taken_back, proposal_verdict = excluded.proposal_verdict, \
              proposal_decided_at = excluded.proposal_decided_at, updated_at = excluded.updated_at, \
              transitions = excluded.transitions, version = excluded.version \
-             WHERE candidates.contest = excluded.contest RETURNING candidate_id, candidate",
+             RETURNING contest, candidate_id, candidate",
         );
         // Their rows come together where the statements go together.
         if !work.waits() {
@@ -545,19 +545,19 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
 
 /// Executes what writes candidates and notes their keys.
 async fn note_candidates(work: &mut Work) -> Result<()> {
-    for (id, key) in work.rows_written::<(Vec<u8>, i64)>().await? {
+    for (contest, id, key) in work.rows_written::<(i64, Vec<u8>, i64)>().await? {
         let parsed = Uuid::from_slice(&id)
             .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
-        work.keys.note_candidate(CandidateId(parsed), key)?;
+        work.keys.note_candidate(contest, CandidateId(parsed), key);
     }
     Ok(())
 }
 
-async fn save_transitions(work: &mut Work, writes: &[TransitionWrite]) -> Result<()> {
+async fn save_transitions(work: &mut Work, writes: &[(ContestId, TransitionWrite)]) -> Result<()> {
     for transitions in batches(writes) {
         let mut rows = Vec::with_capacity(transitions.len());
-        for transition in transitions {
-            rows.push((work.keys.candidate(transition.candidate)?, transition));
+        for (contest, transition) in transitions {
+            rows.push((work.keys.candidate(*contest, transition.candidate)?, transition));
         }
         let query = work.write(
             "INSERT INTO transitions (candidate, sequence, from_status, to_status, cause, reason, caller, \

@@ -190,8 +190,9 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
     for changes in batches(&writes.changes) {
         let mut rows = Vec::with_capacity(changes.len());
         for change in changes {
-            let candidate = change.candidate.map(|id| work.keys.candidate(id)).transpose()?;
-            rows.push((work.keys.contest(change.key.contest_id())?, candidate, change));
+            let contest = change.key.contest_id();
+            let candidate = change.candidate.map(|id| work.keys.candidate(contest, id));
+            rows.push((work.keys.contest(contest)?, candidate.transpose()?, change));
         }
         let query = work.write(
             "INSERT INTO changes (revision, ordinal, contest, value, value_checksum, before_value, candidate, \

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use emend_core::{
-    CandidateId, Namespace, Profile, ResourceKey, ResourceValue, Revision, Status, UserId,
+    CandidateId, ContestId, Namespace, Profile, ResourceKey, ResourceValue, Revision, Status, UserId,
     kinds::Learned,
     outputs::{Activity, Suggested, SuggestionType},
 };
@@ -98,7 +98,7 @@ pub trait ProfileRepository: Send {
     ) -> Result<HashSet<(String, String)>>;
 
     /// Keeps what is known of suggested entries, whose candidates are written.
-    async fn save(&mut self, suggestions: &[(CandidateId, SuggestionDetails)]) -> Result<()>;
+    async fn save(&mut self, suggestions: &[(ContestId, CandidateId, SuggestionDetails)]) -> Result<()>;
 
     /// Deletes everything that a user did.
     async fn forget(&mut self, namespace: &Namespace, user: &UserId) -> Result<()>;

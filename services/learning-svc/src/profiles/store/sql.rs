@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use emend_core::{CandidateId, Kind, Namespace, Status, UserId, outputs::Activity};
+use emend_core::{CandidateId, ContestId, Kind, Namespace, Status, UserId, outputs::Activity};
 use emend_store::StoreError;
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -12,7 +12,7 @@ use super::{
     Backend, Db,
     candidates_sql::{CANDIDATE_COLUMNS, push_after, push_numbers},
     push_candidates,
-    work_sql::Work,
+    work_sql::{Work, only},
 };
 use crate::{
     contests::store::CandidatePosition,
@@ -110,11 +110,11 @@ impl ProfileRepository for Work {
         Ok(known)
     }
 
-    async fn save(&mut self, suggestions: &[(CandidateId, SuggestionDetails)]) -> Result<()> {
+    async fn save(&mut self, suggestions: &[(ContestId, CandidateId, SuggestionDetails)]) -> Result<()> {
         for suggestions in batches(suggestions) {
             let mut rows = Vec::with_capacity(suggestions.len());
-            for (candidate, details) in suggestions {
-                rows.push((self.keys.candidate(*candidate)?, details));
+            for (contest, candidate, details) in suggestions {
+                rows.push((self.keys.candidate(*contest, *candidate)?, details));
             }
             let mut query = QueryBuilder::new(
                 "INSERT INTO suggestions (candidate, type, reason, source_type, source_id, confidence) ",
@@ -216,8 +216,11 @@ impl ProfileStore for Backend {
     }
 
     async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>> {
-        let mut rows = self.rows::<SuggestionRow>(suggestion(candidate)).await?;
-        rows.pop().map(SuggestionRow::parse).transpose()
+        let row = only(
+            self.rows::<SuggestionRow>(suggestion(candidate)).await?,
+            candidate,
+        )?;
+        row.map(SuggestionRow::parse).transpose()
     }
 }
 

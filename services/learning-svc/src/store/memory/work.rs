@@ -407,9 +407,10 @@ impl ContestRepository for Work {
     async fn save_candidates(
         &mut self,
         candidates: &[CandidateWrite],
-        transitions: &[TransitionWrite],
+        transitions: &[(ContestId, TransitionWrite)],
     ) -> Result<()> {
-        let write = Write::Candidates(candidates.into(), transitions.into());
+        let transitions = transitions.iter().map(|(_, transition)| transition.clone());
+        let write = Write::Candidates(candidates.into(), transitions.collect());
         self.note("save_candidates", write).await
     }
 }

@@ -67,7 +67,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "CANDIDATE_ID",
         Learning,
-        "UPDATE candidates SET candidate_id = {no_id} WHERE proposal_version = 2",
+        "UPDATE candidates SET candidate_id = (SELECT o.candidate_id FROM candidates AS o WHERE o.kind = 1 ORDER BY o.candidate LIMIT 1)
+         WHERE proposal_version = 2",
     ),
     (
         "CANDIDATE_OCCURRENCES",

@@ -53,9 +53,9 @@ async fn the_first_of_many_states_wakes_at_once_and_the_others_after_a_pause() {
     let lifecycle = Lifecycle::new();
     lifecycle.spawn("wake streams", wake_streams(replica.clone(), lifecycle.clone()));
     tokio::task::yield_now().await;
-    // As many as make a pause of 4 ms.
+    // As many as make a pause of 4 ms, to which 3.9 are rounded.
     let mut subscribers = Vec::new();
-    for _ in 0..100 {
+    for _ in 0..260 {
         subscribers.push((Subscriber::open(&replica, everything()).await, Arc::default()));
     }
     for at in 0..10 {
@@ -64,7 +64,7 @@ async fn the_first_of_many_states_wakes_at_once_and_the_others_after_a_pause() {
         }
         commit(&log, &replica, &[write("k0", Some(&at.to_string()))]).await;
         // The worker wakes all slices, and no time passes.
-        for _ in 0..10 {
+        for _ in 0..20 {
             tokio::task::yield_now().await;
         }
         let expected = match at {
