@@ -5,11 +5,13 @@
 //! with the single answer that most phrases have, or the single decision about a domain. Entries with more (a verb and an
 //! entity, or prohibitions) are stored separately, synonyms apart from the rest. Texts of answers are shared: thousands of phrases mean one verb. The
 //! slots of a line are compared without branches, because a mispredicted branch would discard the look-ups begun
-//! speculatively behind it, which costs more than the comparisons. A byte of each slot's key is also kept in an array of its
-//! own, which a cache holds where it does not hold the lines: most phrases that people search for were not learned, and of
-//! those about one in a hundred gets to a line. What does not fit in a full line goes to the next, and
+//! speculatively behind it, which costs more than the comparisons. What does not fit in a full line goes to the next, and
 //! a removal moves it back (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear probing with buckets, Algorithm
 //! R), so there are no tombstones.
+//!
+//! A byte of each slot's key is also kept in an array of its own, which a cache holds where it does not hold the lines. It
+//! tells nearly always that a phrase was not learned, as most that people search for: of those about one in a hundred gets
+//! to a line.
 //!
 //! A phrase that was not learned is mistaken for one that was if 63 bits of their hashes and their lines are equal:
 //! with a million phrases and 10^12 look-ups a day, by chance about once in ten thousand years.
@@ -380,7 +382,7 @@ mod tests {
             let mut model: HashMap<u128, Entry> = HashMap::new();
             for (id, step) in steps {
                 // Two by two they have the same mark.
-                let key = (u128::from((id % 8) << 61) << 64) | u128::from((id / 2) << 56 | 2 * id + 1);
+                let key = (u128::from((id % 8) << 61) << 64) | u128::from(((id / 2) << 56) | (2 * id + 1));
                 if let Some((verb, entity, prohibited, of)) = step {
                     let mut entry = entry(verb, entity, &prohibited);
                     entry.synonyms = of.map(synonyms).map(Box::new);

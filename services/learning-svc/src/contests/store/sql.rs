@@ -81,7 +81,7 @@ impl ContestRepository for Work {
         }
         let mut locked = Vec::with_capacity(keys.len());
         let mut now = None;
-        for key in keys.iter().copied() {
+        for key in keys {
             let id = key.contest_id();
             match found.remove(&id) {
                 Some(found) => locked.push(found),
@@ -90,7 +90,7 @@ impl ContestRepository for Work {
                         Some(now) => now,
                         None => *now.insert(self.database_time().await?),
                     };
-                    locked.push(LockedContest::new(key.clone(), now, LOCKS_ROWS));
+                    locked.push(LockedContest::new((*key).clone(), now, LOCKS_ROWS));
                 }
                 // Nobody deletes a contest but a worker that finds it empty.
                 None => return Err(conflict("a contest was deleted before it could be locked")),
