@@ -140,7 +140,15 @@ func (n *Node) follow(ctx context.Context) (time.Duration, error) {
 				return 0, err
 			}
 		case *learningpb.SubscribeResponse_SnapshotChunk:
-			for _, resource := range message.SnapshotChunk.GetResources() {
+			chunk := message.SnapshotChunk
+			for _, resource := range chunk.GetResources() {
+				// What nearly all keys have in common is sent once.
+				if key := resource.GetKey(); key.GetNamespace() == "" {
+					key.Namespace = chunk.GetNamespace()
+				}
+				if key := resource.GetKey(); key.GetKind() == 0 {
+					key.Kind = chunk.GetKind()
+				}
 				coming.put(resource)
 			}
 		case *learningpb.SubscribeResponse_SnapshotEnd:

@@ -211,7 +211,11 @@ class Node:
                 coming = Holdings()
                 coming.installation = self.accepted(message.snapshot_begin.installation_id)
             elif kind == "snapshot_chunk":
-                for resource in message.snapshot_chunk.resources:
+                chunk = message.snapshot_chunk
+                for resource in chunk.resources:
+                    # What nearly all keys have in common is sent once.
+                    resource.key.namespace = resource.key.namespace or chunk.namespace
+                    resource.key.kind = resource.key.kind or chunk.kind
                     coming.put(resource)
             elif kind == "snapshot_end":
                 coming.cursor = message.snapshot_end.cursor

@@ -558,7 +558,8 @@ impl Correction {
                     qualifier: assertion.qualifier.clone(),
                     user: user.cloned(),
                 },
-                value: ResourceValue::new(&*assertion.input, assertion.learned.clone()),
+                value: ResourceValue::new(&*assertion.input, assertion.learned.clone())
+                    .at(assertion.key.as_str()),
                 system_choice: self.system_choice.clone(),
                 rating: self.rating.clone(),
                 task: self.task.clone(),

@@ -265,16 +265,22 @@ impl Outcome {
         Some(outcome)
     }
 
-    /// The figures of a correction that supports `candidate`, after evaluation, and no message yet. If a revision is
+    /// The figures of a correction that supports `candidate` for a key, after evaluation, and no message yet. If a revision is
     /// written, it is filled in later.
-    pub(crate) fn figures(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
+    pub(crate) fn figures(
+        key: &str,
+        candidate: &Candidate,
+        was_new: bool,
+        auto_applied: bool,
+        now: Timestamp,
+    ) -> Self {
         let (state, reason, confirmations_needed) = state_of(candidate);
         Self {
             state,
             reason,
             candidate_id: Some(candidate.id),
             learned: candidate.value.learned.clone(),
-            input: candidate.value.display.clone(),
+            input: candidate.value.written(key).to_owned(),
             risk: candidate.risk,
             occurrences: candidate.occurrences,
             reporters: candidate.reporters,
@@ -330,7 +336,7 @@ impl Outcome {
         state: OutcomeState,
         reason: Reason,
         candidate_id: CandidateId,
-        value: &ResourceValue,
+        (key, value): (&str, &ResourceValue),
         risk: RiskLevel,
         threshold: u32,
         now: Timestamp,
@@ -339,7 +345,7 @@ impl Outcome {
             candidate_id: Some(candidate_id),
             risk,
             threshold,
-            ..Self::bare(state, Some(reason), value, now)
+            ..Self::bare(state, Some(reason), key, value, now)
         };
         outcome.message = outcome.sentence(None);
         outcome
@@ -349,11 +355,11 @@ impl Outcome {
     pub(crate) fn of_rating(
         state: OutcomeState,
         reason: Option<Reason>,
-        value: &ResourceValue,
+        (key, value): (&str, &ResourceValue),
         auto_applied: bool,
         now: Timestamp,
     ) -> Self {
-        let target = &value.display;
+        let target = value.written(key);
         let why = reason.map_or("", Reason::explanation);
         let message = match state {
             OutcomeState::Applied => format!("Learned: it is an example for “{target}” now."),
@@ -368,18 +374,24 @@ impl Outcome {
         Self {
             auto_applied,
             message,
-            ..Self::bare(state, reason, value, now)
+            ..Self::bare(state, reason, key, value, now)
         }
     }
 
     /// An outcome without figures and message.
-    fn bare(state: OutcomeState, reason: Option<Reason>, value: &ResourceValue, now: Timestamp) -> Self {
+    fn bare(
+        state: OutcomeState,
+        reason: Option<Reason>,
+        key: &str,
+        value: &ResourceValue,
+        now: Timestamp,
+    ) -> Self {
         Self {
             state,
             reason,
             candidate_id: None,
             learned: value.learned.clone(),
-            input: value.display.clone(),
+            input: value.written(key).to_owned(),
             risk: RiskLevel::Low,
             occurrences: 0,
             reporters: 0,

@@ -254,7 +254,8 @@ pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
 /// The value of a resource or candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResourceValue {
-    /// The key as people write it, before normalisation: 1 to 512 characters.
+    /// The key as people write it, before normalisation: at most 512 characters; empty where that is the key itself, see
+    /// [`ResourceValue::written`].
     pub display: String,
     /// The version of the normalisation that produced the key; 0 where the key is no phrase.
     pub normalization_version: u32,
@@ -263,12 +264,35 @@ pub struct ResourceValue {
 }
 
 impl ResourceValue {
+    /// A value of a key that people write as it is.
+    pub fn of(learned: Learned) -> Self {
+        Self::new(String::new(), learned)
+    }
+
     /// A value with the current normalisation version, if the kind's keys are phrases.
     pub fn new(display: impl Into<String>, learned: Learned) -> Self {
         Self {
             display: display.into(),
             normalization_version: learned.kind().rules().key.normalization_version(),
             learned,
+        }
+    }
+
+    /// The same without a display that is the key itself: it is stored and sent with each resource.
+    #[must_use]
+    pub fn at(mut self, key: &str) -> Self {
+        if self.display == key {
+            self.display = String::new();
+        }
+        self
+    }
+
+    /// How people write the key that it is the value of.
+    pub fn written<'a>(&'a self, key: &'a str) -> &'a str {
+        if self.display.is_empty() {
+            key
+        } else {
+            &self.display
         }
     }
 

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use prost_types::Timestamp;
 
 use crate::{
-    common::v1::ResourceKey,
-    learning::v1::{Bookmark, Cursor, Digest, Drain, Resumed, SnapshotBegin, SnapshotEnd},
+    common::v1::{self as common, ResourceKey},
+    learning::v1::{self as learning, Bookmark, Cursor, Digest, Drain, Resumed, SnapshotBegin, SnapshotEnd},
 };
 
 /// `emend.common.v1.Resource` with an encoded value.
@@ -71,9 +71,56 @@ pub enum Message {
 /// `emend.learning.v1.SnapshotChunk` with encoded values.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SnapshotChunk {
-    /// In key order.
+    /// In key order. A key without a namespace or a kind has that of the chunk.
     #[prost(message, repeated, tag = "1")]
     pub resources: Vec<Resource>,
+    /// The namespace of the keys that come without one.
+    #[prost(string, tag = "2")]
+    pub namespace: String,
+    /// The kind of the keys that come without one.
+    #[prost(enumeration = "crate::common::v1::ResourceKind", tag = "3")]
+    pub kind: i32,
+}
+
+impl SnapshotChunk {
+    /// The resources, each with the whole of its key.
+    pub fn into_resources(self) -> impl Iterator<Item = Resource> {
+        let Self {
+            resources,
+            namespace,
+            kind,
+        } = self;
+        resources.into_iter().map(move |mut resource| {
+            complete(resource.key.as_mut(), &namespace, kind);
+            resource
+        })
+    }
+}
+
+impl learning::SnapshotChunk {
+    /// The resources, each with the whole of its key.
+    pub fn into_resources(self) -> impl Iterator<Item = common::Resource> {
+        let Self {
+            resources,
+            namespace,
+            kind,
+        } = self;
+        resources.into_iter().map(move |mut resource| {
+            complete(resource.key.as_mut(), &namespace, kind);
+            resource
+        })
+    }
+}
+
+fn complete(key: Option<&mut ResourceKey>, namespace: &str, kind: i32) {
+    if let Some(key) = key {
+        if key.namespace.is_empty() {
+            namespace.clone_into(&mut key.namespace);
+        }
+        if key.kind == 0 {
+            key.kind = kind;
+        }
+    }
 }
 
 /// `emend.learning.v1.Update` with encoded values.
@@ -138,7 +185,6 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::{common::v1 as common, learning::v1 as learning};
 
     #[test]
     fn hand_written_messages_equal_the_generated_ones_on_the_wire() {
@@ -190,6 +236,8 @@ mod tests {
         let messages = [
             learning::subscribe_response::Message::SnapshotChunk(learning::SnapshotChunk {
                 resources: vec![resource.clone()],
+                namespace: "fund-admin".into(),
+                kind: 3,
             }),
             learning::subscribe_response::Message::Update(learning::Update {
                 from_revision: 1,

@@ -132,7 +132,7 @@ pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Vi
     Err(better)
 }
 
-/// A value of the key's kind. `key_as_sent` replaces an empty display; the field that says the key's qualifier must
+/// A value of the key's kind. `key_as_sent` replaces an empty display, and one that is the key itself is left out; the field that says the key's qualifier must
 /// agree with it. Without a (valid) key, only the other violations of the value are reported.
 pub fn resource_value(
     message: Option<&pb::ResourceValue>,
@@ -158,7 +158,10 @@ pub fn resource_value(
         }
         Some(value) => learned(value, key, &mut violations),
     };
-    let parsed = (|| Some(ResourceValue::new(display?, learned?)))();
+    let parsed = (|| {
+        let value = ResourceValue::new(display?, learned?);
+        Some(key.map_or(value.clone(), |key| value.at(key.key.as_str())))
+    })();
     violations.finish(parsed)
 }
 
@@ -350,6 +353,29 @@ mod tests {
                 .field,
             "value"
         );
+    }
+
+    #[test]
+    fn a_display_that_is_the_key_is_left_out() {
+        let key = ResourceKey::parse("a", Some(Kind::InvocationPhrase), "x y", "", "").unwrap();
+        let value = |display: &str| pb::ResourceValue {
+            display: display.into(),
+            value: Some(resource_value::Value::InvocationPhrase(
+                pb::InvocationPhraseValue { verb: "v".into() },
+            )),
+            ..Default::default()
+        };
+        for (display, as_sent, kept) in [
+            ("x y", "X  Y", ""),
+            ("", "x y", ""),
+            ("", "X  Y", "X  Y"),
+            ("X y", "x y", "X y"),
+        ] {
+            let parsed = resource_value(Some(&value(display)), Some(&key), as_sent).unwrap();
+            assert_eq!(parsed.display, kept, "{display:?} {as_sent:?}");
+            let shown = crate::render::value_of(&key, &parsed).display;
+            assert_eq!(shown, if kept.is_empty() { "x y" } else { kept });
+        }
     }
 
     #[test]

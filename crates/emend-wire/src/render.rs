@@ -94,7 +94,15 @@ pub fn resource_key(key: &ResourceKey) -> pb::ResourceKey {
     }
 }
 
-/// A value.
+/// The value of a key, for people: with how they write the key, also where that is the key itself.
+pub fn value_of(key: &ResourceKey, value: &ResourceValue) -> pb::ResourceValue {
+    pb::ResourceValue {
+        display: value.written(key.key.as_str()).to_owned(),
+        ..resource_value(value)
+    }
+}
+
+/// A value as it is stored.
 pub fn resource_value(value: &ResourceValue) -> pb::ResourceValue {
     pb::ResourceValue {
         display: value.display.clone(),

@@ -113,6 +113,7 @@ fn snapshot(revision: i64, held: &[Resource]) -> Vec<Oneof> {
     messages.extend(held.chunks(2).map(|resources| {
         Oneof::SnapshotChunk(pb::SnapshotChunk {
             resources: resources.to_vec(),
+            ..Default::default()
         })
     }));
     messages.push(Oneof::SnapshotEnd(pb::SnapshotEnd {

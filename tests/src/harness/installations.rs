@@ -164,6 +164,7 @@ fn snapshot(id: &str) -> [Message; 4] {
         }),
         Message::SnapshotChunk(SnapshotChunk {
             resources: vec![resource],
+            ..SnapshotChunk::default()
         }),
         Message::SnapshotEnd(SnapshotEnd {
             cursor: cursor.clone(),

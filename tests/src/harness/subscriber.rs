@@ -219,7 +219,7 @@ impl Subscriber {
                 let mut resources = Vec::new();
                 let end = loop {
                     match self.message().await? {
-                        Some(Message::SnapshotChunk(chunk)) => resources.extend(chunk.resources),
+                        Some(Message::SnapshotChunk(chunk)) => resources.extend(chunk.into_resources()),
                         Some(Message::SnapshotEnd(end)) => break end,
                         Some(other) => panic!("within a snapshot: {other:?}"),
                         None => return Ok(StreamEvent::End),

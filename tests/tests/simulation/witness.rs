@@ -95,7 +95,7 @@ impl Witness {
             }
             Message::SnapshotChunk(chunk) => {
                 let (_, _, held) = self.snapshot.as_mut().ok_or("a chunk outside of a snapshot")?;
-                for resource in chunk.resources {
+                for resource in chunk.into_resources() {
                     let key = key_of(&resource.key.unwrap_or_default());
                     let value = (resource.revision, Some(resource.value.to_vec()));
                     require(held.insert(key.clone(), value).is_none(), || {

@@ -310,7 +310,7 @@ async fn of_all_users(args: &Args, context: &Context, mut take: impl FnMut(&[Res
         let next = timeout(context.global.timeout, stream.message()).await;
         let next = next.map_err(|_| Failure::Unavailable("the snapshot stalled; try again".into()))??;
         match next.and_then(|next| next.message) {
-            Some(Message::SnapshotChunk(part)) => take(&part.resources)?,
+            Some(Message::SnapshotChunk(part)) => take(&part.into_resources().collect::<Vec<_>>())?,
             Some(Message::SnapshotEnd(_)) => return Ok(()),
             Some(Message::SnapshotBegin(_)) => {}
             _ => {

@@ -241,7 +241,7 @@ fn change_json(change: &AppliedChange, applied_at: Timestamp) -> Value {
     });
     match &change.state {
         State::Learned(value) => {
-            object["display"] = value.display.as_str().into();
+            object["display"] = value.written(&change.key.key).into();
             object["value"] = view::learned_text(&value.learned).into();
         }
         State::Rejected(why) => object["rejected"] = why.to_string().into(),

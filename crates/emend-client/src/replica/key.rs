@@ -23,6 +23,19 @@ impl<'a> KeyParts<'a> {
         }
     }
 
+    /// The key where it says what it has not in common with the others of a chunk of a snapshot.
+    pub(crate) fn or_of(self, namespace: &'a str, kind: i32) -> Self {
+        Self {
+            namespace: if self.namespace.is_empty() {
+                namespace
+            } else {
+                self.namespace
+            },
+            kind: if self.kind == 0 { kind } else { self.kind },
+            ..self
+        }
+    }
+
     pub(crate) fn to_key(self) -> ResourceKey {
         ResourceKey {
             namespace: self.namespace.to_owned(),

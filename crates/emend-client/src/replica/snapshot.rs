@@ -56,7 +56,8 @@ impl Replica {
             return Err(ProtocolViolation::Unexpected("SnapshotChunk"));
         };
         for resource in &chunk.resources {
-            let key = KeyParts::of(key_of(resource.key.as_ref(), "SnapshotChunk")?);
+            let key = KeyParts::of(key_of(resource.key.as_ref(), "SnapshotChunk")?)
+                .or_of(&chunk.namespace, chunk.kind);
             if resource.revision > staging.revision {
                 return Err(ProtocolViolation::malformed(
                     "SnapshotChunk",

@@ -70,7 +70,7 @@ impl Synonyms {
     pub(super) fn has_in_set(&mut self, key: &str, value: &ResourceValue) {
         let member = Member {
             key: key.into(),
-            written: value.display.as_str().into(),
+            written: value.written(key).into(),
             is_found: matches!(
                 &value.learned,
                 emend_core::Learned::Synonym(Synonym {

@@ -135,11 +135,11 @@ impl ServerLog {
             installation_id: self.installation.clone(),
         };
         let mut messages = vec![Message::SnapshotBegin(begin)];
-        messages.extend(resources.chunks(chunk).map(|part| {
-            Message::SnapshotChunk(SnapshotChunk {
-                resources: part.to_vec(),
-            })
-        }));
+        messages.extend(
+            resources
+                .chunks(chunk)
+                .map(|part| Message::SnapshotChunk(chunk_of(part.to_vec()))),
+        );
         messages.push(Message::SnapshotEnd(SnapshotEnd {
             cursor: Some(self.cursor(revision)),
             digests: self.digests(revision),
@@ -252,6 +252,24 @@ pub(crate) fn resource(key: &Key, revision: i64, value: &[u8]) -> Resource {
         value_checksum: value_checksum(value),
         committed_at: None,
         etag: String::new(),
+    }
+}
+
+/// A chunk in which keys leave out what they have in common with the first.
+fn chunk_of(mut resources: Vec<Resource>) -> SnapshotChunk {
+    let first = resources[0].key.clone().unwrap_or_default();
+    for key in resources.iter_mut().filter_map(|resource| resource.key.as_mut()) {
+        if key.namespace == first.namespace {
+            key.namespace.clear();
+        }
+        if key.kind == first.kind {
+            key.kind = 0;
+        }
+    }
+    SnapshotChunk {
+        resources,
+        namespace: first.namespace,
+        kind: first.kind,
     }
 }
 

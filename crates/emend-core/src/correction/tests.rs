@@ -41,6 +41,8 @@ fn each_equivalent_of_a_term_has_an_effect_of_its_own() {
     let effects = correction.effects(&namespace, None);
     let keys: Vec<_> = effects.iter().map(|effect| effect.key.key.as_str()).collect();
     assert_eq!(keys, ["盤面", "board"]);
+    let displays = effects.iter().map(|effect| effect.value.display.as_str());
+    assert!(displays.eq(["", "Board"]), "no display that is the key itself");
     for effect in &effects {
         assert_eq!(
             effect.value.learned.qualifier_of_key(),

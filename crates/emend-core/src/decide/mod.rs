@@ -690,6 +690,7 @@ impl<'a> Evaluation<'a> {
             None => false,
         };
         let figures = Outcome::figures(
+            self.state.key.key.as_str(),
             candidate,
             reported.was_new,
             is_its_own && !reported.retracted,

@@ -142,7 +142,7 @@ fn show(
         (Some(_), _) => current.map(|current| current.value.learned.clone()),
     };
     Shown {
-        value: learned.map(|learned| ResourceValue::new(state.key.key.as_str(), learned)),
+        value: learned.map(|learned| ResourceValue::of(learned)),
         reported,
     }
 }
@@ -188,11 +188,14 @@ pub(super) fn outcome(
         None if !rating.live => (OutcomeState::NoEffect, Some(Reason::Replaced)),
         None => (OutcomeState::NoEffect, Some(Reason::NotInWindow)),
     };
-    let nothing = || ResourceValue::new(evaluation.state.key.key.as_str(), (rules.nothing)());
+    let nothing = || ResourceValue::of((rules.nothing)());
     Some(Outcome::of_rating(
         state,
         reason,
-        &value.clone().unwrap_or_else(nothing),
+        (
+            evaluation.state.key.key.as_str(),
+            &value.clone().unwrap_or_else(nothing),
+        ),
         is_shown && change.is_some(),
         evaluation.now,
     ))

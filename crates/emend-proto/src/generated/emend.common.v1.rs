@@ -37,7 +37,8 @@ impl ::prost::Name for ResourceKey {
 /// What was learned for one key: the part of a resource that its checksum covers.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResourceValue {
-    /// The key as people write it, before normalisation. At most 512 characters.
+    /// The key as people write it, before normalisation. At most 512 characters. On the stream empty where that is the key itself,
+    /// elsewhere always given.
     #[prost(string, tag = "1")]
     pub display: ::prost::alloc::string::String,
     /// The version of the normalisation that produced the key, currently 1; 0 where the key is no phrase. Output only.
@@ -525,7 +526,7 @@ pub struct Resource {
     /// What was learned.
     #[prost(message, optional, tag = "3")]
     pub value: ::core::option::Option<ResourceValue>,
-    /// XXH3-64 of the stored bytes of `value`. Digests are computed from it, so a client can verify resources whose value
+    /// XXH3-64 of the stored bytes of `value`, which are those on the stream. Digests are computed from it, so a client can verify resources whose value
     /// it cannot decode.
     #[prost(fixed64, tag = "4")]
     pub value_checksum: u64,

@@ -10405,9 +10405,16 @@ impl ::prost::Name for SnapshotBegin {
 /// Part of a snapshot.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SnapshotChunk {
-    /// In key order; no key appears twice in one snapshot.
+    /// In key order; no key appears twice in one snapshot. A key without a namespace or a kind has that of the chunk: what nearly
+    /// all have in common is sent once.
     #[prost(message, repeated, tag = "1")]
     pub resources: ::prost::alloc::vec::Vec<super::super::common::v1::Resource>,
+    /// The namespace of the keys that come without one.
+    #[prost(string, tag = "2")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The kind of the keys that come without one.
+    #[prost(enumeration = "super::super::common::v1::ResourceKind", tag = "3")]
+    pub kind: i32,
 }
 impl ::prost::Name for SnapshotChunk {
     const NAME: &'static str = "SnapshotChunk";

@@ -66,7 +66,7 @@ impl Candidates {
             (Some(edited), Some(namespace), Some(candidate)) => {
                 match self.app.candidate(namespace, candidate).await {
                     Ok(record) => {
-                        let display = record.candidate.value.display.as_str();
+                        let display = record.candidate.value.written(record.key.key.as_str());
                         let edited = wire::resource_value(Some(edited), Some(&record.key), display);
                         violations.part("edited_value", edited).map(Some)
                     }

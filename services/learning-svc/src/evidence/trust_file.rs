@@ -234,13 +234,14 @@ impl App {
             events.push((key(namespace, &pattern)?, Event::Delete { reason }));
         }
         for (pattern, rule) in changes.puts {
-            let value = ResourceValue::new(pattern.clone(), Learned::DomainRule(rule.into()));
+            let key = key(namespace, &pattern)?;
+            let value = ResourceValue::new(pattern, Learned::DomainRule(rule.into())).at(key.key.as_str());
             let event = Event::Put {
                 value,
                 origin: Origin::Import,
                 reason: Some(reason.clone()),
             };
-            events.push((key(namespace, &pattern)?, event));
+            events.push((key, event));
         }
         let keys = events.iter().map(|(key, _)| key.clone());
         let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;

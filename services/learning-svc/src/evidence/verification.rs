@@ -136,7 +136,7 @@ impl App {
             let key = verified_key(&domain)?;
             let event = match then {
                 Some(rule) => Event::Put {
-                    value: ResourceValue::new(domain.name, Learned::DomainRule(rule)),
+                    value: ResourceValue::of(Learned::DomainRule(rule)),
                     origin: Origin::Operator,
                     reason: None,
                 },

@@ -138,7 +138,7 @@ fn put(request: &pb::PutResourceRequest) {
     };
     let again = pb::PutResourceRequest {
         key: Some(render::resource_key(&put.key)),
-        value: Some(render::resource_value(&put.value)),
+        value: Some(render::value_of(&put.key, &put.value)),
         etag: put.etag.clone().unwrap_or_default(),
         reason: put.reason.clone().unwrap_or_default(),
         on_behalf_of: put.actor.on_behalf_of.clone(),

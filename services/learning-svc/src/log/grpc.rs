@@ -115,10 +115,11 @@ fn revision(record: RevisionRecord) -> pb::Revision {
 }
 
 fn change(change: ChangeRecord) -> pb::RevisionChange {
+    let value = |value| render::value_of(&change.key, value);
     pb::RevisionChange {
         key: Some(render::resource_key(&change.key)),
-        before: change.before.as_ref().map(render::resource_value),
-        after: change.after.as_ref().map(render::resource_value),
+        before: change.before.as_ref().map(value),
+        after: change.after.as_ref().map(value),
         candidate_id: change.candidate,
         feedback_id: change.feedback,
         policy_version: change.policy_version,

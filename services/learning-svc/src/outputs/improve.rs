@@ -340,7 +340,7 @@ impl App {
                 overtaken("a rating that it was made of was taken back or redacted meanwhile").into(),
             );
         }
-        let value = ResourceValue::new(key.key.as_str(), Learned::Prompt(version.clone()));
+        let value = ResourceValue::of(Learned::Prompt(version.clone()));
         unit.check_size(key, &value).map_err(value_too_large)?;
         let event = Event::Proposed {
             proposal: started.lease.improvement.as_bytes().to_vec(),

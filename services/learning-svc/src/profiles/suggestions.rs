@@ -80,7 +80,7 @@ impl Fit {
         let key = entry_key(&asked.namespace, &asked.user, field, entry)?;
         Ok(Self {
             key,
-            value: ResourceValue::new(field, Learned::ProfileEntry(suggested.entry.clone())),
+            value: ResourceValue::of(Learned::ProfileEntry(suggested.entry.clone())),
             suggested,
         })
     }

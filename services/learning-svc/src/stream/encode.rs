@@ -19,7 +19,7 @@ use prost::Message as _;
 
 use super::{
     budget::Budget,
-    filter::Filter,
+    filter::{Filter, GroupId},
     state::{Entry, Group, ReplicaState},
 };
 
@@ -190,12 +190,16 @@ pub fn snapshot_chunk(
     max_bytes: usize,
 ) -> Option<(Encoded, Option<Arc<Entry>>)> {
     let mut part = Part::new(max_bytes);
-    state.resources(filter, after, |entry| part.take(entry, resource));
-    if part.items.is_empty() {
-        return None;
-    }
+    let mut first: Option<Arc<GroupId>> = None;
+    state.resources(filter, after, |entry| {
+        let of = first.get_or_insert_with(|| Arc::clone(&entry.group));
+        part.take(entry, |entry| resource_in_chunk(entry, of))
+    });
+    let first = first?;
     let chunk = Encoded::new(Message::SnapshotChunk(wire::SnapshotChunk {
         resources: part.items,
+        namespace: first.namespace.as_ref().to_owned(),
+        kind: first.kind,
     }));
     Some((chunk, part.more.then_some(part.last).flatten()))
 }
@@ -293,9 +297,9 @@ fn key(entry: &Entry) -> ResourceKey {
     }
 }
 
-fn resource(entry: &Entry) -> wire::Resource {
+fn resource(entry: &Entry, key: ResourceKey) -> wire::Resource {
     wire::Resource {
-        key: Some(key(entry)),
+        key: Some(key),
         revision: entry.revision,
         value: entry.value.clone().unwrap_or_default(),
         value_checksum: entry.checksum,
@@ -304,11 +308,29 @@ fn resource(entry: &Entry) -> wire::Resource {
     }
 }
 
+/// A resource without what the chunk says for all that have it in common with its first.
+fn resource_in_chunk(entry: &Entry, first: &GroupId) -> wire::Resource {
+    let own = &entry.group;
+    let is_same = own.namespace == first.namespace;
+    let key = ResourceKey {
+        namespace: if is_same {
+            String::new()
+        } else {
+            own.namespace.as_ref().to_owned()
+        },
+        kind: if own.kind == first.kind { 0 } else { own.kind },
+        key: entry.key.as_ref().to_owned(),
+        qualifier: entry.qualifier.as_ref().to_owned(),
+        user_id: entry.user_id.as_ref().to_owned(),
+    };
+    resource(entry, key)
+}
+
 fn change(entry: &Entry) -> wire::Change {
     wire::Change {
         revision: entry.revision,
         change: Some(if entry.value.is_some() {
-            ChangeKind::Put(resource(entry))
+            ChangeKind::Put(resource(entry, key(entry)))
         } else {
             ChangeKind::Deleted(key(entry))
         }),
@@ -364,6 +386,7 @@ mod tests {
                 value: noise.into(),
                 ..Default::default()
             }],
+            ..Default::default()
         }));
         assert_eq!(
             random.framed(Compression::Zstd),

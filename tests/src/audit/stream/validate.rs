@@ -151,7 +151,7 @@ impl<'a> Audit<'a> {
     ) -> Doing {
         match (doing, message) {
             (Doing::Snapshot(begin, mut resources, first), Message::SnapshotChunk(chunk)) => {
-                resources.extend(chunk.resources.iter().cloned());
+                resources.extend(chunk.clone().into_resources());
                 return Doing::Snapshot(begin, resources, first);
             }
             (Doing::Snapshot(begin, resources, first), Message::SnapshotEnd(end)) => {

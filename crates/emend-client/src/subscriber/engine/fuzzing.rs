@@ -55,8 +55,8 @@ pub fn stream(bytes: &[u8]) {
                 let Staged::Snapshot(held) = &mut staged else {
                     panic!("a chunk outside of a snapshot was taken");
                 };
-                for resource in &chunk.resources {
-                    put(held, resource);
+                for resource in chunk.into_resources() {
+                    put(held, &resource);
                 }
             }
             (Ok(Effect::Staged), Some(Message::Update(part))) => match &mut staged {

@@ -54,7 +54,7 @@ pub(crate) fn candidate(record: &CandidateRecord) -> pb::Candidate {
     pb::Candidate {
         candidate_id: candidate.id.to_string(),
         key: Some(render::resource_key(key)),
-        value: Some(render::resource_value(&candidate.value)),
+        value: Some(render::value_of(key, &candidate.value)),
         status: status(candidate.status),
         status_reason: candidate
             .reason

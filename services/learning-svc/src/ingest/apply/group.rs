@@ -192,7 +192,8 @@ impl Group {
             } else {
                 0
             };
-            Outcome::without_effect(state, reason, candidate, &effect.value, risk, threshold, self.now)
+            let what = (effect.key.key.as_str(), &effect.value);
+            Outcome::without_effect(state, reason, candidate, what, risk, threshold, self.now)
         };
         if self.of_erased.contains(&event.feedback) {
             return Ok(without_effect(OutcomeState::Refused, Reason::Erased));

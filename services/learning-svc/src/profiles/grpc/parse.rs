@@ -99,7 +99,7 @@ pub(crate) fn update(
             if let Some((namespace, user)) = whose {
                 let key = entry_key(namespace, user, field, text).map_err(Invalid);
                 let key = violations.check(&path, key);
-                entries.extend(key.map(|key| (key, ResourceValue::new(field, Learned::ProfileEntry(entry)))));
+                entries.extend(key.map(|key| (key, ResourceValue::of(Learned::ProfileEntry(entry)))));
             }
         }
     }
@@ -111,7 +111,7 @@ pub(crate) fn update(
         if let (Some(entry), Some((namespace, user))) = (entry, whose) {
             let key = entry_key(namespace, user, EXPERIENCE_YEARS, "").map_err(Invalid);
             let key = violations.check("profile.experience_years", key);
-            let value = ResourceValue::new(EXPERIENCE_YEARS, Learned::ProfileEntry(entry));
+            let value = ResourceValue::of(Learned::ProfileEntry(entry));
             entries.extend(key.map(|key| (key, value)));
         }
     }

@@ -164,7 +164,7 @@ fn resource(key: &ResourceKey, done: &PutResource) -> common::Resource {
     common::Resource {
         key: Some(wire_render::resource_key(key)),
         revision: done.resource_revision.0,
-        value: Some(wire_render::resource_value(value)),
+        value: Some(wire_render::value_of(key, value)),
         value_checksum: value_checksum(&value::encode(value)),
         committed_at: Some(wire_render::timestamp_from_micros(done.committed_at)),
         etag: etag::of_revision(done.resource_revision.0),

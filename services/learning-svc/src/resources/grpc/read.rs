@@ -258,5 +258,10 @@ fn resource(entry: &Entry) -> Result<common::Resource, Error> {
 /// A value of a kind unknown to this version decodes to one without content.
 fn decode(entry: &Entry) -> Result<common::ResourceValue, Error> {
     let bytes = entry.value.clone().unwrap_or_default();
-    common::ResourceValue::decode(bytes).map_err(|error| corrupt(entry, &error.to_string()))
+    let mut value =
+        common::ResourceValue::decode(bytes).map_err(|error| corrupt(entry, &error.to_string()))?;
+    if value.display.is_empty() {
+        entry.key.as_ref().clone_into(&mut value.display);
+    }
+    Ok(value)
 }

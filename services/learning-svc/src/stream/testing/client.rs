@@ -142,7 +142,7 @@ impl Client {
 
     fn stage(&mut self, chunk: wire::SnapshotChunk) {
         let (staged, begin) = self.staged.as_mut().expect("a snapshot that began");
-        for resource in chunk.resources {
+        for resource in chunk.into_resources() {
             assert_eq!(value_checksum(&resource.value), resource.value_checksum);
             assert!(resource.revision <= begin.revision);
             let key = key(&resource.key.unwrap());

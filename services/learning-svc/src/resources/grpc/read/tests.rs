@@ -18,7 +18,7 @@ fn learned(key: &str, learned: Learned) -> Written {
         _ => String::new(),
     };
     Written {
-        value: Some(value::encode(&ResourceValue::new(key, learned)).to_vec()),
+        value: Some(value::encode(&ResourceValue::of(learned)).to_vec()),
         ..write(key, None).of_kind("a", kind).qualified(&qualifier)
     }
 }
@@ -74,8 +74,13 @@ async fn a_resource_is_found_by_its_key_in_any_form() {
         .resource
         .unwrap();
     assert_eq!((found.revision, found.etag.as_str()), (1, "1"));
+    let value = found.value.unwrap();
     assert_eq!(
-        found.value.unwrap().value,
+        value.display, "set up a csa",
+        "also where the key alone is stored"
+    );
+    assert_eq!(
+        value.value,
         Some(common::resource_value::Value::InvocationPhrase(
             common::InvocationPhraseValue {
                 verb: "create_isda".into()

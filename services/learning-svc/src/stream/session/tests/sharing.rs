@@ -1,3 +1,6 @@
+use emend_proto::wire::{Message, SubscribeResponse};
+use prost::Message as _;
+
 use super::*;
 
 fn encoded(subscriber: &Subscriber) -> u64 {
@@ -53,6 +56,52 @@ async fn concurrent_snapshots_share_their_parts() {
     // Once per part, not eight times.
     let parts = encoded(&subscribers[0]);
     assert!((20..80).contains(&parts), "{parts}");
+}
+
+/// In key order, of every key of a chunk what it does not leave to the chunk; and what the chunk says.
+type Said = (Vec<(String, i32, String)>, (String, i32));
+
+fn said(session: &mut Session) -> Option<Said> {
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    let Poll::Ready(Some(message)) = session.poll_next_unpin(&mut cx) else {
+        panic!("a snapshot is sent without a wait");
+    };
+    let decoded = SubscribeResponse::decode(message.unwrap().message()).unwrap();
+    let Some(Message::SnapshotChunk(chunk)) = decoded.message else {
+        return None;
+    };
+    let keys = chunk.resources.into_iter().map(|resource| {
+        let key = resource.key.unwrap();
+        (key.namespace, key.kind, key.key)
+    });
+    Some((keys.collect(), (chunk.namespace, chunk.kind)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_keys_of_a_chunk_have_in_common_with_the_first_is_sent_once() {
+    let (log, replica) = with_resources(1).await;
+    let changes = [
+        write("x", Some("v")).of_user("jane"),
+        write("y", Some("v")).of_kind("a", 99),
+        write("z", Some("v")).of_kind("b", 1),
+        write("z", Some("v")).of_kind("b", 99),
+    ];
+    commit(&log, &replica, &changes).await;
+    let mut subscriber = Subscriber::open(&replica, everything()).await;
+    subscriber.read();
+    assert_eq!(subscriber.client.held, log.model(2));
+
+    let mut session = replica.subscribe(subscription(everything(), None)).await.unwrap();
+    assert_eq!(said(&mut session), None, "the snapshot begins");
+    let key = |namespace: &str, kind, key: &str| (namespace.to_owned(), kind, key.to_owned());
+    let keys = vec![
+        key("", 0, "k0"),
+        key("", 0, "x"),
+        key("", 99, "y"),
+        key("b", 0, "z"),
+        key("b", 99, "z"),
+    ];
+    assert_eq!(said(&mut session), Some((keys, ("a".to_owned(), 1))));
 }
 
 #[tokio::test(start_paused = true)]
