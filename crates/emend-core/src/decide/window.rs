@@ -142,7 +142,7 @@ fn show(
         (Some(_), _) => current.map(|current| current.value.learned.clone()),
     };
     Shown {
-        value: learned.map(|learned| ResourceValue::of(learned)),
+        value: learned.map(ResourceValue::of),
         reported,
     }
 }
