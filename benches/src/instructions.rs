@@ -202,8 +202,5 @@ fn learned(number: u32) -> String {
 }
 
 fn verb(number: u32) -> ResourceValue {
-    ResourceValue::new(
-        learned(number),
-        Learned::Verb(format!("verb_of_the_application_{}", number % 500)),
-    )
+    ResourceValue::of(Learned::Verb(format!("verb_of_the_application_{}", number % 500)))
 }

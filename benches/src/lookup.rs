@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
     let (mut publisher, view) = LearnedView::new(&Entropy::system(), SystemClock::shared());
     let verbs: Vec<String> = (0..args.phrases).map(verb_of).collect();
     let facts = phrases.iter().zip(&verbs).map(|(phrase, verb)| {
-        let value = ResourceValue::new(phrase, Learned::Verb(verb.clone()));
+        let value = ResourceValue::of(Learned::Verb(verb.clone()));
         fact(phrase, Cow::Owned(value), 1)
     });
     publisher.replace(args.phrases, facts, Revision(1));

@@ -138,7 +138,7 @@ impl Change {
     pub(super) fn new(phrase: &str, verb: String) -> Self {
         Self {
             phrase: phrase.to_owned(),
-            value: ResourceValue::new(phrase, Learned::Verb(verb.clone())),
+            value: ResourceValue::of(Learned::Verb(verb.clone())),
             verb,
         }
     }

@@ -187,6 +187,46 @@ mod tests {
     use super::*;
 
     #[test]
+    fn keys_of_a_chunk_are_whole_again() {
+        let key = |namespace: &str, kind, key: &str| common::ResourceKey {
+            namespace: namespace.into(),
+            kind,
+            key: key.into(),
+            ..Default::default()
+        };
+        let sent = [
+            key("", 0, "a"),
+            key("", 99, "b"),
+            key("other", 0, "c"),
+            key("other", 99, "d"),
+        ];
+        let whole = [
+            key("one", 1, "a"),
+            key("one", 99, "b"),
+            key("other", 1, "c"),
+            key("other", 99, "d"),
+        ];
+        let chunk = learning::SnapshotChunk {
+            resources: sent
+                .map(|key| common::Resource {
+                    key: Some(key),
+                    ..Default::default()
+                })
+                .into(),
+            namespace: "one".into(),
+            kind: 1,
+        };
+        let twin = SnapshotChunk::decode(chunk.encode_to_vec().as_slice()).expect("the twin decodes");
+        let keys = |resource: common::Resource| resource.key;
+        assert!(chunk.into_resources().filter_map(keys).eq(whole.clone()));
+        assert!(
+            twin.into_resources()
+                .filter_map(|resource| resource.key)
+                .eq(whole)
+        );
+    }
+
+    #[test]
     fn hand_written_messages_equal_the_generated_ones_on_the_wire() {
         let key = common::ResourceKey {
             namespace: "fund-admin".into(),

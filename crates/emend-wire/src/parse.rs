@@ -132,8 +132,9 @@ pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Vi
     Err(better)
 }
 
-/// A value of the key's kind. `key_as_sent` replaces an empty display, and one that is the key itself is left out; the field that says the key's qualifier must
-/// agree with it. Without a (valid) key, only the other violations of the value are reported.
+/// A value of the key's kind. `key_as_sent` replaces an empty display, and a display that is the key itself is left out. The
+/// field that says the key's qualifier must agree with it. Without a (valid) key, only the other violations of the value are
+/// reported.
 pub fn resource_value(
     message: Option<&pb::ResourceValue>,
     key: Option<&ResourceKey>,
@@ -160,7 +161,10 @@ pub fn resource_value(
     };
     let parsed = (|| {
         let value = ResourceValue::new(display?, learned?);
-        Some(key.map_or(value.clone(), |key| value.at(key.key.as_str())))
+        Some(match key {
+            Some(key) => value.at(key.key.as_str()),
+            None => value,
+        })
     })();
     violations.finish(parsed)
 }

@@ -98,12 +98,12 @@ pub fn resource_key(key: &ResourceKey) -> pb::ResourceKey {
 pub fn value_of(key: &ResourceKey, value: &ResourceValue) -> pb::ResourceValue {
     pb::ResourceValue {
         display: value.written(key.key.as_str()).to_owned(),
-        ..resource_value(value)
+        ..stored_value(value)
     }
 }
 
 /// A value as it is stored.
-pub fn resource_value(value: &ResourceValue) -> pb::ResourceValue {
+pub fn stored_value(value: &ResourceValue) -> pb::ResourceValue {
     pb::ResourceValue {
         display: value.display.clone(),
         normalization_version: i32::try_from(value.normalization_version).unwrap_or(i32::MAX),

@@ -9,7 +9,7 @@ use crate::{kinds, render};
 
 /// Encodes a value. Deterministic: fields in numeric order, no maps.
 pub fn encode(value: &ResourceValue) -> Bytes {
-    render::resource_value(value).encode_to_vec().into()
+    render::stored_value(value).encode_to_vec().into()
 }
 
 /// Decodes a value. A value that this version cannot use is invalid.

@@ -111,9 +111,20 @@ fn snapshot(revision: i64, held: &[Resource]) -> Vec<Oneof> {
         installation_id: INSTALLATION.into(),
     })];
     messages.extend(held.chunks(2).map(|resources| {
+        let mut resources = resources.to_vec();
+        let first = resources[0].key.clone().unwrap_or_default();
+        for key in resources.iter_mut().filter_map(|resource| resource.key.as_mut()) {
+            if key.namespace == first.namespace {
+                key.namespace.clear();
+            }
+            if key.kind == first.kind {
+                key.kind = 0;
+            }
+        }
         Oneof::SnapshotChunk(pb::SnapshotChunk {
-            resources: resources.to_vec(),
-            ..Default::default()
+            resources,
+            namespace: first.namespace,
+            kind: first.kind,
         })
     }));
     messages.push(Oneof::SnapshotEnd(pb::SnapshotEnd {

@@ -109,7 +109,7 @@ pub struct AppliedChange {
 /// What a key is now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// It has this value.
+    /// It has this value. How people write the key: [`ResourceValue::written`].
     Learned(ResourceValue),
     /// It has a value that this node cannot use.
     Rejected(Rejection),

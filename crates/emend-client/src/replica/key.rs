@@ -23,8 +23,8 @@ impl<'a> KeyParts<'a> {
         }
     }
 
-    /// The key where it says what it has not in common with the others of a chunk of a snapshot.
-    pub(crate) fn or_of(self, namespace: &'a str, kind: i32) -> Self {
+    /// The whole key, where a chunk of a snapshot says for all its keys what they leave out.
+    pub(crate) fn in_chunk(self, namespace: &'a str, kind: i32) -> Self {
         Self {
             namespace: if self.namespace.is_empty() {
                 namespace

@@ -57,7 +57,7 @@ impl Replica {
         };
         for resource in &chunk.resources {
             let key = KeyParts::of(key_of(resource.key.as_ref(), "SnapshotChunk")?)
-                .or_of(&chunk.namespace, chunk.kind);
+                .in_chunk(&chunk.namespace, chunk.kind);
             if resource.revision > staging.revision {
                 return Err(ProtocolViolation::malformed(
                     "SnapshotChunk",

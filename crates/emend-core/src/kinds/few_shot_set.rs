@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use super::{Field, Form, KindRules, Learned, Rule, WindowRules};
 use crate::{
     ids::FeedbackId,
-    normalize::MAX_KEY_CHARS,
     outputs::{Language, Rated, set_of},
     policy::Policy,
     violation::Invalid,
@@ -116,12 +115,8 @@ pub(super) fn describe(target: &str, set: &FewShotSet) -> String {
     format!("“{target}” has {good} good examples and {bad} to avoid")
 }
 
-/// What the target takes in an encoded value, at most: its characters, their number and that of the field.
-const TARGET_BYTES: usize = 4 * MAX_KEY_CHARS + 8;
-
 fn value(live: &[&Rated], policy: &Policy) -> Option<Learned> {
-    let max_bytes = (policy.max_value_bytes as usize).saturating_sub(TARGET_BYTES);
-    let set = set_of(live, &policy.window, max_bytes);
+    let set = set_of(live, &policy.window, policy.max_value_bytes as usize);
     (!set.is_empty()).then_some(Learned::FewShotSet(set))
 }
 

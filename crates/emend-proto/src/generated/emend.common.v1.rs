@@ -37,8 +37,8 @@ impl ::prost::Name for ResourceKey {
 /// What was learned for one key: the part of a resource that its checksum covers.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResourceValue {
-    /// The key as people write it, before normalisation. At most 512 characters. On the stream empty where that is the key itself,
-    /// elsewhere always given.
+    /// The key as people write it, before normalisation. At most 512 characters. On the stream empty where that is the key itself, in
+    /// other answers always given.
     #[prost(string, tag = "1")]
     pub display: ::prost::alloc::string::String,
     /// The version of the normalisation that produced the key, currently 1; 0 where the key is no phrase. Output only.
@@ -517,7 +517,7 @@ impl ::prost::Name for SearchRetryStep {
 /// What nodes consume: the learned value of one key.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Resource {
-    /// Identifies the resource.
+    /// Identifies the resource. In a SnapshotChunk without what that says for all its keys.
     #[prost(message, optional, tag = "1")]
     pub key: ::core::option::Option<ResourceKey>,
     /// The revision that gave it this value.
@@ -526,8 +526,8 @@ pub struct Resource {
     /// What was learned.
     #[prost(message, optional, tag = "3")]
     pub value: ::core::option::Option<ResourceValue>,
-    /// XXH3-64 of the stored bytes of `value`, which are those on the stream. Digests are computed from it, so a client can verify resources whose value
-    /// it cannot decode.
+    /// XXH3-64 of the stored bytes of `value`. Digests are computed from it, so a client can verify resources whose value it cannot
+    /// decode. Only the stream has the stored bytes: other answers give a display where that is the key itself, too.
     #[prost(fixed64, tag = "4")]
     pub value_checksum: u64,
     /// When the revision was committed, by the database's clock. Output only.

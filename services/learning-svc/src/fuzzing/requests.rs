@@ -241,7 +241,7 @@ fn approve(request: &pb::ApproveCandidateRequest) {
     if let Some(edited) = &request.edited_value
         && let Ok(value) = wire::resource_value(Some(edited), None, "as sent")
     {
-        let again = render::resource_value(&value);
+        let again = render::stored_value(&value);
         same(wire::resource_value(Some(&again), None, "as sent"), &value);
     }
 }

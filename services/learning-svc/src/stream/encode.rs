@@ -308,7 +308,7 @@ fn resource(entry: &Entry, key: ResourceKey) -> wire::Resource {
     }
 }
 
-/// A resource without what the chunk says for all that have it in common with its first.
+/// A resource in a chunk that says the namespace and kind of its first: the key leaves out what is the same.
 fn resource_in_chunk(entry: &Entry, first: &GroupId) -> wire::Resource {
     let own = &entry.group;
     let is_same = own.namespace == first.namespace;

@@ -427,7 +427,7 @@ async fn people_do_not_write_to_the_layers_of_the_system(world: &World) {
     );
     let by_hand = pb::PutResourceRequest {
         key: Some(render::resource_key(&key)),
-        value: Some(render::resource_value(&value)),
+        value: Some(render::stored_value(&value)),
         ..pb::PutResourceRequest::default()
     };
     let delete = pb::DeleteResourceRequest {

@@ -210,6 +210,22 @@ async fn a_put_is_read_back_at_once_and_soon_by_another_instance(database: &Data
     let read = resource(&served, "  set up a csa", 0).await.unwrap();
     assert_eq!(read, written, "read your writes, etag and time included");
     assert_eq!(read.value.unwrap().display, "Set up a CSA");
+    let plain = put(&served, "wind down", "close_fund").await.resource.unwrap();
+    let read = resource(&served, "wind down", 0).await.unwrap();
+    assert_eq!(read, plain, "the display, too, where it is the key");
+    assert_eq!(read.value.unwrap().display, "wind down");
+    let list = pb::ListRevisionsRequest {
+        namespace: plain.key.unwrap().namespace,
+        ..Default::default()
+    };
+    let listed = served
+        .resources()
+        .list_revisions(list)
+        .await
+        .unwrap()
+        .into_inner();
+    let after = listed.revisions[0].changes[0].after.clone();
+    assert_eq!(after.unwrap().display, "wind down");
     if matches!(database, Database::Postgres(_)) {
         let other = Served::on(database).await;
         assert_eq!(
