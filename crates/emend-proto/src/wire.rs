@@ -85,14 +85,8 @@ pub struct SnapshotChunk {
 impl SnapshotChunk {
     /// The resources, each with the whole of its key.
     pub fn into_resources(self) -> impl Iterator<Item = Resource> {
-        let Self {
-            resources,
-            namespace,
-            kind,
-        } = self;
-        resources.into_iter().map(move |mut resource| {
-            complete(resource.key.as_mut(), &namespace, kind);
-            resource
+        with_whole_keys(self.resources, self.namespace, self.kind, |resource| {
+            resource.key.as_mut()
         })
     }
 }
@@ -100,27 +94,30 @@ impl SnapshotChunk {
 impl learning::SnapshotChunk {
     /// The resources, each with the whole of its key.
     pub fn into_resources(self) -> impl Iterator<Item = common::Resource> {
-        let Self {
-            resources,
-            namespace,
-            kind,
-        } = self;
-        resources.into_iter().map(move |mut resource| {
-            complete(resource.key.as_mut(), &namespace, kind);
-            resource
+        with_whole_keys(self.resources, self.namespace, self.kind, |resource| {
+            resource.key.as_mut()
         })
     }
 }
 
-fn complete(key: Option<&mut ResourceKey>, namespace: &str, kind: i32) {
-    if let Some(key) = key {
-        if key.namespace.is_empty() {
-            namespace.clone_into(&mut key.namespace);
+/// Puts into the keys what a chunk says for all that leave it out.
+fn with_whole_keys<R>(
+    resources: Vec<R>,
+    namespace: String,
+    kind: i32,
+    key_of: impl Fn(&mut R) -> Option<&mut ResourceKey>,
+) -> impl Iterator<Item = R> {
+    resources.into_iter().map(move |mut resource| {
+        if let Some(key) = key_of(&mut resource) {
+            if key.namespace.is_empty() {
+                namespace.clone_into(&mut key.namespace);
+            }
+            if key.kind == 0 {
+                key.kind = kind;
+            }
         }
-        if key.kind == 0 {
-            key.kind = kind;
-        }
-    }
+        resource
+    })
 }
 
 /// `emend.learning.v1.Update` with encoded values.

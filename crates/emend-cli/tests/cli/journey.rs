@@ -341,6 +341,10 @@ async fn watch_prints_each_change_as_it_is_applied() {
         "{change}"
     );
     assert!(change["feedbackToAppliedMs"].is_i64());
+    assert_eq!(change["display"], "J. Smith");
+    let stored = submit(&up, "ana", &["entity", "big blue", "ibm"]).await;
+    let change = watch.receive_until(|event| event["event"] == "change").await;
+    assert_eq!(change["display"], "big blue", "also where it is the key");
 
     // The watcher is listed among the nodes while it runs.
     let nodes = up.run(&["nodes", "--json"]).await.ok().json();
@@ -357,7 +361,7 @@ async fn watch_prints_each_change_as_it_is_applied() {
         .run(&["watch", "--until", "999999", "--timeout", "500ms"])
         .await;
     assert!(early.code == 5 && early.stderr.contains("--timeout"), "{early:?}");
-    assert!(ended.stdout.contains("1 resource ("), "{ended:?}");
+    assert!(ended.stdout.contains("2 resources ("), "{ended:?}");
 }
 
 #[tokio::test]
