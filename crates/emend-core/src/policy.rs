@@ -76,13 +76,15 @@ pub struct Roles(Vec<String>);
 const MAX_ROLES: usize = 16;
 
 impl Roles {
-    /// Roles by their names, at most 16 of 1 to 32 characters `[a-z_]` each. Names that this version does not know are
+    /// Roles by their names, at most 16 of 1 to 32 characters `[a-z_-]` each. Names that this version does not know are
     /// kept.
     pub fn parse<'a>(names: impl Iterator<Item = &'a str>) -> Result<Self, Invalid> {
         let mut roles = Vec::new();
         for name in names {
             let is_name = (1..=32).contains(&name.len())
-                && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
             if !is_name {
                 return Err(Invalid::new(format!("has an entry that is no role: {name:?}")));
             }

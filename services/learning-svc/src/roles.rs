@@ -92,12 +92,12 @@ pub const RULES: [Rule; 49] = [
     ),
     rule(
         "/emend.learning.v1.EvidenceService/RankCitations",
-        Role::Ingester,
+        Role::EvidenceWriter,
         Reaches::One,
     ),
     rule(
         "/emend.learning.v1.EvidenceService/UpsertEvidence",
-        Role::Ingester,
+        Role::EvidenceWriter,
         Reaches::One,
     ),
     rule(

@@ -80,7 +80,10 @@ Exit codes: 0 done; 1 the copy has findings, and is kept as NAME.unsound; 2 ther
 
 const TOKEN_HELP: &str = "\
 The token is shown only this once. Keep it in a file that only its owner can read, for --token-file.
-The hash goes into the file that --auth-config names, to the caller that the token authenticates.";
+The hash goes into the file that --auth-config names, to the caller that the token authenticates.
+What that caller may do is said there by its roles: reporter, subscriber, reviewer, operator, admin;
+for programs evidence-writer (the evidence graph), and ingester (feedback-svc alone, for it can
+speak for any caller). docs/security.md says which role each call needs.";
 
 #[derive(Debug, Subcommand)]
 enum Action {

@@ -53,7 +53,9 @@ Examples:
 A file has one such object per line, in any order; docs/evidence.md shows every field. An end of an
 edge is an id that begins with page:, fragment: or claim:, or an object such as
 {\"fragment\": \"abc123\"}. An import is safe to repeat: what is known is replaced, and what people
-corrected stays corrected. An export has the edges that name the task. It can be imported.")]
+corrected stays corrected. An export has the edges that name the task. It can be imported.
+
+With authentication, import needs the role evidence-writer; export and events need reviewer.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,

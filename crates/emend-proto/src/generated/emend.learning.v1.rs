@@ -3066,6 +3066,7 @@ pub mod evidence_service_client {
         }
         /// Adds nodes and edges, or replaces what is known of them. Idempotent. All or nothing. Corrections that were waiting for one of
         /// them take effect before the answer. What a person corrected stays corrected: an upsert renews the model's prediction only.
+        /// Needs the role evidence-writer.
         pub async fn upsert_evidence(
             &mut self,
             request: impl tonic::IntoRequest<super::UpsertEvidenceRequest>,
@@ -3361,6 +3362,7 @@ pub mod evidence_service_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// Ranks papers related to a paper; the best become pages that the paper's page is joined to by CITES edges.
+        /// Needs the role evidence-writer.
         pub async fn rank_citations(
             &mut self,
             request: impl tonic::IntoRequest<super::RankCitationsRequest>,
@@ -3436,6 +3438,7 @@ pub mod evidence_service_server {
     pub trait EvidenceService: std::marker::Send + std::marker::Sync + 'static {
         /// Adds nodes and edges, or replaces what is known of them. Idempotent. All or nothing. Corrections that were waiting for one of
         /// them take effect before the answer. What a person corrected stays corrected: an upsert renews the model's prediction only.
+        /// Needs the role evidence-writer.
         async fn upsert_evidence(
             &self,
             request: tonic::Request<super::UpsertEvidenceRequest>,
@@ -3535,6 +3538,7 @@ pub mod evidence_service_server {
             tonic::Status,
         >;
         /// Ranks papers related to a paper; the best become pages that the paper's page is joined to by CITES edges.
+        /// Needs the role evidence-writer.
         async fn rank_citations(
             &self,
             request: tonic::Request<super::RankCitationsRequest>,
@@ -4381,7 +4385,7 @@ pub struct FeedbackRecorded {
     /// then `reporter` is empty, and a correction for the reporter alone is not learned.
     #[prost(message, optional, tag = "9")]
     pub erased_voter: ::core::option::Option<ErasedVoter>,
-    /// The roles of the caller in the namespace when it sent the correction, by name: at most 16 of 1 to 32 characters \[a-z\_\].
+    /// The roles of the caller in the namespace when it sent the correction, by name: at most 16 of 1 to 32 characters \[a-z\_-\].
     /// What is decided by rulings depends on them.
     #[prost(string, repeated, tag = "10")]
     pub sender_roles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,

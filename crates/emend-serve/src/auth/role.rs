@@ -4,12 +4,14 @@ use std::fmt;
 
 /// What a caller may do in the namespaces where it holds the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Submits corrections, and sees and retracts what it submitted itself.
     Reporter,
     /// Hands events over to learning-svc. For feedback-svc only: an event states who its caller was.
     Ingester,
+    /// Writes pages, fragments, claims and edges into the graph of evidence, and takes them out. For programs that research.
+    EvidenceWriter,
     /// Reads what was learned, once or as a stream.
     Subscriber,
     /// Sees all feedback and the review queue, approves and rejects; does what reporters and subscribers do.
@@ -22,9 +24,10 @@ pub enum Role {
 
 impl Role {
     /// Every role, in the order of [`Role::index`].
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Reporter,
         Self::Ingester,
+        Self::EvidenceWriter,
         Self::Subscriber,
         Self::Reviewer,
         Self::Operator,
@@ -36,6 +39,7 @@ impl Role {
         match self {
             Self::Reporter => "reporter",
             Self::Ingester => "ingester",
+            Self::EvidenceWriter => "evidence-writer",
             Self::Subscriber => "subscriber",
             Self::Reviewer => "reviewer",
             Self::Operator => "operator",
@@ -47,10 +51,10 @@ impl Role {
     pub fn includes(self, other: Self) -> bool {
         self == other
             || match self {
-                Self::Reporter | Self::Ingester | Self::Subscriber => false,
+                Self::Reporter | Self::Ingester | Self::EvidenceWriter | Self::Subscriber => false,
                 Self::Reviewer => matches!(other, Self::Reporter | Self::Subscriber),
                 Self::Operator => matches!(other, Self::Reporter | Self::Subscriber | Self::Reviewer),
-                Self::Admin => other != Self::Ingester,
+                Self::Admin => !matches!(other, Self::Ingester | Self::EvidenceWriter),
             }
     }
 
@@ -68,13 +72,33 @@ impl fmt::Display for Role {
 
 #[cfg(test)]
 mod tests {
+    use serde::{Deserialize as _, de::IntoDeserializer as _};
+
     use super::*;
 
     #[test]
-    fn only_the_role_of_ingester_includes_it() {
-        for role in Role::ALL {
-            assert_eq!(role.includes(Role::Ingester), role == Role::Ingester, "{role}");
+    fn a_role_of_programs_is_included_in_no_other_and_includes_no_other() {
+        for program in [Role::Ingester, Role::EvidenceWriter] {
+            for role in Role::ALL {
+                assert_eq!(role.includes(program), role == program, "{role} {program}");
+                assert_eq!(program.includes(role), role == program, "{program} {role}");
+            }
         }
+    }
+
+    #[test]
+    fn a_role_is_written_in_files_as_it_is_shown() {
+        for role in Role::ALL {
+            let read = Role::deserialize(role.name().into_deserializer());
+            assert_eq!(read, Ok::<_, serde::de::value::Error>(role));
+        }
+    }
+
+    #[test]
+    fn an_event_can_say_that_its_sender_has_every_role() {
+        let names = Role::ALL.into_iter().map(Role::name);
+        let roles = emend_core::policy::Roles::parse(names).expect("names of roles");
+        assert_eq!(roles.names().count(), Role::ALL.len());
     }
 
     #[test]

@@ -168,7 +168,7 @@ async fn until_under_way(guarded: &Guarded, imports: u32) {
 
 on_both_databases! {
     async fn feedback_carries_its_caller_to_the_audit_trail_and_only_it_reads_it(guarded: [
-        ("web", "reporter", IN_OWN),
+        ("web", "reporter evidence-writer", IN_OWN),
         OPS,
         ("mobile", "reporter", IN_OWN),
         ("console", "reviewer", IN_OWN),

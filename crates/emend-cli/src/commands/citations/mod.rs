@@ -66,6 +66,8 @@ changes nothing. If one source fails, the other one counts.
 Texts are compared by the words that they share, or by a service (--scorer) that is sent
 {\"query\": \"…\", \"texts\": [\"…\"]} and answers {\"scores\": [0.7]}, a number from 0 to 1 for each text.
 
+With authentication it needs the role evidence-writer.
+
 Keys are read from --semantic-scholar-key-file and --openalex-key-file, else from the environment
 variables SEMANTIC_SCHOLAR_API_KEY and OPENALEX_API_KEY.")]
 pub struct Args {
