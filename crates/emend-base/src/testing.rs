@@ -1,6 +1,14 @@
-//! The line that says why a test was skipped.
+//! The line that says why a test was skipped, and what was logged while a test ran.
 
-use std::{env, fmt, fs::OpenOptions, io::Write as _};
+use std::{
+    env,
+    fmt::{self, Write as _},
+    fs::OpenOptions,
+    io::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tracing::{Event, Metadata, Subscriber, field, span};
 
 const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
 
@@ -29,4 +37,48 @@ pub fn skipped(reason: impl fmt::Display) {
             "{reason}, which may not be in CI"
         );
     }
+}
+
+/// Keeps what is logged, each event as its fields. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Logged(Arc<Mutex<Vec<String>>>);
+
+impl Logged {
+    /// The events so far, each as `name=value;` for its fields, with the message first.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+struct Fields(String);
+
+impl field::Visit for Fields {
+    fn record_debug(&mut self, field: &field::Field, value: &dyn fmt::Debug) {
+        let _ = write!(self.0, "{field}={value:?};");
+    }
+}
+
+impl Subscriber for Logged {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields(String::new());
+        event.record(&mut fields);
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push(fields.0);
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
 }

@@ -3,7 +3,7 @@
 //!
 //! Each module builds only on those before it:
 //! * [`methods`], [`caller`], [`health`], [`fair_queue`] and [`fair_semaphore`] (bounds that no single client can exhaust),
-//!   [`graceful_close`].
+//!   [`graceful_close`], [`refused`].
 //! * [`tls`]: the server's side of connections over TLS.
 //! * [`auth`]: who calls, and who may do what.
 //! * [`metrics`]: what a server counts.
@@ -34,6 +34,7 @@ mod methods;
 pub mod metrics;
 pub mod plain_http;
 pub mod probe;
+mod refused;
 pub mod server;
 pub mod service;
 pub mod tls;

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use emend_base::error::{Error, to_status};
+use emend_base::error::Error;
 use emend_core::Caller;
 use futures::future::{BoxFuture, Either};
 use http::{HeaderMap, Request, Response};
@@ -32,7 +32,7 @@ use super::{
     authorization::{Authorization, Credentials},
     rules::{Rule, Rules},
 };
-use crate::methods::Methods;
+use crate::{methods::Methods, refused::Refused};
 
 /// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
@@ -92,6 +92,10 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        // Refused for what it is: nobody asks whose it is.
+        if request.extensions().get::<Refused>().is_some() {
+            return self.inner.call(request);
+        }
         let Some((authenticator, rules)) = &self.by.authentication else {
             request.extensions_mut().insert(self.anonymous.clone());
             request.extensions_mut().insert(Access::open());
@@ -111,7 +115,7 @@ where
                     let caller = identity.principal.caller().clone();
                     request.extensions_mut().insert(caller);
                 }
-                request.extensions_mut().insert(Refused(Arc::new(error)));
+                request.extensions_mut().insert(Refused::from(error));
                 return self.inner.call(request);
             }
         };
@@ -143,10 +147,6 @@ fn permit(
     authenticator.permit(credentials, rule.role)
 }
 
-/// Why a request is refused.
-#[derive(Debug, Clone)]
-struct Refused(Arc<Error>);
-
 /// A stream that must end when its caller's rights do.
 #[derive(Debug, Clone)]
 struct SupervisionRequest {
@@ -154,7 +154,7 @@ struct SupervisionRequest {
     by: Arc<Authenticator>,
 }
 
-/// Answers what [`AuthLayer`] refused, and supervises the streams that it let through.
+/// Answers what was [`Refused`], by [`AuthLayer`] or before it, and supervises the streams that it let through.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GateLayer;
 
@@ -184,8 +184,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        if let Some(Refused(error)) = request.extensions().get() {
-            return Either::Left(Either::Right(ready(Ok(to_status(error).into_http()))));
+        if let Some(refused) = request.extensions().get::<Refused>() {
+            return Either::Left(Either::Right(ready(Ok(refused.response()))));
         }
         let Some(SupervisionRequest { authorization, by }) = request.extensions_mut().remove() else {
             return Either::Left(Either::Left(self.0.call(request)));

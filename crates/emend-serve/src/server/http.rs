@@ -47,11 +47,15 @@ use super::{
 use crate::{
     auth::{Authenticated, Gate},
     methods::Methods,
+    refused::by_its_head,
     tls::PeerNames,
 };
 
 /// How many RPCs one connection may have open.
 const MAX_STREAMS: u32 = 1_024;
+/// How many bytes a request's headers may have before HTTP/2 itself answers 431, or ends the connection if they have far
+/// more. Above what calls may have ([`MAX_METADATA`](crate::refused::MAX_METADATA)), so that clients mostly get a status.
+const MAX_HEADERS: u32 = 64 * 1024;
 /// By how much connection lifetimes vary, so that connections opened together do not end together.
 const AGE_JITTER: f64 = 0.1;
 /// How many bytes of an HTTP/1 request, which is only refused, are read at once. The lowest value that can be set.
@@ -106,6 +110,7 @@ fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
         .keep_alive_interval(keep_alive.interval)
         .keep_alive_timeout(keep_alive.timeout)
         .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEADERS)
         .max_send_buf_size(SEND_BUFFER);
     builder
 }
@@ -183,7 +188,11 @@ where
     let mut over = names.clone().map(|names| Box::pin(certificate_over(names)));
     let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
+        let refused = by_its_head(&request);
         let extensions = request.extensions_mut();
+        if let Some(refused) = refused {
+            extensions.insert(refused);
+        }
         extensions.insert(info.clone());
         if let Some(names) = &names {
             extensions.insert(names.clone());

@@ -7,7 +7,7 @@
 //!
 //! Every server also answers health checks ([`crate::health`]) and server reflection v1 and v1alpha for exactly the
 //! services it has, and wraps every RPC in the caller, trace, admission and deadline layers. It speaks only HTTP/2;
-//! HTTP/1 is answered with 505. A request message may have up to 4 MiB (tonic's default), one to reflection or health 4
+//! HTTP/1 is answered with 505, and what is no gRPC call with 405 or 415 ([`crate::refused`]). A request message may have up to 4 MiB (tonic's default), one to reflection or health 4
 //! KiB.
 //!
 //! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes queued for one slow
@@ -22,6 +22,7 @@ mod connection;
 pub mod deadline;
 mod http;
 mod open_files;
+mod reflection;
 mod refusals;
 mod request_timeout;
 mod timed_connection;
@@ -34,6 +35,7 @@ use ::http::{Request, Response};
 use emend_base::{entropy::Entropy, lifecycle::Lifecycle, tls::Remote};
 use tokio::net::TcpListener;
 use tonic::{body::Body, server::NamedService, service::Routes};
+use tonic_reflection::pb::{v1, v1alpha};
 use tower::{Layer as _, Service, util::MapResponse};
 
 use self::{
@@ -42,6 +44,7 @@ use self::{
     bounds::Bounds,
     deadline::DeadlineLayer,
     http::{Explain, Serving},
+    reflection::Reflection,
     trace_context::TraceLayer,
 };
 use crate::{
@@ -204,31 +207,23 @@ impl Server {
 
 /// Both versions, because older clients ask only for v1alpha.
 fn with_reflection(routes: Routes, descriptors: &'static [u8], names: &[&'static str]) -> io::Result<Routes> {
-    let builder = || {
-        let own = names
-            .iter()
-            .fold(tonic_reflection::server::Builder::configure(), |builder, name| {
-                builder.with_service_name(*name)
-            });
-        own.with_service_name("grpc.health.v1.Health")
-            .register_encoded_file_descriptor_set(descriptors)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-            // The types of error details, so that clients can decode them.
-            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-    };
+    let sets = [
+        descriptors,
+        tonic_health::pb::FILE_DESCRIPTOR_SET,
+        // The types of error details, so that clients can decode them.
+        tonic_types::pb::FILE_DESCRIPTOR_SET,
+        v1::FILE_DESCRIPTOR_SET,
+        v1alpha::FILE_DESCRIPTOR_SET,
+    ];
+    let services = names
+        .iter()
+        .chain(&["grpc.health.v1.Health"])
+        .chain(&reflection::SERVICES);
+    let services = services.map(|&name| name.to_owned()).collect();
+    let reflection = Reflection::of(&sets, services).map_err(io::Error::other)?;
+    let alpha = v1alpha::server_reflection_server::ServerReflectionServer::new(reflection.clone());
+    let v1 = v1::server_reflection_server::ServerReflectionServer::new(reflection);
     Ok(routes
-        .add_service(
-            builder()
-                .with_service_name("grpc.reflection.v1.ServerReflection")
-                .build_v1()
-                .map_err(io::Error::other)?
-                .max_decoding_message_size(SHORT),
-        )
-        .add_service(
-            builder()
-                .with_service_name("grpc.reflection.v1alpha.ServerReflection")
-                .build_v1alpha()
-                .map_err(io::Error::other)?
-                .max_decoding_message_size(SHORT),
-        ))
+        .add_service(v1.max_decoding_message_size(SHORT))
+        .add_service(alpha.max_decoding_message_size(SHORT)))
 }

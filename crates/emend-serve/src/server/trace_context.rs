@@ -24,7 +24,7 @@ use emend_base::{
     traceparent::Traceparent,
 };
 use futures::FutureExt as _;
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tonic::{Code, Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
@@ -38,7 +38,8 @@ use crate::{
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
-/// Calls of callers that are not known, or may not do what they ask for: ten lines a second at most.
+/// Calls of callers that are not known, or may not do what they ask for, and what is no gRPC call: ten lines a second at
+/// most.
 static REFUSED: Sparse = Sparse::new(10, Duration::from_secs(1));
 /// Calls that found the service unavailable: a line a second at most.
 static UNAVAILABLE: Sparse = Sparse::new(1, Duration::from_secs(1));
@@ -168,6 +169,9 @@ fn seal(mut response: Response<Body>, mut ending: RpcCompletion) -> Response<Bod
     ending.unanswered = None;
     // A headers-only answer carries its status in the headers.
     ending.note(response.headers());
+    if response.status() != StatusCode::OK {
+        ending.refusal = Some(format!("HTTP {}", response.status().as_u16()));
+    }
     if response.body().is_end_stream() {
         return response;
     }
@@ -183,7 +187,7 @@ struct RpcCompletion {
     code: Option<Code>,
     /// How long the caller waits for an answer to begin, if it said so; `None` once it has begun.
     unanswered: Option<Duration>,
-    /// The reason that a caller was told who is not known, or may not do this.
+    /// The reason that a caller was told who is not known, or may not do this, or sent no gRPC call.
     refusal: Option<String>,
 }
 
@@ -222,14 +226,16 @@ impl Drop for RpcCompletion {
             }
         }
         // What many calls would say alike is said seldom: while a database is away, or somebody tries out tokens.
+        let is_refused =
+            self.refusal.is_some() || matches!(code, Code::Unauthenticated | Code::PermissionDenied);
         let often = match code {
-            Code::Unauthenticated | Code::PermissionDenied => REFUSED.due(),
+            _ if is_refused => REFUSED.due(),
             Code::Unavailable => UNAVAILABLE.due(),
             _ => None,
         };
         let name = code_name(code);
         self.span.in_scope(|| match (code, often) {
-            (Code::Unauthenticated | Code::PermissionDenied, Some(left_out)) => {
+            (_, Some(left_out)) if is_refused => {
                 tracing::info!(grpc_code = name, reason = self.refusal, left_out, "refused");
             }
             (Code::Unavailable, Some(left_out)) => {

@@ -3,6 +3,8 @@
 use emend_base::status::Explained;
 use emend_serve::health::LIVENESS;
 use futures::stream;
+use prost::Message as _;
+use prost_types::FileDescriptorProto;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -132,64 +134,79 @@ async fn without_reflection_nothing_is_described() {
     server.lifecycle.shutdown(SOON).await;
 }
 
-#[tokio::test]
-async fn both_versions_of_reflection_list_what_is_served_and_nothing_else() {
-    use tonic_reflection::pb::{v1, v1alpha};
+/// Stamps the same test for both versions of reflection, which differ in nothing but their package.
+macro_rules! reflection {
+    ($($name:ident: $version:ident;)+) => { $(
+        #[tokio::test]
+        async fn $name() {
+            use tonic_reflection::pb::$version::{
+                ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+                server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+            };
 
-    let server = Running::start().await;
-    let list = stream::iter([v1::ServerReflectionRequest {
-        host: String::new(),
-        message_request: Some(v1::server_reflection_request::MessageRequest::ListServices(
-            String::new(),
-        )),
-    }]);
-    let mut answers = v1::server_reflection_client::ServerReflectionClient::new(server.channel().await)
-        .server_reflection_info(list)
-        .await
-        .unwrap()
-        .into_inner();
-    let Some(v1::server_reflection_response::MessageResponse::ListServicesResponse(listed)) =
-        answers.message().await.unwrap().unwrap().message_response
-    else {
-        panic!("a list of services");
-    };
-    let mut names: Vec<_> = listed.service.into_iter().map(|service| service.name).collect();
-    names.sort();
-    assert_eq!(
-        names,
-        [
-            "grpc.health.v1.Health",
-            "grpc.reflection.v1.ServerReflection",
-            SERVICE,
-        ]
-    );
-
-    for symbol in [
-        SERVICE,
-        "library.v1.Text",
-        "google.rpc.RetryInfo",
-        "grpc.health.v1.Health",
-    ] {
-        let ask = stream::iter([v1alpha::ServerReflectionRequest {
-            host: String::new(),
-            message_request: Some(
-                v1alpha::server_reflection_request::MessageRequest::FileContainingSymbol(symbol.into()),
-            ),
-        }]);
-        let mut answers =
-            v1alpha::server_reflection_client::ServerReflectionClient::new(server.channel().await)
-                .server_reflection_info(ask)
+            let server = Running::start().await;
+            let symbol = |name: &str| MessageRequest::FileContainingSymbol(name.to_owned());
+            let asked = [
+                MessageRequest::ListServices(String::new()),
+                symbol("library.v1.Nothing"),
+                symbol(SERVICE),
+                MessageRequest::FileByFilename("library/v1/nothing.proto".to_owned()),
+                symbol("library.v1.Text"),
+                symbol("google.rpc.RetryInfo"),
+                symbol("grpc.health.v1.Health"),
+                MessageRequest::AllExtensionNumbersOfType("library.v1.Text".to_owned()),
+            ];
+            let asked = asked.map(|message_request| ServerReflectionRequest {
+                host: "here".to_owned(),
+                message_request: Some(message_request),
+            });
+            let mut answers = ServerReflectionClient::new(server.channel().await)
+                .server_reflection_info(stream::iter(asked.clone()))
                 .await
                 .unwrap()
                 .into_inner();
-        let answer = answers.message().await.unwrap().unwrap().message_response;
-        assert!(
-            matches!(
-                answer,
-                Some(v1alpha::server_reflection_response::MessageResponse::FileDescriptorResponse(_))
-            ),
-            "{symbol}: {answer:?}"
-        );
-    }
-    server.lifecycle.shutdown(SOON).await;
+            let mut told = Vec::new();
+            for asked in asked {
+                let answer = answers.message().await.unwrap().expect("an answer to each request");
+                assert_eq!((answer.valid_host.as_str(), answer.original_request), ("here", Some(asked)));
+                told.push(match answer.message_response.unwrap() {
+                    MessageResponse::FileDescriptorResponse(files) => {
+                        let file = &files.file_descriptor_proto[0][..];
+                        FileDescriptorProto::decode(file).unwrap().name().to_owned()
+                    }
+                    MessageResponse::ListServicesResponse(listed) => {
+                        let names = listed.service.into_iter().map(|service| service.name);
+                        names.collect::<Vec<_>>().join(" ")
+                    }
+                    MessageResponse::AllExtensionNumbersResponse(numbers) => {
+                        format!("{} {:?}", numbers.base_type_name, numbers.extension_number)
+                    }
+                    MessageResponse::ErrorResponse(error) => {
+                        format!("{:?}: {}", Code::from(error.error_code), error.error_message)
+                    }
+                });
+            }
+            assert!(answers.message().await.unwrap().is_none());
+            assert_eq!(
+                told,
+                [
+                    "library.v1.LibraryService grpc.health.v1.Health grpc.reflection.v1.ServerReflection \
+                     grpc.reflection.v1alpha.ServerReflection",
+                    "NotFound: library.v1.Nothing is not known here",
+                    "library/v1/library.proto",
+                    "NotFound: library/v1/nothing.proto is not known here",
+                    "library/v1/library.proto",
+                    "error_details.proto",
+                    "health.proto",
+                    "library.v1.Text []",
+                ]
+            );
+            server.lifecycle.shutdown(SOON).await;
+        }
+    )+ };
+}
+
+reflection! {
+    reflection_answers_what_is_not_known_and_goes_on: v1;
+    the_older_version_of_reflection_does_so_too: v1alpha;
 }

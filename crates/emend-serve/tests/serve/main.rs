@@ -6,4 +6,5 @@ mod answers;
 mod ending;
 mod harness;
 mod library;
+mod no_calls;
 mod stalled;
