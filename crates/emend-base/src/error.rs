@@ -102,6 +102,9 @@ pub enum Error {
         /// How long to wait before retrying.
         retry_after: Option<Duration>,
     },
+    /// The caller cancelled the call or is gone, before its request was whole.
+    #[error("the caller cancelled the call, or went away, before its request was complete")]
+    Cancelled,
     /// The caller's deadline has passed.
     #[error("the deadline has passed")]
     DeadlineExceeded,
@@ -175,6 +178,7 @@ impl Error {
             Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::ResourceExhausted { .. } => Code::ResourceExhausted,
             Self::Unavailable { .. } => Code::Unavailable,
+            Self::Cancelled => Code::Cancelled,
             Self::DeadlineExceeded => Code::DeadlineExceeded,
             Self::OutOfRange { .. } => Code::OutOfRange,
             Self::Unimplemented(_) => Code::Unimplemented,
@@ -195,6 +199,7 @@ impl Error {
             | Self::ResourceExhausted { reason, .. }
             | Self::OutOfRange { reason, .. }
             | Self::Unavailable { reason, .. } => reason,
+            Self::Cancelled => "CANCELLED",
             Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
             Self::Unimplemented(_) => "UNIMPLEMENTED",
             Self::Internal(_) => "INTERNAL",

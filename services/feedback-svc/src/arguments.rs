@@ -60,6 +60,10 @@ pub struct Arguments {
     /// How events are delivered.
     #[command(flatten)]
     pub relay: RelayArgs,
+    /// Log with each rating of a search answer the title of the best result and, if it was rated down, the titles of all;
+    /// titles are texts of your documents, and nothing else of what people or documents say is logged
+    #[arg(long, env = "EMEND_FEEDBACK_LOG_RESULT_TITLES")]
+    pub log_result_titles: bool,
     /// Where raters in browsers are served.
     #[command(flatten)]
     pub rating_http: RatingHttpArgs,
@@ -229,6 +233,7 @@ impl Arguments {
             tls: self.service.tls.load()?,
             reflection: !self.service.listen.exposure.no_reflection,
             rating_http: self.rating_http.configuration(&self.service.listen.exposure),
+            log_result_titles: self.log_result_titles,
             ..defaults
         })
     }
@@ -362,6 +367,7 @@ mod tests {
             "--database-connections=9",
             "--database-patience=8s",
             "--init",
+            "--log-result-titles",
             "--commit-queue-size=2MiB",
             "--commit-queue-time=5s",
             "--request-id-retention=30d",
@@ -386,7 +392,7 @@ mod tests {
             (2 << 20, 5)
         );
         assert_eq!(config.database_patience.as_secs(), 8);
-        assert!(config.init);
+        assert!(config.init && config.log_result_titles);
         assert_eq!(config.request_id_retention, Duration::from_hours(30 * 24));
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));
         let spans = [config.relay.lease, config.relay.poll, config.relay.retry.max];

@@ -52,6 +52,8 @@ pub struct Config {
     pub reflection: bool,
     /// Where raters in browsers are served.
     pub rating_http: RatingHttp,
+    /// Whether the titles of the results that a rating is about are logged.
+    pub log_result_titles: bool,
     /// The process's metrics, where it registers its own; a process runs one feedback-svc.
     pub metrics: Metrics,
 }
@@ -75,6 +77,7 @@ impl Config {
             tls: None,
             reflection: true,
             rating_http: RatingHttp::default(),
+            log_result_titles: false,
             metrics: Metrics::new(),
         }
     }

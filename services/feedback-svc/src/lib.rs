@@ -181,7 +181,8 @@ pub async fn start(
         store.accept(installation).await?;
     }
     let readiness = Readiness::new();
-    let metrics = FeedbackMetrics::register(&config.metrics);
+    let mut metrics = FeedbackMetrics::register(&config.metrics);
+    metrics.ratings.logs_titles = config.log_result_titles;
     FeedbackMetrics::watch(&config, &store, &readiness, &lifecycle);
 
     let delivery = IngestClient::new(

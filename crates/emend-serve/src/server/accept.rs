@@ -3,6 +3,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use emend_base::telemetry::sparse::Sparse;
 use tokio::{
     io::{DuplexStream, duplex},
     net::{TcpListener, TcpStream},
@@ -27,6 +28,9 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// How long to wait after a failed accept, such as when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Clients whose certificates are refused: ten lines a second at most.
+static REFUSED: Sparse = Sparse::new(10, Duration::from_secs(1));
 
 /// The other end of a connection.
 pub(super) struct Peer {
@@ -172,17 +176,25 @@ async fn secured(
             peer.names = names;
             connection(stream, peer, deadline, serving).await;
         }
-        // A certificate is wrong, or a stranger tried to connect: either way operators want to know.
-        Ok(Err(error)) if is_refusal(&error) => {
-            tracing::info!(peer = address.map(tracing::field::display), %error, "a client's certificate is refused");
-        }
-        Ok(Err(error)) => {
-            tracing::debug!(peer = address.map(tracing::field::display), %error, "the TLS handshake failed");
-        }
+        Ok(Err(error)) => report(&REFUSED, address, &error),
         Err(_) => tracing::debug!(
             peer = address.map(tracing::field::display),
             "the TLS handshake took too long"
         ),
+    }
+}
+
+/// Logs a handshake that failed.
+fn report(refused: &Sparse, address: Option<SocketAddr>, error: &io::Error) {
+    let peer = address.map(tracing::field::display);
+    if !is_refusal(error) {
+        tracing::debug!(peer, %error, "the TLS handshake failed");
+        return;
+    }
+    // A certificate is wrong, or a stranger tried to connect: either way operators want to know, and one line for each of
+    // thousands tells them no more.
+    if let Some(left_out) = refused.due() {
+        tracing::info!(peer, %error, left_out, "a client's certificate is refused");
     }
 }
 
@@ -195,4 +207,26 @@ fn is_refusal(error: &io::Error) -> bool {
         error,
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_base::testing::Logged;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_handshakes_are_logged_ten_times_a_second_at_most() {
+        let (logged, refused) = (Logged::default(), Sparse::new(10, Duration::from_secs(1)));
+        let error = io::Error::other(rustls::Error::NoCertificatesPresented);
+        let _logging = tracing::subscriber::set_default(logged.clone());
+        for _ in 0..2_000 {
+            report(&refused, None, &error);
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+        report(&refused, None, &error);
+        let lines = logged.lines();
+        assert_eq!(lines.len(), 11, "{lines:?}");
+        assert!(lines[10].contains("left_out=1990;"), "{lines:?}");
+    }
 }

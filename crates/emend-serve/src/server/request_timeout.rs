@@ -1,4 +1,4 @@
-//! A request body with a time limit. A client that starts a call and never sends the rest would hold the call and its
+//! A request body with a time limit, which says so if its sender went away. A client that starts a call and never sends the rest would hold the call and its
 //! permit for ever and, while the service stops, its connection until the hard deadline.
 
 use std::{
@@ -18,8 +18,8 @@ use tonic::Status;
 /// How long a client may be silent in the middle of a request while the service stops.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Fails with UNAVAILABLE once the service stops and nothing has arrived for [`PATIENCE`], and with ABORTED if it is
-/// not complete in time.
+/// Fails with UNAVAILABLE once the service stops and nothing has arrived for [`PATIENCE`], with ABORTED if it is not
+/// complete in time, and with CANCELLED if its sender reset the call or its connection ended.
 pub(crate) struct TimedBody<B> {
     body: B,
     soft: CancellationToken,
@@ -42,6 +42,13 @@ impl<B> TimedBody<B> {
             waiting: None,
         }
     }
+}
+
+/// Of HTTP/2 nothing else ends a body too early. Left to itself, a connection that broke would count as a fault.
+fn given_up_by_sender(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Box<dyn StdError + Send + Sync> {
+    let error = error.into();
+    tracing::debug!(%error, "a request ended before it was complete");
+    Status::from(Error::Cancelled).into()
 }
 
 /// Waits until the body is to be abandoned and returns why.
@@ -86,7 +93,7 @@ where
         } = &mut *self;
         if let Poll::Ready(next) = Pin::new(body).poll_frame(cx) {
             *waiting = None;
-            return Poll::Ready(next.map(|frame| frame.map_err(Into::into)));
+            return Poll::Ready(next.map(|frame| frame.map_err(given_up_by_sender)));
         }
         if due.is_none() {
             *due = time.map(|time| Instant::now() + time);

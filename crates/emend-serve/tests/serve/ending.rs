@@ -1,23 +1,34 @@
 //! Connections and the server end in time, whatever the other side does.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{future::ready, io, net, sync::atomic::Ordering, time::Duration};
 
 use emend_base::{lifecycle::Shutdown, telemetry::metrics::Metrics};
 use emend_serve::{health::LIVENESS, metrics::ServerMetrics, server::bounds::Bounds};
+use futures::{StreamExt as _, stream};
+use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
+    task::JoinSet,
     time::{Instant, sleep, timeout},
 };
-use tonic::{Code, transport::Channel};
+use tonic::{
+    Code, Request,
+    client::Grpc,
+    codegen::http::uri::PathAndQuery,
+    transport::{Channel, Endpoint, Uri},
+};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
+use tonic_prost::ProstCodec;
+use tower::service_fn;
+
 use crate::{
     harness::{LARGE, Running, SOON, TALKATIVE, closed, follow},
-    library::{LIST, SERVICE, Text, call},
+    library::{IMPORT, LIST, SERVICE, Text, call},
 };
 
 #[tokio::test]
@@ -263,4 +274,61 @@ async fn a_client_that_reads_nothing_is_not_waited_for_either() {
     };
     timeout(SOON, full).await.unwrap();
     assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
+}
+
+/// A channel over one connection, and that connection's socket.
+async fn on_one_connection(server: &Running) -> (Channel, net::TcpStream) {
+    let socket = TcpStream::connect(server.address)
+        .await
+        .unwrap()
+        .into_std()
+        .unwrap();
+    let other = socket.try_clone().unwrap();
+    let mut socket = Some(TcpStream::from_std(socket).unwrap());
+    let connector = service_fn(move |_: Uri| {
+        let socket = socket.take().map(TokioIo::new);
+        ready(socket.ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected)))
+    });
+    let endpoint = Endpoint::from_static("http://library");
+    (endpoint.connect_with_connector(connector).await.unwrap(), other)
+}
+
+#[tokio::test]
+async fn open_uploads_of_a_connection_that_dies_count_as_cancelled() {
+    const UPLOADS: usize = 3;
+    let metrics = Metrics::new();
+    let server = Running::with(|server| server.metrics(ServerMetrics::of(&metrics).rpc())).await;
+    let (channel, socket) = on_one_connection(&server).await;
+    let mut uploads = JoinSet::new();
+    for _ in 0..UPLOADS {
+        let (mut grpc, codec) = (Grpc::new(channel.clone()), ProstCodec::<Text, Text>::default());
+        uploads.spawn(async move {
+            grpc.ready().await.unwrap();
+            let endless = stream::iter([Text::default()]).chain(stream::pending());
+            let path = PathAndQuery::from_static(IMPORT);
+            grpc.client_streaming(Request::new(endless), path, codec).await
+        });
+    }
+    let shown = async |series: String| {
+        let shows = async {
+            while !metrics.render().lines().any(|line| line == series) {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let within = timeout(SOON, shows).await;
+        within.unwrap_or_else(|_| panic!("{series}:\n{}", metrics.render()));
+    };
+    let of = "grpc_type=\"client_stream\",grpc_service=\"library.v1.LibraryService\",grpc_method=\"Import\"";
+    shown(format!("grpc_server_in_flight{{{of}}} {UPLOADS}")).await;
+    socket.shutdown(net::Shutdown::Both).unwrap();
+    while let Some(ended) = uploads.join_next().await {
+        assert!(ended.unwrap().is_err());
+    }
+    for (code, count) in [("Canceled", UPLOADS), ("Unknown", 0)] {
+        shown(format!(
+            "grpc_server_handled_total{{{of},grpc_code=\"{code}\"}} {count}"
+        ))
+        .await;
+    }
+    server.lifecycle.shutdown(SOON).await;
 }

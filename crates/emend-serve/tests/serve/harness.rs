@@ -41,7 +41,7 @@ use tonic_health::pb::{
 use tonic_prost::ProstCodec;
 use tower::{Service, service_fn};
 
-use crate::library::{FOLLOW, LIST, REPORT, SERVICE, Text, descriptors};
+use crate::library::{FOLLOW, IMPORT, LIST, REPORT, SERVICE, Text, descriptors};
 
 pub(crate) const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// Longer than anything here takes.
@@ -129,6 +129,14 @@ impl Service<http::Request<Body>> for EndlessService {
                 LIST => {
                     let list = service_fn(async |request: Request<Text>| Ok(list(request).await));
                     grpc.unary(list, request).await
+                }
+                IMPORT => {
+                    let import = service_fn(async |request: Request<Streaming<Text>>| {
+                        let mut messages = request.into_inner();
+                        while messages.message().await?.is_some() {}
+                        Ok(Response::new(Text::default()))
+                    });
+                    grpc.client_streaming(import, request).await
                 }
                 path => Status::unimplemented(path.to_owned()).into_http(),
             })

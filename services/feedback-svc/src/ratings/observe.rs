@@ -81,6 +81,8 @@ pub(crate) struct RatingMetrics {
     missing: Counter,
     html_removed: Counter,
     masked: Counter,
+    /// Whether the titles of what was found are logged.
+    pub(crate) logs_titles: bool,
 }
 
 impl RatingMetrics {
@@ -126,20 +128,19 @@ impl RatingMetrics {
     pub(crate) fn settled<'a>(&self, ratings: impl IntoIterator<Item = &'a SettledRating>) {
         for settled in ratings {
             self.of(settled.rating, &self.label(&settled.query_type)).inc();
-            let titles = &settled.titles[..];
+            let titles = self.logs_titles.then_some(&settled.titles[..]);
             // Where it went wrong, all of them help to find out why.
-            let all = if settled.rating == SearchRating::Down {
-                titles
-            } else {
-                &[]
-            };
+            let all = titles.map(|titles| match settled.rating {
+                SearchRating::Down => titles,
+                _ => &[],
+            });
             tracing::info!(
                 namespace = %settled.namespace,
                 feedback_id = %settled.id,
                 rating = settled.rating.number(),
                 query_type = %settled.query_type,
-                top_title = titles.first().map_or("", String::as_str),
-                top_titles = ?all,
+                top_title = titles.map(|titles| titles.first().map_or("", String::as_str)),
+                top_titles = all.map(tracing::field::debug),
                 "a rating was stored"
             );
         }
@@ -197,7 +198,7 @@ fn titles(state: &RatingState) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
+    use emend_base::testing::Logged;
 
     use super::*;
     use crate::testing::search_rated;
@@ -235,44 +236,8 @@ mod tests {
         assert_eq!(count("unknown"), 1);
     }
 
-    /// The events that are logged, each as its fields.
-    #[derive(Debug, Clone, Default)]
-    struct Logged(Arc<Mutex<Vec<String>>>);
-
-    struct Fields(String);
-
-    impl tracing::field::Visit for Fields {
-        fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-            let _ = write!(self.0, "{field}={value:?};");
-        }
-    }
-
-    impl tracing::Subscriber for Logged {
-        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-            true
-        }
-
-        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-            tracing::span::Id::from_u64(1)
-        }
-
-        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-        fn event(&self, event: &tracing::Event<'_>) {
-            let mut fields = Fields(String::new());
-            event.record(&mut fields);
-            self.0.lock().unwrap().push(fields.0);
-        }
-
-        fn enter(&self, _: &tracing::span::Id) {}
-
-        fn exit(&self, _: &tracing::span::Id) {}
-    }
-
-    #[test]
-    fn each_rating_is_logged_with_its_top_title_and_a_negative_one_with_all() {
+    /// What is logged of a rating down, and of one up.
+    fn logged_of(metrics: &RatingMetrics) -> Vec<String> {
         let logged = Logged::default();
         let rated = |rating| SettledRating {
             namespace: crate::testing::namespace(),
@@ -281,22 +246,35 @@ mod tests {
             query_type: "SEMANTIC".into(),
             titles: ["first", "second"].map(str::to_owned).into(),
         };
-        let (down, up) = (rated(SearchRating::Down), rated(SearchRating::Up));
-        tracing::subscriber::with_default(logged.clone(), || {
-            RatingMetrics::default().settled([&down, &up]);
-        });
-        let logged = logged.0.lock().unwrap();
-        let event = |rating: i32, id, titles: &str| {
-            format!(
-                "message=a rating was stored;namespace=fund-admin;feedback_id={id};rating={rating};query_type=SEMANTIC;\
-                 top_title=\"first\";top_titles={titles};"
-            )
+        let ratings = [SearchRating::Down, SearchRating::Up].map(rated);
+        tracing::subscriber::with_default(logged.clone(), || metrics.settled(&ratings));
+        let lines = logged.lines().into_iter().zip(&ratings);
+        lines
+            .map(|(line, rated)| line.replace(&rated.id.to_string(), "ID"))
+            .collect()
+    }
+
+    const DOWN: &str =
+        "message=a rating was stored;namespace=fund-admin;feedback_id=ID;rating=-1;query_type=SEMANTIC;";
+    const UP: &str =
+        "message=a rating was stored;namespace=fund-admin;feedback_id=ID;rating=1;query_type=SEMANTIC;";
+
+    #[test]
+    fn a_rating_is_logged_without_what_was_found() {
+        assert_eq!(logged_of(&RatingMetrics::default()), [DOWN, UP]);
+    }
+
+    #[test]
+    fn where_a_setting_asks_for_titles_the_top_one_is_logged_and_of_a_rating_down_all() {
+        let metrics = RatingMetrics {
+            logs_titles: true,
+            ..RatingMetrics::default()
         };
         assert_eq!(
-            logged[..],
+            logged_of(&metrics),
             [
-                event(-1, down.id, "[\"first\", \"second\"]"),
-                event(1, up.id, "[]")
+                format!("{DOWN}top_title=\"first\";top_titles=[\"first\", \"second\"];"),
+                format!("{UP}top_title=\"first\";top_titles=[];"),
             ]
         );
     }

@@ -1,10 +1,14 @@
-//! What people write appears in no log, no span and no metric.
+//! What people write, and what documents say, appears in no log, no span and no metric.
 
 use emend_proto::{
-    common::v1::{Correction, Reporter, Scope, VerbCorrection, correction},
-    feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
+    common::v1::{Correction, Reporter, Scope, SearchRatingValue, VerbCorrection, correction},
+    feedback::v1::{
+        Query, QueryResult, RecordQueryRequest, RetractFeedbackRequest, SubmitFeedbackRequest, Wait,
+    },
 };
-use emend_tests::harness::{Feedback, Learning, eventually, http::Scraped, rpc::answered, wait::holds};
+use emend_tests::harness::{
+    Feedback, Learning, eventually, http::Scraped, rpc::answered, says::search_rates, wait::holds,
+};
 use tonic::Request;
 
 use super::pair::Traced;
@@ -37,8 +41,36 @@ fn marked(number: u8) -> SubmitFeedbackRequest {
     }
 }
 
+/// Records a search that found documents, and rates it down.
+async fn search_and_rate(feedback: &Feedback) {
+    let result = |number: u8| QueryResult {
+        title: format!("The {MARK} {number}"),
+        ..QueryResult::default()
+    };
+    let recorded = RecordQueryRequest {
+        namespace: "fund-admin".into(),
+        queries: vec![Query {
+            query_id: format!("{MARK}-searched"),
+            query_text: format!("{MARK} in winter"),
+            query_type: "SEMANTIC".into(),
+            hit_count: Some(2),
+            top_results: vec![result(1), result(2)],
+            session_id: format!("{MARK}-session"),
+            ..Query::default()
+        }],
+    };
+    let recorded = answered(feedback.queries.clone().record_query(recorded).await);
+    assert_eq!(recorded.dropped_count, 0);
+    let rated = SubmitFeedbackRequest {
+        namespace: "fund-admin".into(),
+        reason: format!("the {MARK} is missing"),
+        ..search_rates("jane", &format!("{MARK}-searched"), SearchRatingValue::Down)
+    };
+    answered(feedback.service.clone().submit_feedback(rated).await);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn text_written_by_people_is_in_no_log_span_or_metric() {
+async fn what_people_and_documents_say_is_in_no_log_span_or_metric() {
     let Some(traced) = Traced::start().await else {
         return;
     };
@@ -71,6 +103,15 @@ async fn text_written_by_people_is_in_no_log_span_or_metric() {
             .await
             .is_err()
     );
+    search_and_rate(&feedback).await;
+    eventually("the rating is logged with what was searched", || async {
+        let log = traced.feedback.log();
+        let line = log.lines().find(|line| line.contains("a rating was stored"));
+        holds(line.is_some_and(|line| line.contains("SEMANTIC")), || {
+            format!("{line:?}")
+        })
+    })
+    .await;
     // It does reach the learned state, so that there is something to leak; checked before a retraction costs it a
     // supporter.
     let learning = Learning::at(traced.learning_address);

@@ -198,7 +198,7 @@ async fn next(
 /// The client cancelled, exceeded a limit or sent an unreadable message; or the service is stopping.
 fn broken(status: &Status, mode: Mode) -> Error {
     match status.code() {
-        tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
+        tonic::Code::Cancelled => Error::Cancelled,
         tonic::Code::Unavailable => Error::unavailable(
             "STOPPING",
             format!(
