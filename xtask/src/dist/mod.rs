@@ -16,10 +16,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use clap::Args;
 
-use self::{images::Images, provenance::Build, sources::Sources};
+use self::{images::Images, provenance::Build, sources::Sources, tried::Promises};
 use crate::process::{self, Workspace};
 
 /// The programs and the packages they come from.
@@ -98,7 +98,7 @@ pub(crate) fn dist(workspace: &Workspace, release: Release, may_install: bool) -
     make_images(workspace, &dist, &packed, &sources, &build)?;
     fs::remove_dir_all(&packed)?;
     sum(workspace, &dist)?;
-    try_out(workspace, &dist, &name)?;
+    try_out(workspace, &dist, &name, &sources.version)?;
     for file in files(&dist)? {
         eprintln!("{}", dist.join(file).display());
     }
@@ -136,15 +136,7 @@ fn make_images(
 
 /// Builds the programs; returns their directory.
 fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
-    let mut command = workspace.cargo([
-        "build",
-        "--locked",
-        "--bins",
-        "--features",
-        "emend-cli/mcp",
-        "--profile",
-        profile,
-    ]);
+    let mut command = workspace.cargo(["build", "--locked", "--bins", "--profile", profile]);
     for (_, directory) in PROGRAMS {
         let package = Path::new(directory).file_name().unwrap_or_default();
         command.arg("--package").arg(package);
@@ -195,9 +187,9 @@ fn sum(workspace: &Workspace, dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the checksums match, each program starts from the archive and in its image, and each bill of materials is
-/// complete.
-fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
+/// Checks that the checksums match, each program does what it promises out of the archive and in its image, and each bill of
+/// materials is complete.
+fn try_out(workspace: &Workspace, dist: &Path, name: &str, version: &str) -> Result<()> {
     process::run(
         workspace
             .command("sha256sum")
@@ -215,20 +207,13 @@ fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
             .arg("--directory")
             .arg(&scratch),
     )?;
+    let promises = Promises::of(workspace, version)?;
     for (program, package) in PROGRAMS {
-        let printed = process::output(
-            workspace
-                .command(scratch.join(name).join(program))
-                .arg("--version"),
-        )?;
-        ensure!(
-            printed.starts_with(program),
-            "{program} --version says {printed:?}"
-        );
+        promises.are_kept_by(workspace, &scratch.join(name).join(program), &scratch)?;
         sbom::is_whole(workspace, dist, program, package)?;
     }
     for file in files(dist)?.iter().filter(|file| file.ends_with(images::SUFFIX)) {
-        tried::starts(workspace, &dist.join(file), &scratch)?;
+        promises.are_kept_in(workspace, &dist.join(file), &scratch)?;
     }
     fs::remove_dir_all(&scratch)?;
     Ok(())

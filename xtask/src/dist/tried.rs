@@ -1,23 +1,186 @@
-//! Whether a program starts in its image: the layers are unpacked, and the program runs with them as its root.
+//! Whether what was packed does what it promises, out of the archive and out of an image, whose layers are unpacked to be
+//! its root. A program that starts may still lack a part: nothing but asking for it tells.
 
-use std::{fs, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::process::{self, Workspace};
 
-/// Starts the program of an image with `--version`. Where namespaces are not allowed it cannot be tried, which is said.
-pub(super) fn starts(workspace: &Workspace, archive: &Path, scratch: &Path) -> Result<()> {
-    const UNSHARE: [&str; 3] = ["--map-root-user", "--mount", "--net"];
-    if process::output(workspace.command("unshare").args(UNSHARE).arg("true")).is_err() {
-        ensure!(!process::in_ci(), "unshare may not make namespaces here");
-        eprintln!(
-            "{}: not tried: unshare may not make namespaces",
-            archive.display()
-        );
-        return Ok(());
+/// How many seconds a program may take to do what it is asked.
+const PATIENCE: &str = "60";
+/// Makes the namespaces in which an image is tried.
+const UNSHARE: [&str; 4] = ["unshare", "--map-root-user", "--mount", "--net"];
+
+/// What the programs promise.
+pub(super) struct Promises {
+    version: String,
+    /// The tools of `emend mcp`.
+    tools: Vec<String>,
+}
+
+/// A program, and the words that start it.
+struct Program<'a> {
+    workspace: &'a Workspace,
+    name: String,
+    words: Vec<OsString>,
+    directory: &'a Path,
+}
+
+impl Promises {
+    /// Those of this version, with the tools that docs/mcp.md names.
+    pub(super) fn of(workspace: &Workspace, version: &str) -> Result<Self> {
+        let tools = tools(&fs::read_to_string(workspace.path("docs/mcp.md"))?);
+        ensure!(!tools.is_empty(), "docs/mcp.md names no tools");
+        Ok(Self {
+            version: version.to_owned(),
+            tools,
+        })
     }
+
+    /// Tries an unpacked program; it runs in `scratch`.
+    pub(super) fn are_kept_by(&self, workspace: &Workspace, program: &Path, scratch: &Path) -> Result<()> {
+        self.kept(&Program {
+            workspace,
+            name: file_name(program),
+            words: vec![program.into()],
+            directory: scratch,
+        })
+    }
+
+    /// Tries the program of an image. Where namespaces are not allowed it cannot be tried, which is said.
+    pub(super) fn are_kept_in(&self, workspace: &Workspace, archive: &Path, scratch: &Path) -> Result<()> {
+        let [unshare, may @ ..] = UNSHARE;
+        if process::output(workspace.command(unshare).args(may).arg("true")).is_err() {
+            ensure!(!process::in_ci(), "unshare may not make namespaces here");
+            eprintln!(
+                "{}: not tried: unshare may not make namespaces",
+                archive.display()
+            );
+            return Ok(());
+        }
+        let (root, program) = unpacked(workspace, archive, scratch)?;
+        let mut words: Vec<OsString> = UNSHARE.map(OsString::from).into();
+        words.push(format!("--root={}", root.display()).into());
+        words.push(program.clone().into());
+        self.kept(&Program {
+            workspace,
+            name: file_name(&program),
+            words,
+            directory: scratch,
+        })
+    }
+
+    fn kept(&self, program: &Program<'_>) -> Result<()> {
+        let name = &program.name;
+        let version = process::output(&mut program.asked(&["--version"]))?;
+        let expected = format!("{name} {}", self.version);
+        ensure!(
+            version.trim() == expected,
+            "{name} --version says {version:?}, not {expected:?}"
+        );
+        let help = process::output(&mut program.asked(&["--help"]))?;
+        ensure!(
+            help.contains(&format!("Usage: {name} ")),
+            "{name} --help says {help:?}"
+        );
+        if name == "emend" {
+            let listed = program.tools()?;
+            ensure!(
+                listed == self.tools,
+                "{name} mcp lists the tools {listed:?}, docs/mcp.md has {:?}",
+                self.tools
+            );
+        } else {
+            let checked = process::output(&mut program.asked(&["--check-config"]))?;
+            ensure!(
+                checked.lines().next() == Some("ok"),
+                "{name} --check-config says {checked:?}"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Program<'_> {
+    /// The program with these arguments, which is ended if it takes too long.
+    fn asked(&self, arguments: &[&str]) -> Command {
+        let mut command = self.workspace.command("timeout");
+        command.arg(PATIENCE).args(&self.words).args(arguments);
+        command.current_dir(self.directory).env_clear();
+        command
+    }
+
+    /// The tools that `emend mcp` lists, sorted.
+    fn tools(&self) -> Result<Vec<String>> {
+        let mut asked = self.asked(&["mcp"]);
+        let mut assistant = asked.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut input = assistant.stdin.take().context("its standard input")?;
+        let lines = BufReader::new(assistant.stdout.take().context("its standard output")?).lines();
+        for message in [
+            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "xtask", "version": "1"},
+            }}),
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+        ] {
+            writeln!(input, "{message}").context("emend mcp does not read")?;
+        }
+        let mut listed = None;
+        for line in lines {
+            let answer: Value = serde_json::from_str(&line?)?;
+            if answer["id"] == 2 {
+                listed = Some(answer);
+                break;
+            }
+        }
+        drop(input);
+        let ended = assistant.wait()?;
+        ensure!(ended.success(), "emend mcp ends with {ended}");
+        let listed = listed.context("emend mcp lists no tools")?;
+        let tools = listed["result"]["tools"].as_array();
+        let tools = tools.with_context(|| format!("emend mcp answers {listed}"))?;
+        let mut names = Vec::new();
+        for tool in tools {
+            names.push(tool["name"].as_str().context("a tool's name")?.to_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// The tools that a page names in its table of tools, sorted.
+fn tools(page: &str) -> Vec<String> {
+    let rows = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| tool | does |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let names = cells.flat_map(|cell| cell.split(','));
+    let mut tools: Vec<String> = names
+        .map(|name| name.trim().trim_matches('`').to_owned())
+        .collect();
+    tools.sort();
+    tools
+}
+
+fn file_name(program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Unpacks an image's layers; returns its root, and its program as seen from there.
+fn unpacked(workspace: &Workspace, archive: &Path, scratch: &Path) -> Result<(PathBuf, PathBuf)> {
     let (layout, root) = (scratch.join("layout"), scratch.join("root"));
     for directory in [&layout, &root] {
         if directory.exists() {
@@ -38,23 +201,7 @@ pub(super) fn starts(workspace: &Workspace, archive: &Path, scratch: &Path) -> R
     }
     let config = read(&blob(&manifest["config"])?)?;
     let program = config["config"]["Entrypoint"][0].as_str().context("ENTRYPOINT")?;
-    let printed = process::output(
-        workspace
-            .command("unshare")
-            .args(UNSHARE)
-            .arg(format!("--root={}", root.display()))
-            .args([program, "--version"])
-            .env_clear(),
-    )?;
-    let name = Path::new(program)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
-    ensure!(
-        printed.starts_with(&*name),
-        "{program} --version says {printed:?}"
-    );
-    Ok(())
+    Ok((root, program.into()))
 }
 
 fn unpack(workspace: &Workspace, archive: &Path, directory: &Path) -> Result<()> {
@@ -67,4 +214,72 @@ fn unpack(workspace: &Workspace, archive: &Path, directory: &Path) -> Result<()>
             .arg("--directory")
             .arg(directory),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tools_are_those_of_the_table_and_no_others() {
+        let page = "| tool | call |\n|---|---|\n| `no` | x |\n\n| tool | does | arguments |\n|---|---|---|\n\
+                    | `c` | x | `y` |\n| `b`, `a` | x | |\n\nno `d`\n| `e` | |\n";
+        assert_eq!(tools(page), ["a", "b", "c"]);
+        assert!(tools("# Nothing").is_empty());
+    }
+
+    /// A stand-in for a packed program.
+    fn program(directory: &Path, name: &str, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let path = directory.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        path
+    }
+
+    #[test]
+    fn a_program_that_lacks_what_it_promises_is_told_apart_from_one_that_has_it() {
+        const START: &str = "case \"$1\" in --version) echo \"${0##*/} 1.2.3\" ;; --help) echo \"Usage: ${0##*/} [OPTIONS]\" ;;";
+        const MCP: &str = "mcp) read a; read b; read c; echo '{\"id\":1}'; \
+                           echo '{\"id\":2,\"result\":{\"tools\":[{\"name\":\"b\"},{\"name\":\"a\"}]}}' ;; esac";
+        let workspace = Workspace::locate();
+        let directory = workspace
+            .target("tmp")
+            .join(format!("tried-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory");
+        let promises = Promises {
+            version: "1.2.3".to_owned(),
+            tools: vec!["a".to_owned(), "b".to_owned()],
+        };
+        let tried = |name: &str, script: String| {
+            let program = program(&directory, name, &script);
+            promises
+                .are_kept_by(&workspace, &program, &directory)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(tried("emend", format!("{START} {MCP}")), Ok(()));
+        assert_eq!(
+            tried("feedback-svc", format!("{START} --check-config) echo ok ;; esac")),
+            Ok(())
+        );
+        for (name, script, told) in [
+            ("emend", format!("{START} mcp) exit 2 ;; esac"), "emend mcp"),
+            (
+                "emend",
+                format!("{START} {}", MCP.replace("\"a\"", "\"z\"")),
+                "docs/mcp.md has",
+            ),
+            (
+                "learning-svc",
+                format!("{START} *) exit 2 ;; esac"),
+                "--check-config",
+            ),
+            ("emend", format!("echo emend 1.2.4 # {START}"), "--version says"),
+        ] {
+            let refused = tried(name, script).expect_err(told);
+            assert!(refused.contains(told), "{refused}");
+        }
+        fs::remove_dir_all(&directory).expect("it is there");
+    }
 }

@@ -16,10 +16,6 @@ pub mod feedback;
 mod ids;
 pub mod import;
 pub mod log;
-#[cfg(feature = "mcp")]
-pub mod mcp;
-#[cfg(not(feature = "mcp"))]
-#[path = "mcp_not_built.rs"]
 pub mod mcp;
 pub mod nodes;
 pub mod outbox;
