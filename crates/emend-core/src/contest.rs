@@ -6,7 +6,7 @@ use crate::{
     ballots::Ballots,
     ids::{AcceptOrder, Caller, CandidateId, ContestId, Namespace, ReporterId, Revision},
     outcome::Reason,
-    outputs::Rated,
+    outputs::{OutputTally, Rated},
     policy::{RiskLevel, Roles},
     resource::{ResourceKey, ResourceValue},
 };
@@ -312,6 +312,8 @@ pub struct ContestState {
     pub ballots: Ballots,
     /// Where a window of ratings decides, what of them a decision needs, in any order: see [`mod@crate::decide`].
     pub ratings: Vec<Rated>,
+    /// Likewise of the outputs that they are of. One of which nothing is known has no live ratings.
+    pub outputs: Vec<OutputTally>,
     /// No new resource fits: the policy's limit or [`MAX_SCOPES`](crate::policy::MAX_SCOPES) is reached.
     pub full: bool,
     /// The accept order of what a person does now: newer than all that the contest has seen.
@@ -372,6 +374,7 @@ impl ContestState {
             candidates: Vec::new(),
             ballots: Ballots::default(),
             ratings: Vec::new(),
+            outputs: Vec::new(),
             full: false,
             next_order: AcceptOrder::default(),
             versions: Versions::default(),

@@ -51,7 +51,7 @@ pub use kinds::{
 };
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};
-pub use outputs::{Language, Profile, Rated, RatedId, RatedTexts, Rating, RatingClass};
+pub use outputs::{Language, OutputTally, Profile, Rated, RatedId, RatedTexts, Rating, RatingClass};
 pub use policy::{
     Counting, Policy, ReviewPolicy, RiskLevel, Role, Roles, RulingPolicy, VotesPolicy, WindowPolicy,
 };

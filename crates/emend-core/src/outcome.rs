@@ -83,7 +83,9 @@ pub enum Reason {
     Neutral,
     /// A newer rating of the same output by the same reporter counts instead.
     Replaced,
-    /// Newer ratings fill the set.
+    /// At least as many live ratings of its output say otherwise.
+    Outvoted,
+    /// Newer outputs fill the set.
     NotInWindow,
     /// Its texts have been erased.
     Redacted,
@@ -101,7 +103,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -118,6 +120,7 @@ impl Reason {
         Self::NothingToClear,
         Self::Neutral,
         Self::Replaced,
+        Self::Outvoted,
         Self::NotInWindow,
         Self::Redacted,
         Self::TargetNotFound,
@@ -146,6 +149,7 @@ impl Reason {
             Self::NothingToClear => "NOTHING_TO_CLEAR",
             Self::Neutral => "NEUTRAL",
             Self::Replaced => "REPLACED",
+            Self::Outvoted => "OUTVOTED",
             Self::NotInWindow => "NOT_IN_WINDOW",
             Self::Redacted => "REDACTED",
             Self::TargetNotFound => "TARGET_NOT_FOUND",
@@ -182,7 +186,8 @@ impl Reason {
             Self::NothingToClear => "there was nothing to clear",
             Self::Neutral => "it counts neither as good nor as bad",
             Self::Replaced => "a newer rating by the same reporter counts instead",
-            Self::NotInWindow => "newer ratings fill the set",
+            Self::Outvoted => "at least as many ratings of its output say otherwise",
+            Self::NotInWindow => "newer outputs fill the set",
             Self::Redacted => "its texts have been erased",
             Self::TargetNotFound => "what it is about is not known yet",
             Self::NotCorrectable => "it is a citation, which nobody corrects",

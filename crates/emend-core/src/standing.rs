@@ -40,8 +40,9 @@ pub struct Standing {
 pub struct RatingPlace {
     /// What excludes it, if anything does.
     pub excluded: Option<Exclusion>,
-    /// How many newer live ratings of its class there are; counted up to
-    /// [`MAX_WINDOW`](crate::policy::MAX_WINDOW).
+    /// What its output counts as.
+    pub class: Option<RatingClass>,
+    /// How many newer outputs of that class there are; counted up to [`MAX_WINDOW`](crate::policy::MAX_WINDOW).
     pub newer: u32,
 }
 
@@ -100,16 +101,21 @@ impl Standing {
         resource: Option<&CurrentResource>,
         policy: &Policy,
     ) -> Self {
-        let shown = resource.filter(|resource| (rules.shows)(&resource.value.learned, rating.feedback));
-        let is_due = place.newer < policy.window.room(rating.class);
+        let is_shown = |resource: &&CurrentResource| {
+            rating.live && (rules.shows)(&resource.value.learned, rating.rated, rating.class)
+        };
+        let shown = resource.filter(is_shown).filter(|_| place.excluded.is_none());
+        let is_of_its_class = place.class == Some(rating.class);
+        let is_due = is_of_its_class && place.newer < policy.window.room(rating.class);
         let (state, reason) = match place.excluded {
             Some(Exclusion::Retraction) => (OutcomeState::NoEffect, Some(Reason::Retracted)),
             Some(Exclusion::Redaction) => (OutcomeState::NoEffect, Some(Reason::Redacted)),
-            None if shown.is_some() => (OutcomeState::Applied, None),
             None if rating.class == RatingClass::Neutral => (OutcomeState::NoEffect, Some(Reason::Neutral)),
             None if !rating.live => (OutcomeState::NoEffect, Some(Reason::Replaced)),
+            None if shown.is_some() => (OutcomeState::Applied, None),
             None if is_due && policy.frozen => (OutcomeState::Pending, Some(Reason::Frozen)),
             None if is_due && resource.is_none() => (OutcomeState::Pending, Some(Reason::ResourceLimit)),
+            None if !is_of_its_class => (OutcomeState::NoEffect, Some(Reason::Outvoted)),
             None => (OutcomeState::NoEffect, Some(Reason::NotInWindow)),
         };
         Self {

@@ -36,8 +36,8 @@ pub fn decode(bytes: &[u8]) -> Result<ResourceValue, Invalid> {
 #[cfg(test)]
 mod tests {
     use emend_core::{
-        AcceptOrder, Example, FeedbackId, FewShotSet, Kind, Language, Learned, Rated, RatedId, RatedTexts,
-        RatingClass, WindowPolicy, contest::VoterKey, outputs::set_of,
+        AcceptOrder, Example, FeedbackId, FewShotSet, Kind, Language, Learned, OutputTally, Rated, RatedId,
+        RatedTexts, RatingClass, WindowPolicy, contest::VoterKey, outputs::set_of,
     };
     use proptest::prelude::*;
 
@@ -50,6 +50,7 @@ mod tests {
     fn a_set(text: &str) -> Learned {
         let example = |corrected: &str, issues| Example {
             feedback: an_id(),
+            rated: RatedId(an_id().0),
             input: text.to_owned(),
             output: text.repeat(2),
             corrected: corrected.to_owned(),
@@ -62,6 +63,14 @@ mod tests {
         })
     }
 
+    fn output(number: i64) -> RatedId {
+        RatedId(
+            FeedbackId::parse(&format!("0192d3c5-7a0e-7b51-9c55-{number:012x}"))
+                .unwrap()
+                .0,
+        )
+    }
+
     #[test]
     fn a_set_is_no_larger_than_the_bytes_it_is_cut_to() {
         for bytes in [0, 60, 100, 500, 1_000, 5_000] {
@@ -70,7 +79,7 @@ mod tests {
                     feedback: an_id(),
                     accept_order: AcceptOrder(number),
                     voter: VoterKey(an_id().0),
-                    rated: RatedId(an_id().0),
+                    rated: output(number),
                     class: RatingClass::Bad,
                     prompt_version: String::new(),
                     received_at: jiff::Timestamp::UNIX_EPOCH,
@@ -87,7 +96,15 @@ mod tests {
                 bad: 20,
                 ..WindowPolicy::default()
             };
-            let set = set_of(&rated.iter().collect::<Vec<_>>(), &policy, bytes);
+            let outputs: Vec<OutputTally> = rated
+                .iter()
+                .map(|rated| OutputTally {
+                    bad: 1,
+                    place: Some(rated.place()),
+                    ..OutputTally::new(rated.rated)
+                })
+                .collect();
+            let set = set_of(&outputs, &rated, &policy, bytes);
             let value = kinds::value(&Learned::FewShotSet(set));
             let message = pb::ResourceValue {
                 value: Some(value),

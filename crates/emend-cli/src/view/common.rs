@@ -247,6 +247,7 @@ fn few_shot_set(set: &FewShotSetValue) -> Value {
         let examples = examples.iter().map(|example| {
             json!({
                 "feedbackId": example.feedback_id,
+                "outputId": example.output_id,
                 "input": example.input,
                 "output": example.output,
                 "corrected": example.corrected,

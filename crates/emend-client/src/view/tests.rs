@@ -417,13 +417,14 @@ fn a_users_own_synonyms_add_to_everybodys() {
 
 #[test]
 fn the_examples_for_a_target_are_those_of_its_exact_name_and_go_below_a_prompt() {
-    use emend_core::{Example, FeedbackId, FewShotSet, Language, outputs::render};
+    use emend_core::{Example, FeedbackId, FewShotSet, Language, RatedId, outputs::render};
 
     let (mut publisher, view) = view();
     let set = FewShotSet {
         language: Language::En,
         good: vec![Example {
             feedback: FeedbackId::none(),
+            rated: RatedId(FeedbackId::none().0),
             input: "in".into(),
             output: "out".into(),
             corrected: String::new(),

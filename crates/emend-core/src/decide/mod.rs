@@ -7,10 +7,12 @@
 //! supporters minus those of its strongest rival, the applied value included) reach the threshold. A tie changes
 //! nothing. Votes never replace what a person set and never restore what a person removed.
 //!
-//! A window decides without candidates: its value is a function of the newest live ratings. Of its ratings, which may be
-//! many, the state holds those that the events ahead are about; of each of their voters and outputs, the newest that are not
-//! excluded, one more than will be; and of each class, the newest live ones, as many as are shown and as will be excluded
-//! or replaced.
+//! A window decides without candidates: its value is a function of the outputs that were rated, each with what its live
+//! ratings come to. Of outputs and ratings, which may be many, the state holds the outputs that the events ahead are about,
+//! and of each class the newest others, as many as are shown; of these outputs and each class the newest live ratings, as many
+//! as an example is made of ([`voices`](crate::outputs::voices)) and one more for each event about the output; the ratings
+//! that the events ahead are about; and of each of their voters and outputs the newest that are not excluded, one more than
+//! will be.
 //!
 //! The rest of this module lists the other events in a contest and what each does. It must not know where the state
 //! came from or how a decision is stored.

@@ -1,17 +1,20 @@
-//! What ratings do: the newest live ones of each class are the value.
+//! What ratings do: the newest outputs of each class are the value.
 //!
-//! Of the ratings by one voter of one output the newest that is not excluded is live. The value is a function of the live
+//! Of the ratings by one voter of one output the newest that is not excluded is live. What more of an output's live ratings
+//! say, good or bad, is its class; the newest of those that say so gives its place. The value is a function of the live
 //! ratings and the policy alone, so the order in which ratings, retractions and redactions arrive does not matter. While the
-//! policy is frozen ratings change nothing, and what is excluded is taken out of what is shown; nothing takes its place.
+//! policy is frozen ratings change nothing. Where one that is excluded may have been heard in an example, that is taken out
+//! of what is shown, and nothing takes its place: made anew, it would show what came meanwhile.
 
 use std::cmp::Reverse;
 
 use super::{Cause, Evaluation, Event, Exclusion, Refusal, ResourceChange};
 use crate::{
+    contest::ContestState,
     ids::FeedbackId,
     kinds::WindowRules,
     outcome::{Outcome, OutcomeState, Reason},
-    outputs::{Rated, RatingClass},
+    outputs::{OutputTally, Rated, RatingClass},
     policy::RiskLevel,
     resource::ResourceValue,
 };
@@ -24,10 +27,12 @@ pub(super) struct Shown {
 }
 
 struct Reported {
-    feedback: FeedbackId,
+    rating: Rated,
     /// What excludes it.
     excluded: Option<Exclusion>,
-    /// Whether it would be shown, were it not for what `waits` says.
+    /// Whether its output is one of its class.
+    is_of_its_class: bool,
+    /// Whether its output would stand among those of its class, were it not for what `waits` says.
     is_due: bool,
     /// Why what is due is not shown.
     waits: Option<Reason>,
@@ -94,21 +99,30 @@ fn exclude(evaluation: &mut Evaluation<'_>, feedback: FeedbackId) {
     settle(evaluation, feedback);
 }
 
-/// Of the ratings of that output by that voter the newest that is not excluded is live, and no other.
+/// Of the ratings of that output by that voter the newest that is not excluded is live, and no other. The output's tally
+/// follows.
 fn settle(evaluation: &mut Evaluation<'_>, feedback: FeedbackId) {
-    let ratings = &mut evaluation.state.ratings;
+    let ContestState { ratings, outputs, .. } = &mut evaluation.state;
     let Some(of) = ratings.iter().find(|rating| rating.feedback == feedback) else {
         return;
     };
     let of = (of.voter, of.rated);
+    let at = outputs.iter().position(|output| output.rated == of.1);
+    let mut tally = at.map_or(OutputTally::new(of.1), |at| outputs.remove(at));
     let mut same: Vec<&mut Rated> = ratings
         .iter_mut()
         .filter(|rating| (rating.voter, rating.rated) == of)
         .collect();
     same.sort_unstable_by_key(|rating| (rating.excluded, Reverse(rating.place())));
     for (index, rating) in same.into_iter().enumerate() {
-        rating.live = index == 0 && !rating.excluded;
+        let live = index == 0 && !rating.excluded;
+        if rating.live != live {
+            rating.live = live;
+            tally.count(rating.class, live);
+        }
     }
+    tally.find_place(ratings.iter());
+    outputs.push(tally);
 }
 
 fn show(
@@ -117,8 +131,7 @@ fn show(
     about: Option<(FeedbackId, Option<Exclusion>)>,
 ) -> Shown {
     let state = &evaluation.state;
-    let live: Vec<&Rated> = state.ratings.iter().filter(|rating| rating.live).collect();
-    let due = (rules.value)(&live, evaluation.policy);
+    let due = (rules.value)(&state.outputs, &state.ratings, evaluation.policy);
     let current = state.resource.as_ref();
     let waits = if evaluation.policy.frozen {
         Some(Reason::Frozen)
@@ -127,17 +140,31 @@ fn show(
     } else {
         None
     };
-    let reported = about.map(|(feedback, excluded)| Reported {
-        feedback,
-        excluded,
-        is_due: due.as_ref().is_some_and(|due| (rules.shows)(due, feedback)),
-        waits,
+    let reported = about.and_then(|(feedback, excluded)| {
+        let rating = state.ratings.iter().find(|rating| rating.feedback == feedback)?;
+        let output = state.outputs.iter().find(|output| output.rated == rating.rated);
+        Some(Reported {
+            rating: rating.clone(),
+            excluded,
+            is_of_its_class: output.and_then(OutputTally::class) == Some(rating.class),
+            is_due: due
+                .as_ref()
+                .is_some_and(|due| (rules.shows)(due, rating.rated, rating.class)),
+            waits,
+        })
     });
-    let learned = match (waits, about) {
+    let learned = match (waits, &reported) {
         (None, _) => due,
-        // What is excluded is not shown a moment longer.
-        (Some(_), Some((feedback, Some(_)))) => {
-            current.and_then(|current| (rules.without)(&current.value.learned, feedback))
+        // What is excluded is not shown a moment longer. What was excluded before it arrived never was.
+        (
+            Some(_),
+            Some(Reported {
+                rating,
+                excluded: Some(_),
+                ..
+            }),
+        ) if evaluation.cause != Cause::Rating => {
+            current.and_then(|current| (rules.without)(&current.value.learned, rating.rated, rating.class))
         }
         (Some(_), _) => current.map(|current| current.value.learned.clone()),
     };
@@ -155,18 +182,15 @@ pub(super) fn outcome(
 ) -> Option<Outcome> {
     let Shown { value, reported } = evaluation.window.as_ref()?;
     let Reported {
-        feedback,
+        rating,
         excluded,
+        is_of_its_class,
         is_due,
         waits,
     } = reported.as_ref()?;
-    let rating = evaluation
-        .state
-        .ratings
-        .iter()
-        .find(|rating| rating.feedback == *feedback)?;
-    let shows =
-        |value: Option<&ResourceValue>| value.is_some_and(|value| (rules.shows)(&value.learned, *feedback));
+    let shows = |value: Option<&ResourceValue>| {
+        value.is_some_and(|value| (rules.shows)(&value.learned, rating.rated, rating.class))
+    };
     let before = evaluation.state.resource.as_ref().map(|current| &current.value);
     let is_shown = shows(value.as_ref());
     let (state, reason) = match excluded {
@@ -175,17 +199,18 @@ pub(super) fn outcome(
                 Exclusion::Retraction => Reason::Retracted,
                 Exclusion::Redaction => Reason::Redacted,
             };
-            let state = if shows(before) {
+            let state = if shows(before) && !is_shown {
                 OutcomeState::Withdrawn
             } else {
                 OutcomeState::NoEffect
             };
             (state, Some(reason))
         }
-        None if is_shown => (OutcomeState::Applied, None),
-        None if *is_due && waits.is_some() => (OutcomeState::Pending, *waits),
         None if rating.class == RatingClass::Neutral => (OutcomeState::NoEffect, Some(Reason::Neutral)),
         None if !rating.live => (OutcomeState::NoEffect, Some(Reason::Replaced)),
+        None if is_shown => (OutcomeState::Applied, None),
+        None if *is_due && waits.is_some() => (OutcomeState::Pending, *waits),
+        None if !is_of_its_class => (OutcomeState::NoEffect, Some(Reason::Outvoted)),
         None => (OutcomeState::NoEffect, Some(Reason::NotInWindow)),
     };
     let nothing = || ResourceValue::of((rules.nothing)());
@@ -196,7 +221,7 @@ pub(super) fn outcome(
             evaluation.state.key.key.as_str(),
             &value.clone().unwrap_or_else(nothing),
         ),
-        is_shown && change.is_some(),
+        state == OutcomeState::Applied && change.is_some(),
         evaluation.now,
     ))
 }

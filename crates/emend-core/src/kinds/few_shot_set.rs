@@ -1,12 +1,12 @@
 //! The examples with which an AI is asked for an output: what people found good, and what to avoid. Decided by a window of
-//! ratings: the newest live ones of each class are the set, which changes as a whole.
+//! ratings: the newest outputs of each class, by their live ratings, are the set, which changes as a whole.
 
 use std::borrow::Cow;
 
 use super::{Field, Form, KindRules, Learned, Rule, WindowRules};
 use crate::{
     ids::FeedbackId,
-    outputs::{Language, Rated, set_of},
+    outputs::{Language, OutputTally, Rated, RatedId, RatingClass, set_of},
     policy::Policy,
     violation::Invalid,
 };
@@ -25,15 +25,17 @@ pub struct FewShotSet {
 /// One rated output. Its texts are masked and cut.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Example {
-    /// The rating it is made of: to take the example away, retract or redact that.
+    /// The newest live rating of its class, of which its input and output are.
     pub feedback: FeedbackId,
+    /// The output: in a set it stands once.
+    pub rated: RatedId,
     /// What the AI was given.
     pub input: String,
     /// What it made of it.
     pub output: String,
-    /// What it should have made of it; empty if nobody said, and of good examples.
+    /// What it should have made of it, as who said so last; empty if nobody said, and of good examples.
     pub corrected: String,
-    /// What is wrong with the output; none of good examples.
+    /// What is wrong with the output, most named first; none of good examples.
     pub issues: Vec<String>,
 }
 
@@ -115,22 +117,33 @@ pub(super) fn describe(target: &str, set: &FewShotSet) -> String {
     format!("“{target}” has {good} good examples and {bad} to avoid")
 }
 
-fn value(live: &[&Rated], policy: &Policy) -> Option<Learned> {
-    let set = set_of(live, &policy.window, policy.max_value_bytes as usize);
+fn value(outputs: &[OutputTally], ratings: &[Rated], policy: &Policy) -> Option<Learned> {
+    let set = set_of(outputs, ratings, &policy.window, policy.max_value_bytes as usize);
     (!set.is_empty()).then_some(Learned::FewShotSet(set))
 }
 
-fn shows(learned: &Learned, feedback: FeedbackId) -> bool {
-    matches!(learned, Learned::FewShotSet(set) if set.examples().any(|example| example.feedback == feedback))
+fn shows(learned: &Learned, rated: RatedId, class: RatingClass) -> bool {
+    let Learned::FewShotSet(set) = learned else {
+        return false;
+    };
+    let block = match class {
+        RatingClass::Good => &set.good,
+        RatingClass::Bad => &set.bad,
+        RatingClass::Neutral => return false,
+    };
+    block.iter().any(|example| example.rated == rated)
 }
 
-fn without(learned: &Learned, feedback: FeedbackId) -> Option<Learned> {
+fn without(learned: &Learned, rated: RatedId, class: RatingClass) -> Option<Learned> {
     let Learned::FewShotSet(set) = learned else {
         return None;
     };
     let mut set = set.clone();
-    set.good.retain(|example| example.feedback != feedback);
-    set.bad.retain(|example| example.feedback != feedback);
+    match class {
+        RatingClass::Good => set.good.retain(|example| example.rated != rated),
+        RatingClass::Bad => set.bad.retain(|example| example.rated != rated),
+        RatingClass::Neutral => {}
+    }
     (!set.is_empty()).then_some(Learned::FewShotSet(set))
 }
 

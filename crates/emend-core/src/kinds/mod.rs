@@ -30,8 +30,7 @@ pub use self::{
     synonym::{Relation, Synonym},
 };
 use crate::{
-    ids::FeedbackId,
-    outputs::Rated,
+    outputs::{OutputTally, Rated, RatedId, RatingClass},
     policy::{Policy, RiskLevel, Role},
     resource::length_prefixed,
     violation::Invalid,
@@ -182,12 +181,12 @@ fn newest(newest_first: &[&Learned], nothing: &Learned) -> Option<Learned> {
 /// What distinguishes the kinds that are decided by a window of ratings.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowRules {
-    /// What the live ratings come to, given in any order; `None`: nothing, and there is no resource.
-    pub value: fn(&[&Rated], &Policy) -> Option<Learned>,
-    /// Whether a value shows a rating.
-    pub shows: fn(&Learned, FeedbackId) -> bool,
-    /// What is left of a value without a rating.
-    pub without: fn(&Learned, FeedbackId) -> Option<Learned>,
+    /// What the outputs and their live ratings come to, given in any order; `None`: nothing, and there is no resource.
+    pub value: fn(&[OutputTally], &[Rated], &Policy) -> Option<Learned>,
+    /// Whether a value shows an output as one of this class.
+    pub shows: fn(&Learned, RatedId, RatingClass) -> bool,
+    /// What is left of a value without an output that it shows as one of this class.
+    pub without: fn(&Learned, RatedId, RatingClass) -> Option<Learned>,
     /// The value that shows nothing; never a resource.
     pub nothing: fn() -> Learned,
 }

@@ -12,7 +12,7 @@ mod render;
 mod suggestion;
 
 pub use self::{
-    few_shot::{Rated, RatedId, set_of},
+    few_shot::{OutputTally, Place, Rated, RatedId, VOICES, set_of, voices},
     guidelines::improve,
     improvement::{Improved, Material, RatedOutput, Unimproved},
     own::{MAX_OWN_TARGETS, MAX_OWN_VALUES, OwnTarget, OwnValue, check_own_targets},

@@ -180,6 +180,16 @@ pub struct RatedTexts {
     pub judgement: String,
 }
 
+impl RatedTexts {
+    /// What is right, where they say: the corrected text, else the judgement.
+    pub fn right(&self) -> Option<&str> {
+        [&self.corrected, &self.judgement]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .map(String::as_str)
+    }
+}
+
 /// The fields of a rating as somebody sent or stored it.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(

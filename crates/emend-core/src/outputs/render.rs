@@ -242,11 +242,12 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::ids::FeedbackId;
+    use crate::{ids::FeedbackId, outputs::RatedId};
 
     fn example(input: &str, output: &str, corrected: &str, issues: &[&str]) -> Example {
         Example {
             feedback: FeedbackId(Uuid::nil()),
+            rated: RatedId(Uuid::nil()),
             input: input.to_owned(),
             output: output.to_owned(),
             corrected: corrected.to_owned(),

@@ -223,10 +223,13 @@ impl ::prost::Name for FewShotSetValue {
         "/emend.common.v1.FewShotSetValue".into()
     }
 }
-/// One rated output. Its texts are masked, and cut after a number of characters (policy).
+/// One rated output, as its live ratings have it together: of each reporter the newest counts. It is a good one where more of
+/// them say good than bad, and one to avoid where more say bad. In a set it stands once. Its texts are masked, and cut after a
+/// number of characters (policy).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FewShotExample {
-    /// UUID of the rating's feedback: retract or redact it to take the example away.
+    /// UUID of the feedback of the newest live rating of its class, of which input and output are. The example goes once the ratings
+    /// that are neither retracted nor redacted no longer come to its class.
     #[prost(string, tag = "1")]
     pub feedback_id: ::prost::alloc::string::String,
     /// What the AI was given.
@@ -235,12 +238,16 @@ pub struct FewShotExample {
     /// What it made of it.
     #[prost(string, tag = "3")]
     pub output: ::prost::alloc::string::String,
-    /// What it should have made of it; empty where nobody said, and of good examples.
+    /// What it should have made of it: as the newest of its 16 newest live bad ratings says that says so. Empty where none does, and
+    /// of good examples.
     #[prost(string, tag = "4")]
     pub corrected: ::prost::alloc::string::String,
-    /// What is wrong with the output; none of good examples.
+    /// What is wrong with the output: what those 16 ratings say, each once, most named first, at most 160. None of good examples.
     #[prost(string, repeated, tag = "5")]
     pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// UUID of the output, made of the target id of its ratings: equal for all of them.
+    #[prost(string, tag = "6")]
+    pub output_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for FewShotExample {
     const NAME: &'static str = "FewShotExample";
@@ -1569,8 +1576,8 @@ pub struct Outcome {
     pub state: i32,
     /// A stable machine-readable reason in UPPER_SNAKE_CASE; empty if the state alone says enough. NOT_EVALUATED,
     /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED, FROZEN,
-    /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR, NEUTRAL, REPLACED, NOT_IN_WINDOW, REDACTED, TARGET_NOT_FOUND,
-    /// NOT_CORRECTABLE, PERSON_DECIDES, BASE_CHANGED, EDITED, NOTHING_TO_LEARN.
+    /// NOT_ENTITLED, NEWER_RULING, NOTHING_TO_CLEAR, NEUTRAL, REPLACED, OUTVOTED, NOT_IN_WINDOW, REDACTED,
+    /// TARGET_NOT_FOUND, NOT_CORRECTABLE, PERSON_DECIDES, BASE_CHANGED, EDITED, NOTHING_TO_LEARN.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The candidate it supports. UUID; empty where ratings decide.

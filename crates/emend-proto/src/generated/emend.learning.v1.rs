@@ -47,7 +47,7 @@ pub struct Candidate {
     /// The contest is pinned: a person set the applied value, and votes do not replace it.
     #[prost(bool, tag = "15")]
     pub contest_pinned: bool,
-    /// Who last changed its status.
+    /// Who changed its status last: of a superseded one, whoever put another in its place. Who decided before is in its history.
     #[prost(message, optional, tag = "16")]
     pub decided_by: ::core::option::Option<super::super::common::v1::Actor>,
     /// The reason given for that change; may be empty.
@@ -299,7 +299,7 @@ pub struct GetCandidateResponse {
     /// The feedback that proposed it, newest first, at most 100.
     #[prost(message, repeated, tag = "4")]
     pub feedback: ::prost::alloc::vec::Vec<SupportingFeedback>,
-    /// Its status changes, oldest first, at most 200.
+    /// Its status changes, each with who made it, when and why: the newest 200, oldest first. An entry never changes.
     #[prost(message, repeated, tag = "5")]
     pub history: ::prost::alloc::vec::Vec<Transition>,
     /// What is kept of it as a generated prompt; absent of others.
@@ -5194,7 +5194,7 @@ impl ::prost::Name for ListPromptVersionsResponse {
 /// One version of a prompt.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PromptVersion {
-    /// The candidate that it is: its value, status, proposal, and who decided it.
+    /// The candidate that it is: its value, status, proposal, and who changed its status last.
     #[prost(message, optional, tag = "1")]
     pub candidate: ::core::option::Option<Candidate>,
     /// The labels under which it is current, sorted.
@@ -5204,6 +5204,10 @@ pub struct PromptVersion {
     /// what they said may still be in its text.
     #[prost(int32, tag = "3")]
     pub redacted_count: i32,
+    /// What was decided about it under each label, by whom, when and why: the newest 50, the oldest first. What others do later takes
+    /// nothing away: an entry never changes.
+    #[prost(message, repeated, tag = "4")]
+    pub history: ::prost::alloc::vec::Vec<PromptDecision>,
 }
 impl ::prost::Name for PromptVersion {
     const NAME: &'static str = "PromptVersion";
@@ -5213,6 +5217,27 @@ impl ::prost::Name for PromptVersion {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.PromptVersion".into()
+    }
+}
+/// One change of what became of a version under a label.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PromptDecision {
+    /// The label.
+    #[prost(string, tag = "1")]
+    pub label: ::prost::alloc::string::String,
+    /// From which status to which, by whom, when and why. Without a status before it was proposed, or put, approved with changes or
+    /// taken over from another label, as the status after and the cause say.
+    #[prost(message, optional, tag = "2")]
+    pub transition: ::core::option::Option<Transition>,
+}
+impl ::prost::Name for PromptDecision {
+    const NAME: &'static str = "PromptDecision";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.PromptDecision".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.PromptDecision".into()
     }
 }
 /// Which improvement to preview.
@@ -5759,7 +5784,8 @@ pub mod output_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Streams rated outputs for training, one JSON object in each message, the oldest first.
+        /// Streams rated outputs for training, one JSON object in each message, the oldest first. Each output once, by the class that its
+        /// live ratings give it: see FewShotExample.
         pub async fn export_examples(
             &mut self,
             request: impl tonic::IntoRequest<super::ExportExamplesRequest>,
@@ -5861,7 +5887,8 @@ pub mod output_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams rated outputs for training, one JSON object in each message, the oldest first.
+        /// Streams rated outputs for training, one JSON object in each message, the oldest first. Each output once, by the class that its
+        /// live ratings give it: see FewShotExample.
         async fn export_examples(
             &self,
             request: tonic::Request<super::ExportExamplesRequest>,

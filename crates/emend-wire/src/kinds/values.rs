@@ -2,7 +2,7 @@
 
 use emend_core::{
     ClaimState, DomainRule, DomainRuleValue, EdgeLabel, Example, FeedbackId, FewShotSet, Invalid, Kind,
-    Learned, ResourceValue, Synonym, Violations,
+    Learned, RatedId, ResourceValue, Synonym, Violations,
     kinds::{Finding, RuleCause, parse_choice},
 };
 use emend_proto::common::v1::{self as pb, resource_value::Value};
@@ -162,8 +162,14 @@ fn examples(
     let mut examples = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
         let id = FeedbackId::parse(&message.feedback_id);
+        let output = FeedbackId::parse(&message.output_id);
         examples.push(Example {
             feedback: violations.check(&format!("{field}[{index}].feedback_id"), id)?,
+            rated: RatedId(
+                violations
+                    .check(&format!("{field}[{index}].output_id"), output)?
+                    .0,
+            ),
             input: message.input.clone(),
             output: message.output.clone(),
             corrected: message.corrected.clone(),
@@ -176,6 +182,7 @@ fn examples(
 fn example(example: Example) -> pb::FewShotExample {
     pb::FewShotExample {
         feedback_id: example.feedback.to_string(),
+        output_id: example.rated.0.to_string(),
         input: example.input,
         output: example.output,
         corrected: example.corrected,

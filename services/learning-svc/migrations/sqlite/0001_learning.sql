@@ -197,7 +197,7 @@ CREATE TABLE ballot_details (
 ) STRICT, WITHOUT ROWID;
 
 -- Ratings of what an AI made, for contests decided by a window of ratings. Of the ratings of one output by one voter the newest
--- that is not excluded is live; the newest live ones of a class are shown. Feedback ids are UUIDv7: new rows go to the end.
+-- that is not excluded is live. Feedback ids are UUIDv7: new rows go to the end.
 CREATE TABLE ratings (
     -- Grows within a contest in the order in which its ratings arrived: its row is locked by whoever adds one.
     rating       INTEGER PRIMARY KEY,
@@ -217,14 +217,32 @@ CREATE TABLE ratings (
     excluded     INTEGER NOT NULL,
     live         INTEGER NOT NULL
 ) STRICT;
--- What is shown, and what takes its place.
-CREATE INDEX ratings_live ON ratings (contest, class, accept_order, feedback_id) WHERE live = 1;
+-- What is said of an output, the newest first.
+CREATE INDEX ratings_of_output ON ratings (contest, rated, class, accept_order, feedback_id) WHERE live = 1;
 -- What arrived since an improvement was begun.
 CREATE INDEX ratings_arrived ON ratings (contest, class, rating) WHERE live = 1;
 -- How many ratings each version of a prompt has, and since when.
 CREATE INDEX ratings_by_version ON ratings (contest, prompt_version, class, received_at) WHERE live = 1;
 -- Which rating of an output by a voter is live, and which was before it.
 CREATE INDEX ratings_by_voter ON ratings (contest, voter, rated, accept_order, feedback_id) WHERE excluded = 0;
+
+-- What the live ratings of each output come to; one row for each output that was rated, however many rated it.
+CREATE TABLE rated_outputs (
+    contest      INTEGER NOT NULL,
+    -- A pseudonym of what was rated.
+    rated        BLOB NOT NULL,
+    -- How many live ratings say that it is good, and that it is bad.
+    good         INTEGER NOT NULL,
+    bad          INTEGER NOT NULL,
+    -- What more of them say: 1 good, 3 bad; 0: neither is more.
+    class        INTEGER NOT NULL,
+    -- The newest live rating of that class; NULL where it has none.
+    accept_order INTEGER,
+    feedback_id  BLOB,
+    PRIMARY KEY (contest, rated)
+) STRICT, WITHOUT ROWID;
+-- What is shown, and what takes its place.
+CREATE INDEX rated_outputs_by_class ON rated_outputs (contest, class, accept_order, feedback_id);
 
 -- What ratings say, masked, of those that are not excluded.
 CREATE TABLE rating_texts (

@@ -49,13 +49,14 @@ emend_store::checks! {
     CANDIDATE_RULING: "A ruling waits for want of the right to decide exactly if its sender's roles did not entitle it, by the policy of its time.";
     RULING_ORDER: "The accept order of a ruling is that of its ballot.";
     RULING_RETRACTED: "A ruling is taken back by a retraction exactly if its feedback is marked as retracted, and with the right of who did.";
-    CANDIDATE_HISTORY: "A candidate's transitions lead without a gap from its creation to its status, and name revisions that are in the log.";
+    CANDIDATE_HISTORY: "A candidate's transitions lead without a gap from its creation to its status, name revisions that are in the log, and end with who decided it last.";
     BALLOT_CANDIDATE: "A ballot that counts is for a candidate of its contest.";
     BALLOT_RETRACTED: "A ballot counts unless its feedback is marked as retracted, and then it does not.";
     BALLOT_DETAILS: "A ballot has its personal parts unless they were erased, and then it has none.";
     LOG_WINDOW: "Of what a window of ratings decides the log keeps the newest value, and of earlier ones the checksum.";
-    RESOURCE_WINDOW: "What a window of ratings decides is what its live ratings come to by the policy that evaluated it last.";
+    RESOURCE_WINDOW: "What a window of ratings decides is what its live ratings come to by the policy that evaluated it last: each output once, in its class and at its place.";
     RATING_LIVE: "Of the ratings of one output by one voter the newest that is not excluded is live, and no other.";
+    RATED_OUTPUT: "What is kept of an output that was rated is what its live ratings come to: how many are good and bad, which is more, and the newest of those.";
     RATING_TEXTS: "A rating has texts unless it is excluded, and then it has none.";
     RATING_EXCLUDED: "A rating whose feedback is marked as retracted or redacted is excluded.";
     PROPOSAL_VERSION: "Where people review proposals, the version that is current is that of the applied candidate; no contest has a number twice or one above the last given, and a number says the same under every label.";

@@ -21,6 +21,7 @@ use emend_store::StoreError;
 use emend_wire::value;
 use jiff::Timestamp;
 
+pub use self::reading::RatingsAhead;
 use self::working::Working;
 use crate::{
     actor::Actor,
@@ -105,14 +106,26 @@ pub struct OpenContests {
 
 impl OpenContests {
     /// Locks the contests of `keys`, which may come in any order and repeat, and those that count their versions, and reads
-    /// them, except for ballots that `hot` holds. `leaving` is how many ballots or ratings of one contest may leave it, at most 1,000, so that as many older
-    /// ones can take their place.
+    /// them, except for ballots that `hot` holds. `leaving` is how many ballots of one contest may leave it, at most 1,000, so
+    /// that as many older ones can take their place.
     pub async fn open(
         tx: &mut dyn UnitOfWork,
         hot: &Arc<BallotCache>,
         now: Timestamp,
         keys: impl IntoIterator<Item = ResourceKey>,
         leaving: u32,
+    ) -> Result<Self, Failure> {
+        Self::open_for(tx, hot, now, keys, leaving, RatingsAhead::default()).await
+    }
+
+    /// The same where the events ahead may be about ratings.
+    pub async fn open_for(
+        tx: &mut dyn UnitOfWork,
+        hot: &Arc<BallotCache>,
+        now: Timestamp,
+        keys: impl IntoIterator<Item = ResourceKey>,
+        leaving: u32,
+        ratings: RatingsAhead,
     ) -> Result<Self, Failure> {
         let mut named = BTreeMap::new();
         name(&mut named, keys.into_iter().map(|key| (key.contest_id(), key)))?;
@@ -152,6 +165,7 @@ impl OpenContests {
                 kept: before.kept.clone(),
                 policy_version: before.row.policy_version,
                 found_ratings: HashMap::new(),
+                found_outputs: HashMap::new(),
                 decided: false,
                 resource_changed: false,
                 voted_for: HashSet::new(),
@@ -176,7 +190,7 @@ impl OpenContests {
         };
         unit.read_targets(tx).await?;
         unit.read_ballots(tx, leaving).await?;
-        unit.read_windows(tx, leaving).await?;
+        unit.read_windows(tx, ratings).await?;
         Ok(unit)
     }
 

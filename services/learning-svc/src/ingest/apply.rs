@@ -137,8 +137,8 @@ impl App {
             }
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, now, keys, leaving).await?;
-        ratings::read(&mut *tx, &mut unit, events, &known_ratings).await?;
+        let ahead = ratings::ahead(events, &known_ratings);
+        let unit = OpenContests::open_for(&mut *tx, &self.hot, now, keys, leaving, ahead).await?;
         fail_points::GROUP_LOCKED.pass();
         let mut group = Group {
             now,

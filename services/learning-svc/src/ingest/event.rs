@@ -128,7 +128,7 @@ impl Recorded {
     }
 
     /// The voter, by its pseudonym.
-    pub(super) fn voter(&self, namespace: &Namespace) -> ErasedVoter {
+    pub(crate) fn voter(&self, namespace: &Namespace) -> ErasedVoter {
         self.erased.unwrap_or_else(|| {
             let voter = self.reporter.voter(&self.caller);
             ErasedVoter {

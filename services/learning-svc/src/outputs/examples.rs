@@ -1,9 +1,12 @@
 //! Exports of rated outputs for training, page by page as the client takes them.
 //!
-//! Each page is a read of its own: what is retracted or redacted meanwhile is not in the pages that follow.
+//! Each page is a read of its own: what is retracted or redacted meanwhile is not in the pages that follow. An output that is
+//! rated meanwhile moves on; it is not exported again.
+
+use std::collections::HashSet;
 
 use emend_base::Error;
-use emend_core::{AcceptOrder, ContestId, FeedbackId, Prompt, Rated, RatingClass, ResourceKey};
+use emend_core::{ContestId, Prompt, Rated, RatedId, RatingClass, ResourceKey, outputs::Place};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
@@ -16,8 +19,8 @@ use crate::{
     },
 };
 
-/// Ratings of one page: each may have three texts of 32,768 characters.
-const PAGE: u32 = 32;
+/// Outputs of one page: each may have 16 ratings with three texts of 32,768 characters.
+const PAGE: u32 = 8;
 
 /// The form of examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +47,9 @@ struct Examples {
     target: String,
     format: ExampleFormat,
     prompt: Option<Prompt>,
-    after: Option<(AcceptOrder, FeedbackId)>,
+    after: Option<Place>,
+    /// What was exported, or left out.
+    seen: HashSet<RatedId>,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -64,6 +69,7 @@ impl App {
             format,
             prompt,
             after: None,
+            seen: HashSet::new(),
             _slot: slot,
         };
         let pages = stream::try_unfold(export, |mut export| async move {
@@ -80,22 +86,29 @@ impl Examples {
             let classes = self.format.classes();
             let outputs = self.app.outputs()?;
             let page = outputs
-                .ratings_after(self.window, classes, self.after, PAGE)
+                .outputs_after(self.window, classes, self.after, PAGE)
                 .await?;
-            let Some(last) = page.last() else { return Ok(None) };
-            self.after = Some(last.place());
-            let lines: Vec<String> = page.iter().filter_map(|rated| self.line(rated)).collect();
+            let Some((last, _)) = page.last() else {
+                return Ok(None);
+            };
+            self.after = last.place;
+            let mut lines = Vec::new();
+            for (output, ratings) in &page {
+                if self.seen.insert(output.rated) {
+                    lines.extend(self.line(ratings));
+                }
+            }
             if !lines.is_empty() {
                 return Ok(Some(lines));
             }
         }
     }
 
-    fn line(&self, rated: &Rated) -> Option<String> {
+    /// An output, by the ratings that its example is made of, the newest first.
+    fn line(&self, ratings: &[Rated]) -> Option<String> {
+        let rated = ratings.first()?;
         let texts = &rated.texts;
-        let right = [&texts.corrected, &texts.judgement]
-            .into_iter()
-            .find(|text| !text.is_empty());
+        let right = ratings.iter().find_map(|rated| rated.texts.right());
         let common = Common {
             target: &self.target,
             prompt_version: &rated.prompt_version,
@@ -104,7 +117,7 @@ impl Examples {
         let line = match self.format {
             ExampleFormat::Chat => {
                 let right = match rated.class {
-                    RatingClass::Good => &texts.output,
+                    RatingClass::Good => texts.output.as_str(),
                     _ => right?,
                 };
                 let (system, user) = match &self.prompt {
@@ -118,7 +131,7 @@ impl Examples {
                 let system = system.map(|content| message("system", content));
                 let messages = system
                     .into_iter()
-                    .chain([message("user", user), message("assistant", right.clone())]);
+                    .chain([message("user", user), message("assistant", right.to_owned())]);
                 serde_json::to_string(&Chat {
                     messages: messages.collect(),
                     common,

@@ -534,7 +534,7 @@ mod tests {
             ),
             (
                 standings_sql::ratings(&namespace, &feedback),
-                "n USING COVERING INDEX ratings_live (contest=? AND class=? AND (accept_order,feedback_id)>(?,?))",
+                "n USING COVERING INDEX rated_outputs_by_class (contest=? AND class=? AND (accept_order,feedback_id)>(?,?))",
             ),
         ] {
             assert_searches(&plan(&store, &query).await, index);

@@ -1,4 +1,4 @@
-//! Few-shot sets: the newest live ratings of a target, whatever arrives when.
+//! Few-shot sets: the newest outputs of a target by their live ratings, each once, whatever arrives when.
 
 use emend_base::Error;
 use emend_core::{
@@ -13,11 +13,13 @@ use futures::StreamExt as _;
 use crate::{
     app::App,
     audit::Audit,
+    contests::open::{OpenContests, RatingsAhead},
     ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
     log::{
         revert::Revert,
         store::{ChangeRecord, RevisionFilter},
     },
+    outputs::store::OfVoter,
     policies::{store::PolicyKey, update::PolicyUpdate},
     resources::write::{Delete, Put},
     tests::{
@@ -29,6 +31,8 @@ use crate::{
 on_both_databases!(
     the_newest_five_good_and_three_bad_are_shown_and_what_changes_nothing_is_not_published,
     a_newer_rating_of_the_same_output_replaces_the_earlier_one,
+    an_output_stands_once_however_many_rated_it,
+    an_output_that_10_000_rated_costs_no_more_to_rate_than_one_that_100_did,
     a_retraction_or_redaction_that_overtakes_its_rating_is_honoured,
     a_redaction_takes_the_example_away_and_leaves_nothing_of_its_texts,
     any_order_of_arrival_gives_the_same_set,
@@ -179,31 +183,149 @@ async fn the_newest_five_good_and_three_bad_are_shown_and_what_changes_nothing_i
 async fn a_newer_rating_of_the_same_output_replaces_the_earlier_one(world: &World) {
     let app = world.instance().await;
     let older = rating(world, "ann", "x", "NEUTRAL");
-    let (good, bad, other) = (
+    let (good, bad) = (
         rating(world, "ann", "x", "GOOD"),
         rating(world, "ann", "x", "BAD"),
-        rating(world, "bob", "x", "GOOD"),
     );
-    apply(&app, &[good.clone(), other.clone(), bad.clone()]).await;
-    assert_eq!(shown(&app).await, (vec!["x".into()], vec!["x".into()]));
+    apply(&app, &[good.clone(), bad.clone()]).await;
+    assert_eq!(shown(&app).await, (vec![], vec!["x".into()]));
     assert_eq!(told(&one(&app, &older).await), (NoEffect, "NEUTRAL"));
     let back = one(&app, &world.retraction(&bad)).await;
     assert_eq!(told(&back), (Withdrawn, "RETRACTED"));
-    assert_eq!(shown(&app).await, (vec!["x".into(), "x".into()], vec![]));
+    assert_eq!(shown(&app).await, (vec!["x".into()], vec![]));
     assert_eq!(
         told(&one(&app, &world.retraction(&good)).await),
         (Withdrawn, "RETRACTED")
     );
     assert_eq!(
-        shown(&app).await,
-        (vec!["x".into()], vec![]),
+        set(&app).await,
+        FewShotSet::default(),
         "a neutral one is live and never shown"
     );
+    assert_eq!(findings(world).await, "[]");
+}
+
+/// What it says is wrong with an output, and what is right.
+fn saying(mut event: IngestEvent, issues: &[&str], corrected: &str) -> IngestEvent {
+    if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        let texts = &mut recorded.effects[0].rating.as_mut().unwrap().texts;
+        texts.issues = issues.iter().map(|issue| (*issue).to_owned()).collect();
+        corrected.clone_into(&mut texts.corrected);
+    }
+    event
+}
+
+async fn an_output_stands_once_however_many_rated_it(world: &World) {
+    let app = world.instance().await;
+    let bad = [
+        saying(rating(world, "ann", "x", "BAD"), &["vague"], "first"),
+        saying(rating(world, "bob", "x", "BAD"), &["long", "vague"], "second"),
+        saying(rating(world, "cid", "x", "BAD"), &["long"], ""),
+    ];
+    for event in &bad {
+        assert_eq!(told(&one(&app, event).await), (Applied, ""));
+    }
+    let only = |set: FewShotSet| {
+        assert_eq!((set.good.len(), set.bad.len()), (0, 1));
+        set.bad[0].clone()
+    };
+    let example = only(set(&app).await);
     assert_eq!(
-        told(&one(&app, &world.retraction(&other)).await),
-        (Withdrawn, "RETRACTED")
+        example.feedback, bad[2].feedback,
+        "its place is that of the newest"
     );
+    assert_eq!(example.input, format!("text of {}", bad[2].feedback));
+    assert_eq!(example.corrected, "second", "the newest that says what is right");
+    assert_eq!(example.issues, ["long", "vague"], "of equals the newer first");
+
+    // A redaction takes what was said along, and leaves the output where it is.
+    assert_eq!(
+        told(&one(&app, &world.redaction(&bad[1])).await),
+        (NoEffect, "REDACTED")
+    );
+    let example = only(set(&app).await);
+    assert_eq!((&*example.corrected, example.issues.len()), ("first", 2));
+
+    // As many say that it is good: it is neither.
+    let good: Vec<IngestEvent> = ["dan", "eve", "fay"]
+        .map(|reporter| rating(world, reporter, "x", "GOOD"))
+        .into();
+    assert_eq!(told(&one(&app, &good[0]).await), (NoEffect, "OUTVOTED"));
+    assert_eq!(told(&one(&app, &good[1]).await), (NoEffect, "OUTVOTED"));
     assert_eq!(set(&app).await, FewShotSet::default());
+    assert_eq!(told(&one(&app, &good[2]).await), (Applied, ""));
+    assert_eq!(shown(&app).await, (vec!["x".into()], vec![]));
+    assert_eq!(
+        told(&one(&app, &rating(world, "gus", "x", "NEUTRAL")).await),
+        (NoEffect, "NEUTRAL")
+    );
+    assert_eq!(
+        shown(&app).await,
+        (vec!["x".into()], vec![]),
+        "neutral counts for neither"
+    );
+    // A rater who says otherwise now counts once.
+    assert_eq!(
+        told(&one(&app, &rating(world, "fay", "x", "BAD")).await),
+        (Applied, "")
+    );
+    assert_eq!(shown(&app).await, (vec![], vec!["x".into()]));
+    assert_eq!(findings(world).await, "[]");
+}
+
+/// How many ratings and outputs are read to decide on one more rating of an output.
+async fn read_for_one_more(app: &App, event: &IngestEvent) -> (usize, usize) {
+    let FeedbackChange::Recorded(recorded) = &event.what else {
+        panic!("it is recorded")
+    };
+    let rated = recorded.effects[0].rating.as_ref().unwrap().rated_id();
+    let contest = key().contest_id();
+    let ahead = RatingsAhead {
+        known: Vec::new(),
+        voters: vec![OfVoter {
+            contest,
+            voter: recorded.voter(&event.namespace).key,
+            rated,
+            limit: 1,
+        }],
+        outputs: [((contest, rated), 1)].into(),
+    };
+    let mut tx = app.store.begin().await.unwrap();
+    let now = app.clock.now();
+    let unit = OpenContests::open_for(&mut *tx, &app.hot, now, [key()], 1, ahead).await;
+    let unit = unit.unwrap();
+    let state = unit.state(contest).unwrap();
+    (state.ratings.len(), state.outputs.len())
+}
+
+async fn an_output_that_10_000_rated_costs_no_more_to_rate_than_one_that_100_did(world: &World) {
+    let app = world.instance().await;
+    let raters = |from: usize, to: usize| -> Vec<IngestEvent> {
+        let of = |number: usize| {
+            rating(
+                world,
+                &format!("r{number}"),
+                "x",
+                ["BAD", "BAD", "GOOD"][number % 3],
+            )
+        };
+        (from..to).map(of).collect()
+    };
+    let others: Vec<IngestEvent> = (0..20)
+        .map(|number| rating(world, "ann", &format!("{number}"), ["GOOD", "BAD"][number % 2]))
+        .collect();
+    apply(&app, &others).await;
+    apply(&app, &raters(0, 100)).await;
+    let next = rating(world, "new", "x", "BAD");
+    let few = read_for_one_more(&app, &next).await;
+    for from in (100..10_000).step_by(900) {
+        apply(&app, &raters(from, from + 900)).await;
+    }
+    assert_eq!(read_for_one_more(&app, &next).await, few);
+    // Of the output itself 2 good and 17 bad ones, and one each of the 5 good and 3 bad others that may be shown.
+    assert_eq!(few, (2 + 17 + 5 + 3, 1 + 5 + 3));
+    assert_eq!(told(&one(&app, &next).await), (Applied, ""));
+    assert_eq!(set(&app).await.bad[0].feedback, next.feedback);
     assert_eq!(findings(world).await, "[]");
 }
 
@@ -460,7 +582,19 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
     // Each statement undoes itself when it is executed again.
     for (checks, damage) in [
         (&["RATING_LIVE"][..], "UPDATE ratings SET live = 1 - live"),
-        (&["RESOURCE_WINDOW"][..], "UPDATE ratings SET class = 4 - class"),
+        (
+            &["RATED_OUTPUT", "RESOURCE_WINDOW"][..],
+            "UPDATE ratings SET class = 4 - class",
+        ),
+        (&["RATED_OUTPUT"][..], "UPDATE rated_outputs SET good = 3 - good"),
+        (
+            &["RATED_OUTPUT"][..],
+            "UPDATE rated_outputs SET accept_order = -accept_order",
+        ),
+        (
+            &["RATED_OUTPUT", "CONTEST_MISSING"][..],
+            "UPDATE rated_outputs SET contest = -contest",
+        ),
         (
             &["RATING_TEXTS", "RATING_EXCLUDED", "RATING_LIVE"][..],
             "UPDATE ratings SET excluded = 1 - excluded",

@@ -187,6 +187,7 @@ fn a_rating_is_shown_or_it_is_said_why_not() {
             Learned::FewShotSet(FewShotSet {
                 good: vec![Example {
                     feedback: FeedbackId(Uuid::from_u128(feedback)),
+                    rated: RatedId(Uuid::from_u128(feedback)),
                     input: "SECRET".into(),
                     output: String::new(),
                     corrected: String::new(),
@@ -277,9 +278,27 @@ fn a_rating_is_shown_or_it_is_said_why_not() {
             (NoEffect, Some(Reason::Redacted), 0),
         ),
     ] {
-        let place = RatingPlace { excluded, newer };
+        let place = RatingPlace {
+            excluded,
+            class: Some(RatingClass::Good),
+            newer,
+        };
         let standing = Standing::of_rating(Kind::FewShotSet, rules, rating, place, resource, policy);
         assert_eq!(short(&standing), expected, "{place:?} {standing:?}");
         assert!(!standing.message.contains("SECRET"));
+    }
+    // More raters say that it is bad, or as many.
+    for class in [Some(RatingClass::Bad), None] {
+        let place = RatingPlace {
+            excluded: None,
+            class,
+            newer: 0,
+        };
+        let standing = Standing::of_rating(Kind::FewShotSet, rules, &good, place, Some(&other), &open);
+        assert_eq!(short(&standing), (NoEffect, Some(Reason::Outvoted), 0));
+        assert_eq!(
+            standing.message,
+            "Without effect: at least as many ratings of its output say otherwise."
+        );
     }
 }

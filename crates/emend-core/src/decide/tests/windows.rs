@@ -10,13 +10,14 @@ use crate::{
     contest::VoterKey,
     kinds::{Example, FewShotSet},
     outcome::OutcomeState,
-    outputs::{RatedId, RatedTexts, RatingClass},
+    outputs::{OutputTally, RatedId, RatedTexts, RatingClass, voices},
 };
 
 /// What is stored of one target's ratings. Each group of events is decided on no more of it than the rules ask for.
 struct Window {
     state: ContestState,
     stored: Vec<Rated>,
+    outputs: HashMap<RatedId, OutputTally>,
     policy: Policy,
     revision: i64,
 }
@@ -64,15 +65,17 @@ impl Window {
         Self {
             state: ContestState::new(key),
             stored: Vec::new(),
+            outputs: HashMap::new(),
             policy: Policy::default_for(Kind::FewShotSet),
             revision: 0,
         }
     }
 
-    /// What a decision on these events needs.
-    fn needed(&self, events: &[Event]) -> Vec<Rated> {
+    /// Fills in what a decision on these events needs, and no more.
+    fn read(&mut self, events: &[Event]) {
         let mut needed: BTreeMap<FeedbackId, Rated> = BTreeMap::new();
         let mut excluded: HashMap<_, usize> = HashMap::new();
+        let mut touched: HashMap<RatedId, usize> = HashMap::new();
         for event in events {
             let (of, is_exclusion) = match event {
                 Event::Rated { rating, excluded } => (Some((**rating).clone()), excluded.is_some()),
@@ -85,6 +88,7 @@ impl Window {
             };
             if let Some(of) = of {
                 *excluded.entry((of.voter, of.rated)).or_default() += usize::from(is_exclusion);
+                *touched.entry(of.rated).or_default() += 1;
             }
         }
         let mut newest: Vec<&Rated> = self.stored.iter().filter(|rating| !rating.excluded).collect();
@@ -96,19 +100,36 @@ impl Window {
                     .map(|rating| (rating.feedback, (*rating).clone())),
             );
         }
+        let mut outputs: Vec<&OutputTally> = self.outputs.values().collect();
+        outputs.sort_unstable_by_key(|output| std::cmp::Reverse(output.place));
+        self.state.outputs = touched
+            .keys()
+            .filter_map(|rated| self.outputs.get(rated).copied())
+            .collect();
         let window = &self.policy.window;
-        for (class, count) in [(RatingClass::Good, window.good), (RatingClass::Bad, window.bad)] {
+        let mut examples: Vec<(RatedId, RatingClass, usize)> = Vec::new();
+        for (class, count) in [(Good, window.good), (Bad, window.bad)] {
+            let others = outputs
+                .iter()
+                .filter(|output| output.class() == Some(class) && !touched.contains_key(&output.rated));
+            for output in others.take(count as usize) {
+                self.state.outputs.push(**output);
+                examples.push((output.rated, class, 0));
+            }
+            examples.extend(touched.iter().map(|(rated, events)| (*rated, class, *events)));
+        }
+        for (rated, class, events) in examples {
             let live = newest
                 .iter()
-                .filter(|rating| rating.live && rating.class == class);
-            let live = live.take(count as usize + events.len());
+                .filter(|rating| rating.live && rating.rated == rated && rating.class == class);
+            let live = live.take(voices(class) as usize + events);
             needed.extend(live.map(|rating| (rating.feedback, (*rating).clone())));
         }
-        needed.into_values().collect()
+        self.state.ratings = needed.into_values().collect();
     }
 
     fn happen(&mut self, events: &[Event]) -> Vec<Decision> {
-        self.state.ratings = self.needed(events);
+        self.read(events);
         let mut decisions = Vec::new();
         for event in events {
             let nothing = ContestState::new(self.state.key.clone());
@@ -124,6 +145,9 @@ impl Window {
         for rating in std::mem::take(&mut self.state.ratings) {
             self.stored.retain(|stored| stored.feedback != rating.feedback);
             self.stored.push(rating);
+        }
+        for output in std::mem::take(&mut self.state.outputs) {
+            self.outputs.insert(output.rated, output);
         }
         decisions
     }
@@ -150,7 +174,7 @@ impl Window {
 use RatingClass::{Bad, Good, Neutral};
 
 #[test]
-fn a_rating_is_told_whether_it_is_an_example() {
+fn a_rating_is_told_whether_its_output_is_an_example_of_its_class() {
     let mut window = Window::new();
     window.policy.window.good = 2;
     let tell = |window: &mut Window, number, voter, output, class| {
@@ -158,25 +182,30 @@ fn a_rating_is_told_whether_it_is_an_example() {
         window.tell(recorded(&rated(number, order, voter, output, class)))
     };
     let applied = (OutcomeState::Applied, None);
+    let without_effect = |reason| (OutcomeState::NoEffect, Some(reason));
     assert_eq!(tell(&mut window, 10, 1, 1, Good), applied);
     assert_eq!(tell(&mut window, 20, 1, 2, Good), applied);
     assert_eq!(tell(&mut window, 30, 2, 1, Good), applied);
     assert_eq!(window.shown(), (vec![30, 20], vec![]));
     assert_eq!(
         tell(&mut window, 5, 3, 1, Good),
-        (OutcomeState::NoEffect, Some(Reason::NotInWindow))
+        applied,
+        "its output is shown, by a newer rating"
+    );
+    assert_eq!(window.revision, 3, "what changes nothing is not published");
+    assert_eq!(
+        tell(&mut window, 7, 3, 3, Good),
+        without_effect(Reason::NotInWindow)
     );
     assert_eq!(
         tell(&mut window, 40, 3, 2, Neutral),
-        (OutcomeState::NoEffect, Some(Reason::Neutral))
+        without_effect(Reason::Neutral)
     );
-    assert_eq!(
-        tell(&mut window, 15, 1, 2, Bad),
-        (OutcomeState::NoEffect, Some(Reason::Replaced))
-    );
-    assert_eq!(window.revision, 3, "what changes nothing is not published");
+    assert_eq!(tell(&mut window, 15, 1, 2, Bad), without_effect(Reason::Replaced));
+    assert_eq!(tell(&mut window, 45, 4, 1, Bad), without_effect(Reason::Outvoted));
+    assert_eq!(window.revision, 3);
     assert_eq!(tell(&mut window, 50, 1, 2, Bad), applied);
-    assert_eq!(window.shown(), (vec![30, 10], vec![50]));
+    assert_eq!(window.shown(), (vec![30, 7], vec![50]));
     assert_eq!(
         window.tell(retracted(50)),
         (OutcomeState::Withdrawn, Some(Reason::Retracted))
@@ -187,9 +216,17 @@ fn a_rating_is_told_whether_it_is_an_example() {
         "the one that it had replaced counts again"
     );
     assert_eq!(
-        window.tell(retracted(10)),
-        (OutcomeState::NoEffect, Some(Reason::Retracted))
+        window.tell(retracted(30)),
+        without_effect(Reason::Retracted),
+        "others still say that it is good"
     );
+    assert_eq!(window.shown(), (vec![20, 10], vec![]));
+    assert_eq!(
+        window.tell(retracted(10)),
+        (OutcomeState::Withdrawn, Some(Reason::Retracted)),
+        "as many say that it is bad"
+    );
+    assert_eq!(window.shown(), (vec![20, 7], vec![]));
 }
 
 #[test]
@@ -229,11 +266,19 @@ fn while_frozen_nothing_is_added_and_what_is_excluded_goes() {
     let mut window = Window::new();
     window.happen(&[
         recorded(&rated(1, 1, 1, 1, Good)),
-        recorded(&rated(2, 2, 2, 1, Good)),
+        recorded(&rated(2, 2, 2, 2, Good)),
     ]);
     window.policy.frozen = true;
     let waits = (OutcomeState::Pending, Some(Reason::Frozen));
-    assert_eq!(window.tell(recorded(&rated(3, 3, 3, 1, Good))), waits);
+    assert_eq!(window.tell(recorded(&rated(3, 3, 3, 3, Good))), waits);
+    let never_counted = Event::Rated {
+        rating: Box::new(rated(4, 4, 4, 1, Good)),
+        excluded: Some(Exclusion::Redaction),
+    };
+    assert_eq!(
+        window.tell(never_counted),
+        (OutcomeState::NoEffect, Some(Reason::Redacted))
+    );
     assert_eq!(window.shown(), (vec![2, 1], vec![]));
     assert_eq!(
         window.tell(retracted(1)),
@@ -247,6 +292,30 @@ fn while_frozen_nothing_is_added_and_what_is_excluded_goes() {
         (released.cause, window.shown()),
         (Cause::Policy, (vec![3, 2], vec![]))
     );
+}
+
+#[test]
+fn while_frozen_an_example_goes_with_any_rating_that_may_be_heard_in_it() {
+    let mut window = Window::new();
+    window.happen(&[1, 2, 3].map(|number| {
+        let voter = u8::try_from(number).unwrap();
+        recorded(&rated(number, number.try_into().unwrap(), voter, 1, Bad))
+    }));
+    window.policy.frozen = true;
+    window.happen(&[recorded(&rated(4, 4, 1, 1, Good))]);
+    let redacted = Event::RatingExcluded {
+        feedback: id(1),
+        by: Exclusion::Redaction,
+    };
+    assert_eq!(
+        window.tell(redacted),
+        (OutcomeState::Withdrawn, Some(Reason::Redacted)),
+        "it is live no longer, and its issues may still be shown"
+    );
+    assert_eq!(window.shown(), (vec![], vec![]));
+    window.policy.frozen = false;
+    window.happen(&[Event::PolicyChanged]);
+    assert_eq!(window.shown(), (vec![], vec![3]));
 }
 
 #[test]
@@ -264,7 +333,7 @@ fn a_set_that_has_no_room_waits_for_it() {
 fn a_smaller_window_shows_fewer_and_a_larger_one_more() {
     let mut window = Window::new();
     for number in 1..=9_u8 {
-        window.happen(&[recorded(&rated(number.into(), number.into(), number, 1, Good))]);
+        window.happen(&[recorded(&rated(number.into(), number.into(), 1, number, Good))]);
     }
     window.policy.window.good = 1;
     window.happen(&[Event::PolicyChanged]);
@@ -314,7 +383,8 @@ fn only_windows_are_made_of_ratings() {
     }
 }
 
-/// The set by the definition: of each voter and output the newest rating that is not excluded, and of these the newest.
+/// The set by the definition: of each voter and output the newest rating that is not excluded counts; of these each output
+/// once, where more say that it is good, or bad, at the place of the newest that says so.
 fn expected(ratings: &[Rated], excluded: &HashSet<FeedbackId>, policy: &Policy) -> Option<Learned> {
     let mut newest: HashMap<_, &Rated> = HashMap::new();
     for rating in ratings
@@ -326,26 +396,86 @@ fn expected(ratings: &[Rated], excluded: &HashSet<FeedbackId>, policy: &Policy) 
             *of = rating;
         }
     }
-    let live: Vec<&Rated> = newest.into_values().collect();
-    let Rule::Window(rules) = Kind::FewShotSet.rules().rule else {
-        return None;
+    let mut of_outputs: BTreeMap<RatedId, Vec<&Rated>> = BTreeMap::new();
+    for rating in newest.into_values() {
+        of_outputs.entry(rating.rated).or_default().push(rating);
+    }
+    let mut examples = Vec::new();
+    for (rated, mut ratings) in of_outputs {
+        let count = |class| ratings.iter().filter(|rating| rating.class == class).count();
+        let class = match count(Good).cmp(&count(Bad)) {
+            std::cmp::Ordering::Greater => Good,
+            std::cmp::Ordering::Less => Bad,
+            std::cmp::Ordering::Equal => continue,
+        };
+        ratings.retain(|rating| rating.class == class);
+        ratings.sort_by_key(|rating| std::cmp::Reverse(rating.place()));
+        let newest = ratings[0];
+        let heard = ratings.len().min(16);
+        let bad = if class == Bad { &ratings[..heard] } else { &[] };
+        let corrected = bad.iter().map(|rating| &rating.texts.corrected);
+        let mut issues: Vec<(String, usize)> = Vec::new();
+        for issue in bad.iter().flat_map(|rating| &rating.texts.issues) {
+            match issues.iter_mut().find(|(known, _)| known == issue) {
+                Some((_, count)) => *count += 1,
+                None => issues.push((issue.clone(), 1)),
+            }
+        }
+        issues.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let example = Example {
+            feedback: newest.feedback,
+            rated,
+            input: newest.texts.input.clone(),
+            output: newest.texts.output.clone(),
+            corrected: corrected
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .cloned()
+                .unwrap_or_default(),
+            issues: issues.into_iter().map(|(issue, _)| issue).collect(),
+        };
+        examples.push((newest.place(), class, example));
+    }
+    examples.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
+    let of = |class, count: u32| {
+        let block = examples.iter().filter(move |(_, of, _)| *of == class);
+        block
+            .take(count as usize)
+            .map(|(.., example)| example.clone())
+            .collect()
     };
-    (rules.value)(&live, policy)
+    let set = FewShotSet {
+        good: of(Good, policy.window.good),
+        bad: of(Bad, policy.window.bad),
+        ..FewShotSet::default()
+    };
+    (!set.is_empty()).then_some(Learned::FewShotSet(set))
 }
 
 proptest! {
     #[test]
     fn any_order_of_arrival_gives_the_same_set(
-        ratings in proptest::collection::vec((0i64..12, 0u8..3, 0u8..3, 0usize..3, 0u8..4), 1..24),
+        ratings in proptest::collection::vec((0i64..24, 0u8..24, any::<u8>(), any::<u8>(), 0u8..4), 1..48),
         shuffle in any::<prop::sample::Index>(),
-        seeds in proptest::collection::vec(any::<u64>(), 48),
+        seeds in proptest::collection::vec(any::<u64>(), 96),
+        outputs in 1u8..5,
+        classes in 1u8..4,
         group in 1usize..6,
         good in 0u32..4,
         bad in 0u32..3,
     ) {
         let all: Vec<Rated> = (1..)
             .zip(&ratings)
-            .map(|(number, &(order, voter, output, class, _))| rated(number, order, voter, output, RatingClass::ALL[class]))
+            .map(|(number, &(order, voter, output, class, _))| {
+                let class = [Bad, Good, Neutral][usize::from(class % classes)];
+                let mut rating = rated(number, order, voter, output % outputs, class);
+                // Some say nothing of what is wrong, and some say the same.
+                if number % 3 > 0 {
+                    rating.texts.issues = vec![format!("issue {}", number % 5)];
+                    rating.texts.corrected = format!("corrected {number}");
+                }
+                rating
+            })
             .collect();
         // A quarter of them is excluded.
         let excluded: HashSet<FeedbackId> =
@@ -381,6 +511,20 @@ proptest! {
         prop_assert_eq!(shown, expected(&all, &excluded, &window.policy));
         for rating in &window.stored {
             prop_assert!(!(rating.live && rating.excluded));
+        }
+        for output in window.outputs.values() {
+            let live = |class| {
+                let of = window.stored.iter().filter(|rating| rating.live && rating.rated == output.rated);
+                of.filter(|rating| rating.class == class).map(Rated::place).collect::<Vec<_>>()
+            };
+            let (good, bad) = (live(Good), live(Bad));
+            prop_assert_eq!((output.good as usize, output.bad as usize), (good.len(), bad.len()));
+            let place = match output.class() {
+                Some(Good) => good.into_iter().max(),
+                Some(_) => bad.into_iter().max(),
+                None => None,
+            };
+            prop_assert_eq!(output.place, place);
         }
     }
 }

@@ -55,6 +55,7 @@ pub(super) fn check(
         candidates,
         ballots: Ballots::new(ballots, true),
         ratings: Vec::new(),
+        outputs: Vec::new(),
         next_order: AcceptOrder::default(),
         versions: Versions {
             current: u32::try_from(row.current_version).unwrap_or(0),

@@ -1,19 +1,20 @@
 //! Whether what ratings decide is what they come to, and whether the log keeps of it no more than the newest value.
 
-use emend_core::{Policy, Rated, Rule, digest::value_checksum};
+use emend_core::{OutputTally, Policy, Rated, Rule, digest::value_checksum};
 use emend_store::{StoreError, audit::Findings};
 
 use super::{Contest, Contests};
 use crate::{
     audit::{
-        CHANGE_CHECKSUM, CONTEST_MISSING, LOG_WINDOW, Policies, RATING_LIVE, RATING_TEXTS, RESOURCE_WINDOW,
+        CHANGE_CHECKSUM, CONTEST_MISSING, LOG_WINDOW, Policies, RATED_OUTPUT, RATING_LIVE, RATING_TEXTS,
+        RESOURCE_WINDOW,
         store::{AuditRead, AuditedChange},
     },
     policies::store::PolicyKey,
     store::rows::StoredId,
 };
 
-/// Compares each resource with what the newest live ratings of its contest come to.
+/// Compares each resource with what the newest outputs of its contest come to.
 pub(super) async fn check(
     reading: &mut dyn AuditRead,
     policies: &Policies,
@@ -35,14 +36,17 @@ pub(super) async fn check(
         let Some(policy) = policy.filter(|policy| !policy.frozen) else {
             continue;
         };
-        let mut live: Vec<Rated> = Vec::new();
-        for rated in reading
-            .live_ratings(number, key.contest_id(), &policy.window)
-            .await?
-        {
-            live.extend(findings.readable(rated)?);
+        let (outputs, ratings) = reading
+            .shown_outputs(number, key.contest_id(), &policy.window)
+            .await?;
+        let mut live: (Vec<OutputTally>, Vec<Rated>) = (Vec::new(), Vec::new());
+        for output in outputs {
+            live.0.extend(findings.readable(output)?);
         }
-        let due = (rules.value)(&live.iter().collect::<Vec<_>>(), &policy);
+        for rated in ratings {
+            live.1.extend(findings.readable(rated)?);
+        }
+        let due = (rules.value)(&live.0, &live.1, &policy);
         let shown = contest.value.as_ref().map(|value| &value.learned);
         // Where there is nothing yet, there may have been no room for it.
         let is_unreadable = contest.resource.is_some() && shown.is_none();
@@ -57,25 +61,31 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// Checks ratings against each other, their texts and their contests.
+/// Checks ratings against each other, their texts and their contests, and outputs against their ratings.
 pub(super) async fn check_ratings(
     reading: &mut dyn AuditRead,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
+    const MISSING: &str = "its contest does not exist";
     for wrong in reading.wrong_ratings().await? {
-        let (check, message) = match wrong.what {
-            1 => (
+        let id = StoredId(&wrong.id);
+        let rating = format!("rating of feedback {id}");
+        let output = format!("rated output {id}");
+        match wrong.what {
+            1 => findings.add(
                 RATING_LIVE,
+                &rating,
                 "whether it is live is not what the others of its voter and output say",
             ),
-            2 => (
+            2 => findings.add(
                 RATING_TEXTS,
+                &rating,
                 "it has texts and is excluded, or counts and has none, or there are only texts",
             ),
-            _ => (CONTEST_MISSING, "its contest does not exist"),
-        };
-        let id = StoredId(&wrong.feedback_id);
-        findings.add(check, format_args!("rating of feedback {id}"), message);
+            4 => findings.add(RATED_OUTPUT, &output, "it is not what its live ratings come to"),
+            5 => findings.add(CONTEST_MISSING, &output, MISSING),
+            _ => findings.add(CONTEST_MISSING, &rating, MISSING),
+        }
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ pub(crate) mod rows;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, Policy, Rated, WindowPolicy};
+use emend_core::{ContestId, OutputTally, Policy, Rated, WindowPolicy};
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
 use futures::stream::BoxStream;
 
@@ -47,12 +47,13 @@ pub(crate) struct Extent {
     pub(crate) events: u64,
 }
 
-/// A rating that does not agree with something.
+/// A rating, or what is kept of an output, that does not agree with something.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub(crate) struct WrongRating {
-    /// Its feedback's id.
-    pub(crate) feedback_id: Vec<u8>,
-    /// With what: the others of its voter and output (1), its texts (2), its contest (3).
+    /// The id of its feedback, or of the output.
+    pub(crate) id: Vec<u8>,
+    /// With what: the others of its voter and output (1), its texts (2), its contest (3); of an output: its live ratings (4), its
+    /// contest (5).
     pub(crate) what: i32,
 }
 
@@ -139,19 +140,20 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
     /// The revisions in (after, through], ascending, and the shape of the changes of each revision that has any.
     async fn revisions(&mut self, after: i64, through: i64) -> Result<(Vec<i64>, Vec<Span>)>;
 
-    /// The newest live ratings of a contest, by its key within the database and its id, as many as a window shows, and of
-    /// their texts as much.
-    async fn live_ratings(
+    /// The newest outputs of a contest, by its key within the database and its id, as many as a window shows; and of each the
+    /// newest live ratings that its example is made of, and of their texts as much as is shown.
+    async fn shown_outputs(
         &mut self,
         contest: i64,
         id: ContestId,
         window: &WindowPolicy,
-    ) -> Result<Vec<Result<Rated>>>;
+    ) -> Result<(Vec<Result<OutputTally>>, Vec<Result<Rated>>)>;
 
     /// Candidates that were mined.
     fn mined(&mut self) -> BoxStream<'_, Result<MinedRow>>;
 
-    /// Ratings that do not agree with others, their texts or their contest; at most 1,000.
+    /// Ratings that do not agree with others, their texts or their contest, and outputs that do not agree with their ratings or
+    /// their contest; at most 1,000.
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>>;
 
     /// Proposals and improvements that do not agree with each other; at most 1,000.

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    ContestId, FeedbackId, Kind, Origin, Policy, Rated, RatingClass, WindowPolicy, kinds::PRODUCTION,
-    outputs::SuggestionType,
+    ContestId, FeedbackId, Kind, Origin, OutputTally, Policy, Rated, RatingClass, WindowPolicy,
+    kinds::PRODUCTION,
+    outputs::{SuggestionType, voices},
 };
 use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
@@ -19,7 +20,10 @@ use crate::{
         BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
     },
     log::store::Head,
-    outputs::store::{OfClass, rows::RatingRow},
+    outputs::store::{
+        OfClass, OfOutput,
+        rows::{OutputRow, RatingRow},
+    },
     policies::store::{PolicyKey, rows::PolicyRow},
     store::codes,
 };
@@ -51,9 +55,10 @@ const ENTRIES: &str = "
       LEFT JOIN contests AS g ON g.contest = q.contest
     ORDER BY k.feedback_id, i.event_id";
 
-/// Ratings of which is wrong: whether they are live (1), whether there are texts (2), their contest (3).
+/// Ratings of which is wrong: whether they are live (1), whether there are texts (2), their contest (3); and outputs of which is
+/// wrong: what they come to (4), their contest (5).
 const WRONG_RATINGS: &str = "
-    SELECT feedback_id, 1 AS what FROM ratings AS r
+    SELECT feedback_id AS id, 1 AS what FROM ratings AS r
     WHERE live <> CASE WHEN excluded = 0 AND NOT EXISTS (
         SELECT 1 FROM ratings AS n WHERE n.contest = r.contest AND n.voter = r.voter AND n.rated = r.rated
           AND n.excluded = 0 AND (n.accept_order, n.feedback_id) > (r.accept_order, r.feedback_id)) THEN 1 ELSE 0 END
@@ -63,6 +68,23 @@ const WRONG_RATINGS: &str = "
     WHERE NOT EXISTS (SELECT 1 FROM ratings AS r WHERE r.feedback_id = t.feedback_id)
     UNION ALL SELECT r.feedback_id, 3 FROM ratings AS r
     WHERE NOT EXISTS (SELECT 1 FROM contests AS c WHERE c.contest = r.contest)
+    UNION ALL SELECT coalesce(o.rated, a.rated), 4 FROM rated_outputs AS o
+    FULL JOIN (
+        SELECT contest, rated, sum(CASE WHEN class = 1 THEN 1 ELSE 0 END) AS good,
+               sum(CASE WHEN class = 3 THEN 1 ELSE 0 END) AS bad
+        FROM ratings WHERE live = 1 AND class <> 2 GROUP BY contest, rated
+    ) AS a ON a.contest = o.contest AND a.rated = o.rated
+    WHERE coalesce(o.good, 0) <> coalesce(a.good, 0) OR coalesce(o.bad, 0) <> coalesce(a.bad, 0)
+    UNION ALL SELECT o.rated, 4 FROM rated_outputs AS o
+    LEFT JOIN ratings AS r ON r.feedback_id = o.feedback_id AND r.accept_order = o.accept_order
+      AND r.contest = o.contest AND r.rated = o.rated AND r.class = o.class AND r.live = 1
+    WHERE o.class <> CASE WHEN o.good > o.bad THEN 1 WHEN o.bad > o.good THEN 3 ELSE 0 END
+      OR (o.class = 0 AND (o.accept_order IS NOT NULL OR o.feedback_id IS NOT NULL))
+      OR (o.class <> 0 AND r.feedback_id IS NULL)
+      OR EXISTS (SELECT 1 FROM ratings AS n WHERE n.live = 1 AND n.contest = o.contest AND n.rated = o.rated
+                   AND n.class = o.class AND (n.accept_order, n.feedback_id) > (o.accept_order, o.feedback_id))
+    UNION ALL SELECT o.rated, 5 FROM rated_outputs AS o
+    WHERE NOT EXISTS (SELECT 1 FROM contests AS c WHERE c.contest = o.contest)
     LIMIT 1000";
 
 /// Proposals with a number above the last one given by the contest that counts it (1), and versions of a prompt that say
@@ -281,7 +303,7 @@ impl AuditRead for Reading {
 
     fn transitions(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedTransition>> {
         self.streamed(
-            "SELECT k.contest, t.candidate, t.sequence, t.from_status, t.to_status, t.revision
+            "SELECT k.contest, t.candidate, t.sequence, t.from_status, t.to_status, t.caller, t.on_behalf_of, t.revision
              FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate
              WHERE {}k.contest; ORDER BY k.contest, t.candidate, t.sequence",
             range,
@@ -335,25 +357,38 @@ impl AuditRead for Reading {
         Ok((revisions, spans))
     }
 
-    async fn live_ratings(
+    async fn shown_outputs(
         &mut self,
         contest: i64,
         id: ContestId,
         window: &WindowPolicy,
-    ) -> Result<Vec<Result<Rated>>> {
-        let of = |class, limit| OfClass {
+    ) -> Result<(Vec<Result<OutputTally>>, Vec<Result<Rated>>)> {
+        let newest = [RatingClass::Good, RatingClass::Bad].map(|class| OfClass {
             contest: id,
             class,
-            limit,
-        };
-        let wanted = [
-            of(RatingClass::Good, window.good),
-            of(RatingClass::Bad, window.bad),
-        ];
+            limit: window.room(class),
+        });
         let contests = HashMap::from([(id, contest)]);
-        let query = ratings_sql::of_classes(&wanted, &contests, window.max_text_chars);
-        let rows: Vec<RatingRow> = self.all(query).await?;
-        Ok(rows.into_iter().map(RatingRow::parse).collect())
+        let rows: Vec<OutputRow> = self.all(ratings_sql::newest_outputs(&newest, &contests)).await?;
+        let outputs: Vec<Result<OutputTally>> = rows.iter().map(OutputRow::parse).collect();
+        let examples: Vec<OfOutput> = outputs
+            .iter()
+            .flatten()
+            .filter_map(|output| Some((output.rated, output.class()?)))
+            .map(|(rated, class)| OfOutput {
+                contest: id,
+                rated,
+                class,
+                limit: voices(class),
+            })
+            .collect();
+        let mut ratings = Vec::new();
+        if !examples.is_empty() {
+            let query = ratings_sql::of_outputs(&examples, &contests, window.max_text_chars);
+            let rows: Vec<RatingRow> = self.all(query).await?;
+            ratings.extend(rows.into_iter().map(RatingRow::parse));
+        }
+        Ok((outputs, ratings))
     }
 
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>> {

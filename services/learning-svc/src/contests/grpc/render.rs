@@ -149,7 +149,7 @@ fn feedback(feedback: FeedbackRecord) -> pb::SupportingFeedback {
     }
 }
 
-fn transition(transition: TransitionWrite) -> pb::Transition {
+pub(crate) fn transition(transition: TransitionWrite) -> pb::Transition {
     pb::Transition {
         from: transition.from.map_or(0, status),
         to: status(transition.to),

@@ -1,14 +1,30 @@
 //! What is read of contests that are locked, before events are decided.
 
-use emend_core::{Ballots, ContestId, Rated, RatingClass, ResourceKey, Target};
+use std::{cmp::Reverse, collections::HashMap};
+
+use emend_core::{
+    Ballots, ContestId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, Target, WindowPolicy,
+    outputs::voices,
+};
 use emend_store::StoreError;
 
 use super::{OpenContests, SPARE};
 use crate::{
     contests::store::Named,
-    outputs::store::{OfClass, OfVoter},
+    outputs::store::{OfClass, OfOutput, OfVoter},
     store::UnitOfWork,
 };
+
+/// What the events ahead are about, where windows of ratings decide.
+#[derive(Debug, Clone, Default)]
+pub struct RatingsAhead {
+    /// The ratings that they exclude.
+    pub known: Vec<(ContestId, Rated)>,
+    /// The raters and outputs that they are about, and which ratings may be live after them.
+    pub voters: Vec<OfVoter>,
+    /// How many of them are about each output.
+    pub outputs: HashMap<(ContestId, RatedId), u32>,
+}
 
 impl OpenContests {
     /// Finds out whether the targets are known that were not when the contests were last decided.
@@ -65,54 +81,83 @@ impl OpenContests {
         Ok(())
     }
 
-    /// Reads what is shown where a window of ratings decides, and what takes its place if `leaving` ratings leave it.
+    /// Reads, where a window of ratings decides, what a decision on the events ahead needs: see [`mod@emend_core::decide`].
     pub(super) async fn read_windows(
         &mut self,
         tx: &mut dyn UnitOfWork,
-        leaving: u32,
-    ) -> Result<(), StoreError> {
-        let mut wanted = Vec::new();
-        let max_text_chars = self.max_text_chars();
-        for (contest, working) in self.contests.iter().filter(|(_, working)| working.is_window()) {
-            let window = self.policy(&working.state.key).window;
-            for (class, count) in [(RatingClass::Good, window.good), (RatingClass::Bad, window.bad)] {
-                wanted.push(OfClass {
-                    contest: *contest,
-                    class,
-                    limit: count.saturating_add(leaving),
-                });
-            }
-        }
-        if let (Some(ratings), false) = (tx.ratings(), wanted.is_empty()) {
-            for (contest, rated) in ratings.of_classes(&wanted, max_text_chars).await? {
-                self.add_rating(contest, rated);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads, for events ahead, the ratings that they exclude (`known`) and, for each output and voter that they are about,
-    /// which ratings may be live after them.
-    pub async fn read_ratings(
-        &mut self,
-        tx: &mut dyn UnitOfWork,
-        known: Vec<(ContestId, Rated)>,
-        wanted: Vec<OfVoter>,
+        ahead: RatingsAhead,
     ) -> Result<(), StoreError> {
         let max_text_chars = self.max_text_chars();
-        let Some(ratings) = tx.ratings() else {
+        let windows = self.contests.iter().filter(|(_, working)| working.is_window());
+        let windows: Vec<(ContestId, WindowPolicy)> = windows
+            .map(|(contest, working)| (*contest, self.policy(&working.state.key).window))
+            .collect();
+        let (Some(ratings), false) = (tx.ratings(), windows.is_empty()) else {
             return Ok(());
         };
+        let RatingsAhead {
+            known,
+            voters,
+            outputs,
+        } = ahead;
+        let classes = [RatingClass::Good, RatingClass::Bad];
+        let about: Vec<(ContestId, RatedId)> = outputs.keys().copied().collect();
+        for (contest, output) in ratings.outputs(&about).await? {
+            self.add_output(contest, output);
+        }
+        // Of the newest of a class, those that the events are about may leave it.
+        let mut newest: Vec<OfClass> = Vec::new();
+        for (contest, window) in &windows {
+            let touched = about.iter().filter(|(of, _)| of == contest).count();
+            newest.extend(classes.map(|class| {
+                OfClass {
+                    contest: *contest,
+                    class,
+                    limit: window
+                        .room(class)
+                        .saturating_add(u32::try_from(touched).unwrap_or(u32::MAX)),
+                }
+            }));
+        }
+        let mut examples: Vec<OfOutput> = Vec::new();
+        for (&(contest, rated), &events) in &outputs {
+            examples.extend(classes.map(|class| OfOutput {
+                contest,
+                rated,
+                class,
+                limit: voices(class).saturating_add(events),
+            }));
+        }
+        let rooms: HashMap<ContestId, WindowPolicy> = windows.into_iter().collect();
+        let mut shown: HashMap<(ContestId, RatingClass), u32> = HashMap::new();
+        let mut newest = ratings.newest_outputs(&newest).await?;
+        newest.sort_unstable_by_key(|(_, output)| Reverse(output.place));
+        for (contest, output) in newest {
+            let (Some(class), Some(window)) = (output.class(), rooms.get(&contest)) else {
+                continue;
+            };
+            let shown = shown.entry((contest, class)).or_default();
+            if outputs.contains_key(&(contest, output.rated)) || *shown >= window.room(class) {
+                continue;
+            }
+            *shown += 1;
+            examples.push(OfOutput {
+                contest,
+                rated: output.rated,
+                class,
+                limit: voices(class),
+            });
+            self.add_output(contest, output);
+        }
+        for (contest, rated) in ratings.of_outputs(&examples, max_text_chars).await? {
+            self.add_rating(contest, rated);
+        }
         // What was known before the contests were locked says nothing of which are live: those come first, read under the locks.
         let known = known
             .into_iter()
             .map(|(contest, rated)| (contest, Rated { live: false, ..rated }));
-        for (contest, rated) in ratings
-            .of_voters(&wanted, max_text_chars)
-            .await?
-            .into_iter()
-            .chain(known)
-        {
+        let of_voters = ratings.of_voters(&voters, max_text_chars).await?;
+        for (contest, rated) in of_voters.into_iter().chain(known) {
             self.add_rating(contest, rated);
         }
         Ok(())
@@ -148,6 +193,13 @@ impl OpenContests {
     fn max_text_chars(&self) -> u32 {
         let shown = self.policies.values().map(|policy| policy.window.max_text_chars);
         shown.max().unwrap_or(0)
+    }
+
+    /// Adds an output as found.
+    fn add_output(&mut self, contest: ContestId, output: OutputTally) {
+        if let Some(working) = self.contests.get_mut(&contest) {
+            working.add_output(output);
+        }
     }
 
     /// Adds a rating as found, unless it is there already.

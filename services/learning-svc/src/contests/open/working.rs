@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use emend_core::{
-    CandidateId, ContestState, Decision, Event, FeedbackId, Rated, Revision, Rule, Status, decide::Cause,
+    CandidateId, ContestState, Decision, Event, FeedbackId, OutputTally, Rated, RatedId, Revision, Rule,
+    Status, decide::Cause,
 };
 use jiff::Timestamp;
 
@@ -25,6 +26,8 @@ pub(super) struct Working {
     pub(super) policy_version: i64,
     /// Whether each rating that was read was live and excluded.
     pub(super) found_ratings: HashMap<FeedbackId, (bool, bool)>,
+    /// What each output that was read came to.
+    pub(super) found_outputs: HashMap<RatedId, OutputTally>,
     pub(super) decided: bool,
     pub(super) resource_changed: bool,
     /// Candidates for which a ballot was cast or retracted.
@@ -58,7 +61,13 @@ impl Working {
         }
     }
 
-    /// Ratings that are new, or count otherwise than they were found.
+    /// Adds an output as found.
+    pub(super) fn add_output(&mut self, output: OutputTally) {
+        self.found_outputs.insert(output.rated, output);
+        self.state.outputs.push(output);
+    }
+
+    /// Ratings that are new, or count otherwise than they were found; and outputs that come to something else.
     pub(super) fn write_ratings(&self, writes: &mut RatingWrites) {
         for rated in &self.state.ratings {
             match self.found_ratings.get(&rated.feedback) {
@@ -72,6 +81,12 @@ impl Working {
                     excluded: rated.excluded,
                 }),
                 Some(_) => {}
+            }
+        }
+        for output in &self.state.outputs {
+            let found = self.found_outputs.get(&output.rated);
+            if *output != found.copied().unwrap_or(OutputTally::new(output.rated)) {
+                writes.outputs.push((self.state.id(), *output));
             }
         }
     }

@@ -15,7 +15,7 @@ use super::{
     no_effect,
 };
 use crate::{
-    contests::open::OpenContests,
+    contests::open::RatingsAhead,
     failure::Failure,
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
@@ -56,42 +56,39 @@ pub(super) async fn known(
     }
 }
 
-/// Reads what deciding on the events needs of the ratings by their voters.
-pub(super) async fn read(
-    tx: &mut dyn UnitOfWork,
-    unit: &mut OpenContests,
-    events: &[IngestEvent],
-    known: &HashMap<FeedbackId, KnownRating>,
-) -> Result<(), Failure> {
+/// What the events are about, of ratings as they are stored.
+pub(super) fn ahead(events: &[IngestEvent], known: &HashMap<FeedbackId, KnownRating>) -> RatingsAhead {
+    let mut ahead = RatingsAhead::default();
     // Of each voter and output, how many ratings the events exclude.
     let mut excluded: HashMap<(ContestId, VoterKey, RatedId), u32> = HashMap::new();
     for event in events {
-        if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) = (recorded(event), &event.what) {
-            let voter = recorded.voter(&event.namespace).key;
-            excluded
-                .entry((key.contest_id(), voter, rating.rated_id()))
-                .or_default();
-        } else if let Some(KnownRating { key, rated }) = known.get(&event.feedback) {
-            *excluded
-                .entry((key.contest_id(), rated.voter, rated.rated))
-                .or_default() += 1;
-        }
+        let (contest, voter, rated, leaving) =
+            if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) = (recorded(event), &event.what)
+            {
+                let voter = recorded.voter(&event.namespace).key;
+                (key.contest_id(), voter, rating.rated_id(), 0)
+            } else if let Some(KnownRating { key, rated }) = known.get(&event.feedback) {
+                (key.contest_id(), rated.voter, rated.rated, 1)
+            } else {
+                continue;
+            };
+        *excluded.entry((contest, voter, rated)).or_default() += leaving;
+        *ahead.outputs.entry((contest, rated)).or_default() += 1;
     }
-    if excluded.is_empty() {
-        return Ok(());
-    }
-    let wanted = excluded
+    ahead.voters = excluded
         .into_iter()
         .map(|((contest, voter, rated), leaving)| OfVoter {
             contest,
             voter,
             rated,
             limit: leaving + 1,
-        });
-    let known = known
+        })
+        .collect();
+    ahead.known = known
         .values()
-        .map(|known| (known.key.contest_id(), known.rated.clone()));
-    Ok(unit.read_ratings(tx, known.collect(), wanted.collect()).await?)
+        .map(|known| (known.key.contest_id(), known.rated.clone()))
+        .collect();
+    ahead
 }
 
 /// The contest and the rating that an event records, if it records one.

@@ -8,7 +8,7 @@ use prost::Message as _;
 use similar::TextDiff;
 
 use crate::{
-    contests::grpc::render::candidate,
+    contests::grpc::render::{candidate, transition},
     grpc::render::small,
     outputs::{
         preview::{Preview, Previewed},
@@ -68,6 +68,14 @@ pub(crate) fn version((version, redacted): &(VersionRecord, u64)) -> pb::PromptV
         candidate: Some(candidate(&version.record)),
         labels: version.labels.clone(),
         redacted_count: i32::try_from(*redacted).unwrap_or(i32::MAX),
+        history: version
+            .history
+            .iter()
+            .map(|(label, decided)| pb::PromptDecision {
+                label: label.clone(),
+                transition: Some(transition(decided.clone())),
+            })
+            .collect(),
     }
 }
 

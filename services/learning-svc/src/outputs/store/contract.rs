@@ -1,21 +1,21 @@
-//! The contract of stored ratings: what is asked for is what is read, however many there are. Compiled for each database.
+//! The contract of stored ratings and outputs: what is asked for is what is read, however many there are. Compiled for each database.
 
 use std::collections::HashMap;
 
 use emend_core::{
-    AcceptOrder, ContestId, FeedbackId, Kind, Rated, RatedId, RatedTexts, RatingClass, ResourceKey,
-    contest::VoterKey,
+    AcceptOrder, ContestId, FeedbackId, Kind, OutputTally, Rated, RatedId, RatedTexts, RatingClass,
+    ResourceKey, contest::VoterKey, outputs::VOICES,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
     super::{Backend, open_for_test, work_sql::plan},
-    of_classes, of_voters,
+    newest_outputs, of_outputs, of_voters, outputs,
 };
 use crate::{
     contests::store::store_empty,
-    outputs::store::{NewRating, OfClass, OfVoter, RatingChange, RatingWrites},
+    outputs::store::{NewRating, OfClass, OfOutput, OfVoter, RatingChange, RatingWrites},
     store::{Store as _, UnitOfWork},
 };
 
@@ -25,6 +25,30 @@ fn key() -> ResourceKey {
 
 fn contest() -> ContestId {
     key().contest_id()
+}
+
+/// The output with this number: so many ratings say that it is good, so many that it is bad.
+fn output(number: u32, good: u32, bad: u32) -> OutputTally {
+    let mut output = OutputTally {
+        good,
+        bad,
+        ..OutputTally::new(RatedId(Uuid::from_u128(number.into())))
+    };
+    if output.class().is_some() {
+        let feedback = FeedbackId(Uuid::from_u128(u128::from(number) + 1));
+        output.place = Some((AcceptOrder(i64::from(number)), feedback));
+    }
+    output
+}
+
+async fn store_outputs(store: &Backend, outputs: Vec<OutputTally>) {
+    let mut tx = locked(store).await;
+    let writes = RatingWrites {
+        outputs: outputs.into_iter().map(|output| (contest(), output)).collect(),
+        ..RatingWrites::default()
+    };
+    tx.ratings().unwrap().save(&writes).await.unwrap();
+    tx.commit().await.unwrap();
 }
 
 /// The rating with this number: by one of 100 voters, of one of 10 outputs.
@@ -63,7 +87,7 @@ async fn store_ratings(store: &Backend, count: u32) {
     });
     let writes = RatingWrites {
         new: new.collect(),
-        changed: Vec::new(),
+        ..RatingWrites::default()
     };
     tx.ratings().unwrap().save(&writes).await.unwrap();
     tx.commit().await.unwrap();
@@ -74,20 +98,21 @@ fn numbers(found: &[(ContestId, Rated)]) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn the_newest_ratings_of_a_class_and_of_a_voter_are_read_with_the_beginning_of_their_texts() {
+async fn the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginning_of_their_texts() {
     let Some((store, _guard)) = open_for_test().await else {
         return;
     };
     store_ratings(&store, 30).await;
     let mut tx = locked(&store).await;
     let ratings = tx.ratings().unwrap();
-    let of = |class, limit| OfClass {
+    let of = |class, limit| OfOutput {
         contest: contest(),
+        rated: rated(0).rated,
         class,
         limit,
     };
     let found = ratings
-        .of_classes(&[of(RatingClass::Good, 3), of(RatingClass::Bad, 1)], 6)
+        .of_outputs(&[of(RatingClass::Good, 3), of(RatingClass::Bad, 1)], 6)
         .await
         .unwrap();
     assert_eq!(numbers(&found), [27, 24, 21, 29]);
@@ -138,6 +163,7 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
             live: false,
             excluded: true,
         }],
+        ..RatingWrites::default()
     };
     tx.ratings().unwrap().save(&writes).await.unwrap();
     tx.commit().await.unwrap();
@@ -148,12 +174,13 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
     assert_eq!(texts, 1);
     let mut tx = locked(&store).await;
     let ratings = tx.ratings().unwrap();
-    let good = OfClass {
+    let good = OfOutput {
         contest: contest(),
+        rated: rated(0).rated,
         class: RatingClass::Good,
         limit: 9,
     };
-    assert_eq!(ratings.of_classes(&[good], 9).await.unwrap(), []);
+    assert_eq!(ratings.of_outputs(&[good], 9).await.unwrap(), []);
     let known = ratings
         .known(&[rated(0).feedback, rated(3).feedback])
         .await
@@ -162,18 +189,53 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
 }
 
 #[tokio::test]
-async fn ten_thousand_ratings_of_a_target_cost_no_more_to_decide_on_than_ten() {
+async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    let first = vec![output(1, 2, 1), output(2, 0, 3), output(3, 1, 1), output(4, 1, 0)];
+    store_outputs(&store, first.clone()).await;
+    let mut tx = locked(&store).await;
+    let ratings = tx.ratings().unwrap();
+    let wanted: Vec<(ContestId, RatedId)> = (1..=5)
+        .map(|number| (contest(), output(number, 0, 0).rated))
+        .collect();
+    let mut found = ratings.outputs(&wanted).await.unwrap();
+    found.sort_unstable_by_key(|(_, output)| output.rated);
+    let of_contest = |outputs: Vec<OutputTally>| -> Vec<(ContestId, OutputTally)> {
+        outputs.into_iter().map(|output| (contest(), output)).collect()
+    };
+    assert_eq!(found, of_contest(first));
+    let of = |class, limit| OfClass {
+        contest: contest(),
+        class,
+        limit,
+    };
+    let newest = [of(RatingClass::Good, 1), of(RatingClass::Bad, 9)];
+    let found = ratings.newest_outputs(&newest).await.unwrap();
+    assert_eq!(found, of_contest(vec![output(4, 1, 0), output(2, 0, 3)]));
+    drop(tx);
+    store_outputs(&store, vec![output(4, 1, 2), output(2, 1, 1)]).await;
+    let mut tx = locked(&store).await;
+    let found = tx.ratings().unwrap().newest_outputs(&newest).await.unwrap();
+    assert_eq!(found, of_contest(vec![output(1, 2, 1), output(4, 1, 2)]));
+}
+
+#[tokio::test]
+async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_to_decide_on_than_ten() {
     let Some((store, _guard)) = open_for_test().await else {
         return;
     };
     store_ratings(&store, 10_000).await;
+    store_outputs(&store, (0..10_000).map(|number| output(number, 1, 0)).collect()).await;
     let contests = HashMap::from([(contest(), 1_i64)]);
-    let classes = [RatingClass::Good, RatingClass::Bad].map(|class| OfClass {
+    let of_output = [(RatingClass::Good, 2), (RatingClass::Bad, VOICES + 1)].map(|(class, limit)| OfOutput {
         contest: contest(),
+        rated: rated(7).rated,
         class,
-        limit: 6,
+        limit,
     });
-    let by_class = plan(&store, of_classes(&classes, &contests, 2_000)).await;
+    let by_output = plan(&store, of_outputs(&of_output, &contests, 2_000)).await;
     let voter = OfVoter {
         contest: contest(),
         voter: rated(7).voter,
@@ -181,13 +243,29 @@ async fn ten_thousand_ratings_of_a_target_cost_no_more_to_decide_on_than_ten() {
         limit: 2,
     };
     let by_voter = plan(&store, of_voters(&[voter], &contests, 2_000)).await;
+    let newest = [RatingClass::Good, RatingClass::Bad].map(|class| OfClass {
+        contest: contest(),
+        class,
+        limit: 6,
+    });
+    let by_class = plan(&store, newest_outputs(&newest, &contests)).await;
+    let by_key = plan(&store, outputs(&[(contest(), rated(7).rated)], &contests)).await;
     // Found by an index in the order that is asked for: nothing is sorted, so reading ends at the limit.
-    for (plan, index) in [(by_class, "ratings_live"), (by_voter, "ratings_by_voter")] {
-        assert!(plan.contains(index), "{plan}");
+    for (plan, indexes) in [
+        (by_output, &["ratings_of_output"][..]),
+        (by_voter, &["ratings_by_voter"]),
+        (by_class, &["rated_outputs_by_class"]),
+        (by_key, &["rated_outputs_pkey", "PRIMARY KEY"]),
+    ] {
+        assert!(indexes.iter().any(|index| plan.contains(index)), "{plan}");
         assert!(!plan.contains("Sort") && !plan.contains("TEMP B-TREE"), "{plan}");
-        assert!(!plan.contains("SCAN r") && !plan.contains("Seq Scan"), "{plan}");
+        let scans = ["SCAN r", "SCAN o", "Seq Scan"];
+        assert!(!scans.iter().any(|scan| plan.contains(scan)), "{plan}");
     }
     let mut tx = locked(&store).await;
-    let found = tx.ratings().unwrap().of_classes(&classes, 2_000).await.unwrap();
-    assert_eq!(found.len(), 12);
+    let ratings = tx.ratings().unwrap();
+    let found = ratings.of_outputs(&of_output, 2_000).await.unwrap();
+    assert_eq!(found.len(), 2 + 17);
+    let found = ratings.newest_outputs(&newest).await.unwrap();
+    assert_eq!(found.len(), 6);
 }

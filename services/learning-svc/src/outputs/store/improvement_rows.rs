@@ -8,9 +8,12 @@ use super::{
     improvements::{Arrival, Counts, ImprovementRecord, Newest, Progress, VersionStats},
     rows::RatingRow,
 };
-use crate::store::{
-    codes,
-    rows::{At, StoredId},
+use crate::{
+    contests::store::rows::TransitionRow,
+    store::{
+        codes,
+        rows::{At, StoredId},
+    },
 };
 
 /// One of the newest improvements of a target.
@@ -162,4 +165,14 @@ impl VersionStatsRow {
             prompt_version: self.prompt_version.clone(),
         })
     }
+}
+
+/// What was decided about a version of a prompt under a label.
+#[derive(Debug, FromRow)]
+pub(crate) struct DecisionRow {
+    pub key: String,
+    pub qualifier: String,
+    pub proposal_version: i32,
+    #[sqlx(flatten)]
+    pub transition: TransitionRow,
 }

@@ -7,14 +7,14 @@ use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 use emend_core::{
-    AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, Rated, RatingClass, ResourceKey,
-    ResourceValue,
+    CandidateId, ContestId, FeedbackId, Namespace, OutputTally, Rated, RatingClass, ResourceKey,
+    ResourceValue, outputs::Place,
 };
 use emend_store::StoreError;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::contests::store::CandidateRecord;
+use crate::contests::store::{CandidateRecord, TransitionWrite};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -155,7 +155,12 @@ pub struct VersionRecord {
     pub record: CandidateRecord,
     /// The labels under which it is current, sorted.
     pub labels: Vec<String>,
+    /// What was decided about it under each label: the newest [`DECISIONS`], the oldest first.
+    pub history: Vec<(String, TransitionWrite)>,
 }
+
+/// Decisions about a version that are read, at most.
+pub const DECISIONS: u32 = 50;
 
 /// Improvements in a unit of work. The contest that counts a target's versions must be locked.
 #[async_trait]
@@ -203,14 +208,15 @@ pub trait OutputStore: Send + Sync {
     /// The last live ratings of some classes to arrive, with their texts, the last first; of each class as many as asked for.
     async fn newest_ratings(&self, window: ContestId, wanted: &[(RatingClass, u32)]) -> Result<Vec<Rated>>;
 
-    /// Live ratings of some classes after one of them, with their texts, the oldest first.
-    async fn ratings_after(
+    /// Outputs of some classes after a place, the oldest first: each with the newest live ratings of its class that its example is
+    /// made of, with their texts, the newest first.
+    async fn outputs_after(
         &self,
         window: ContestId,
         classes: &[RatingClass],
-        after: Option<(AcceptOrder, FeedbackId)>,
+        after: Option<Place>,
         limit: u32,
-    ) -> Result<Vec<Rated>>;
+    ) -> Result<Vec<(OutputTally, Vec<Rated>)>>;
 
     /// What is kept of these candidates as improvements.
     async fn improvements(

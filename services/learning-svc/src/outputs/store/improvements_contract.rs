@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
-    AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, Prompt, Rated, RatedId, RatedTexts,
-    RatingClass, ResourceKey, ResourceValue, contest::VoterKey,
+    AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, OutputTally, Prompt, Rated,
+    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, contest::VoterKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -69,13 +69,27 @@ async fn stored() -> Option<(Backend, impl Sized)> {
         let keys = [key(Kind::FewShotSet, target), key(Kind::Prompt, target)];
         let keys: Vec<&ResourceKey> = keys.iter().collect();
         store_empty(&mut *tx, &keys).await;
+        let contest = key(Kind::FewShotSet, target).contest_id();
         let new = (0..RATINGS).map(|number| NewRating {
-            contest: key(Kind::FewShotSet, target).contest_id(),
+            contest,
             rated: rated(target, number),
         });
+        let outputs = (0..RATINGS)
+            .map(|number| rated(target, number))
+            .filter(|rated| rated.class != RatingClass::Neutral)
+            .map(|rated| {
+                let output = OutputTally {
+                    good: u32::from(rated.class == RatingClass::Good),
+                    bad: u32::from(rated.class == RatingClass::Bad),
+                    place: Some(rated.place()),
+                    ..OutputTally::new(rated.rated)
+                };
+                (contest, output)
+            });
         let writes = RatingWrites {
             new: new.collect(),
-            changed: Vec::new(),
+            outputs: outputs.collect(),
+            ..RatingWrites::default()
         };
         tx.ratings().unwrap().save(&writes).await.unwrap();
     }
@@ -99,7 +113,7 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
         (counted(window, Arrival(20)), "ratings_arrived"),
         (by_version(window, 100), "ratings_by_version"),
         (newest_of(window, Arrival(20), &wanted), "ratings_arrived"),
-        (following(window, &all, after, 32), "ratings_live"),
+        (following(window, &all, after, 32), "rated_outputs_by_class"),
         (versions(&prompt, Some(9), None, 20), "contests_by_key"),
         (
             current_prompts(&namespace, "production", 0, 100),
@@ -141,10 +155,16 @@ async fn ratings_are_counted_by_version_and_read_in_their_order() {
     let mut after = None;
     let mut read = Vec::new();
     loop {
-        let page = store.ratings_after(window, &classes, after, 7).await.unwrap();
-        let Some(last) = page.last() else { break };
-        after = Some(last.place());
-        read.extend(orders(&page));
+        let page = store.outputs_after(window, &classes, after, 7).await.unwrap();
+        let Some((last, _)) = page.last() else { break };
+        after = last.place;
+        for (output, ratings) in &page {
+            let [rated] = &ratings[..] else {
+                panic!("{output:?} {ratings:?}")
+            };
+            assert_eq!((Some(rated.place()), &*rated.texts.input), (output.place, "in"));
+            read.push(rated.accept_order.0);
+        }
     }
     let expected: Vec<i64> = (1..=250).filter(|order| (order - 1) % 3 != 1).collect();
     assert_eq!(read, expected);

@@ -1,11 +1,12 @@
 //! Improvements, versions and statistics in SQL. Written once, compiled for each database.
 
-use std::{collections::HashMap, time::Duration};
+use std::{cmp::Reverse, collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 use emend_core::{
-    AcceptOrder, CandidateId, ContestId, FeedbackId, Kind, Namespace, Rated, RatingClass, ResourceKey,
-    ResourceValue, key_hash,
+    CandidateId, ContestId, Kind, Namespace, OutputTally, Rated, RatingClass, ResourceKey, ResourceValue,
+    key_hash,
+    outputs::{Place, RATED_TEXT_CHARS, voices},
 };
 use emend_store::{CorruptRow, StoreError};
 use sqlx::QueryBuilder;
@@ -14,17 +15,21 @@ use super::{
     Backend, Db,
     candidates_sql::CANDIDATE_COLUMNS,
     push_contests,
+    ratings_sql::{OUTPUT, of_outputs},
     work_sql::{Work, bytes, push_keys, push_limit, push_list},
 };
 use crate::{
-    contests::store::{CandidateRecord, rows::CandidateRecordRow},
+    contests::store::{CandidateRecord, TransitionWrite, rows::CandidateRecordRow},
     outputs::store::{
-        improvement_rows::{ArrivedRow, ClassCountRow, ImprovementRow, ProgressRow, VersionStatsRow},
-        improvements::{
-            Arrival, Begun, Counts, Finished, ImprovementRecord, ImprovementRepository, Lease, OutputStore,
-            Progress, VersionRecord, VersionStats,
+        OfOutput,
+        improvement_rows::{
+            ArrivedRow, ClassCountRow, DecisionRow, ImprovementRow, ProgressRow, VersionStatsRow,
         },
-        rows::RatingRow,
+        improvements::{
+            Arrival, Begun, Counts, DECISIONS, Finished, ImprovementRecord, ImprovementRepository, Lease,
+            OutputStore, Progress, VersionRecord, VersionStats,
+        },
+        rows::{OutputRow, RatingRow},
     },
     store::{
         batches::batches,
@@ -153,14 +158,50 @@ impl OutputStore for Backend {
         parse_ratings(self.rows(newest_of(window, Arrival::default(), wanted)).await?)
     }
 
-    async fn ratings_after(
+    async fn outputs_after(
         &self,
         window: ContestId,
         classes: &[RatingClass],
-        after: Option<(AcceptOrder, FeedbackId)>,
+        after: Option<Place>,
         limit: u32,
-    ) -> Result<Vec<Rated>> {
-        parse_ratings(self.rows(following(window, classes, after, limit)).await?)
+    ) -> Result<Vec<(OutputTally, Vec<Rated>)>> {
+        let mut transaction = self.begin_read().await?;
+        let rows: Vec<OutputRow> = following(window, classes, after, limit)
+            .build_query_as()
+            .fetch_all(&mut *transaction)
+            .await?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            found.push((row.parse()?, Vec::new()));
+        }
+        if let Some(contest) = rows.first().map(|row| row.contest) {
+            let wanted: Vec<OfOutput> = found
+                .iter()
+                .filter_map(|(output, _)| Some((output.rated, output.class()?)))
+                .map(|(rated, class)| OfOutput {
+                    contest: window,
+                    rated,
+                    class,
+                    limit: voices(class),
+                })
+                .collect();
+            let contests = HashMap::from([(window, contest)]);
+            let whole = u32::try_from(RATED_TEXT_CHARS).unwrap_or(u32::MAX);
+            let rows: Vec<RatingRow> = of_outputs(&wanted, &contests, whole)
+                .build_query_as()
+                .fetch_all(&mut *transaction)
+                .await?;
+            for rated in parse_ratings(rows)? {
+                if let Some((_, ratings)) = found.iter_mut().find(|(output, _)| output.rated == rated.rated) {
+                    ratings.push(rated);
+                }
+            }
+            for (_, ratings) in &mut found {
+                ratings.sort_unstable_by_key(|rated| Reverse(rated.place()));
+            }
+        }
+        transaction.rollback().await?;
+        Ok(found)
     }
 
     async fn improvements(
@@ -215,7 +256,7 @@ impl OutputStore for Backend {
         limit: u32,
     ) -> Result<Vec<VersionRecord>> {
         let rows: Vec<CandidateRecordRow> = self.rows(versions(target, before, None, limit)).await?;
-        let versions = self.with_labels(&target.namespace, rows).await?;
+        let versions = self.with_decisions(&target.namespace, rows).await?;
         Ok(versions.into_iter().map(|(_, version)| version).collect())
     }
 
@@ -233,7 +274,7 @@ impl OutputStore for Backend {
             .fetch_all(&mut *reader)
             .await?;
         drop(reader);
-        self.with_labels(namespace, rows).await
+        self.with_decisions(namespace, rows).await
     }
 
     async fn automatic_namespaces(&self) -> Result<Vec<Namespace>> {
@@ -267,8 +308,8 @@ impl OutputStore for Backend {
 }
 
 impl Backend {
-    /// Versions of prompts in a namespace with the labels under which each is current.
-    async fn with_labels(
+    /// Versions of prompts in a namespace with the labels under which each is current, and what was decided about it.
+    async fn with_decisions(
         &self,
         namespace: &Namespace,
         rows: Vec<CandidateRecordRow>,
@@ -286,6 +327,20 @@ impl Backend {
         push_keys(&mut query, &hashes);
         query.push(" ORDER BY c.qualifier");
         let current: Vec<(String, String, i32)> = self.rows(query).await?;
+        let mut numbers: Vec<i64> = rows
+            .iter()
+            .map(|row| row.candidate.proposal_version.into())
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut decided: HashMap<(String, i32), Vec<(String, TransitionWrite)>> = HashMap::new();
+        for row in self
+            .rows::<DecisionRow>(decisions(namespace, &hashes, &numbers))
+            .await?
+        {
+            let of = decided.entry((row.key, row.proposal_version)).or_default();
+            of.push((row.qualifier, row.transition.parse()?));
+        }
         let found = rows.into_iter().map(|row| {
             let version = row.candidate.proposal_version;
             let labels = current
@@ -293,10 +348,12 @@ impl Backend {
                 .filter(|(target, _, of)| *target == row.key && *of == version);
             let labels = labels.map(|(_, label, _)| label.clone()).collect();
             let place = row.candidate.candidate;
+            let history = decided.get(&(row.key.clone(), version));
             Ok((
                 place,
                 VersionRecord {
                     labels,
+                    history: history.cloned().unwrap_or_default(),
                     record: row.parse()?,
                 },
             ))
@@ -418,11 +475,11 @@ pub(super) fn newest_of(
     query
 }
 
-/// The live ratings after one of them, likewise.
+/// The outputs of each class after a place: one bounded read for each, by an index that holds them in this order.
 pub(super) fn following(
     window: ContestId,
     classes: &[RatingClass],
-    after: Option<(AcceptOrder, FeedbackId)>,
+    after: Option<Place>,
     limit: u32,
 ) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("SELECT * FROM (");
@@ -430,23 +487,47 @@ pub(super) fn following(
         query
             .push(if index > 0 { " UNION ALL " } else { "" })
             .push("SELECT * FROM (")
-            .push(RATED);
+            .push(OUTPUT);
         push_contest(&mut query, window);
-        query.push(" AND r.class = ").push_bind(class.number());
+        query.push(" AND o.class = ").push_bind(class.number());
         if let Some((order, feedback)) = after {
-            query.push(" AND (r.accept_order, r.feedback_id) > (");
+            query.push(" AND (o.accept_order, o.feedback_id) > (");
             query
                 .push_bind(order.0)
                 .push(", ")
                 .push_bind(bytes(feedback.0))
                 .push(")");
         }
-        query.push(" ORDER BY r.accept_order, r.feedback_id LIMIT ");
+        query.push(" ORDER BY o.accept_order, o.feedback_id LIMIT ");
         push_limit(&mut query, limit);
         query.push(format_args!(") AS of_{index}"));
     }
     query.push(") AS following ORDER BY accept_order, feedback_id LIMIT ");
     push_limit(&mut query, limit);
+    query
+}
+
+/// What was decided about versions with these numbers, of prompts whose keys have these hashes, under each label: the newest of
+/// each, the oldest first.
+pub(super) fn decisions(namespace: &Namespace, hashes: &[i64], numbers: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(format!(
+        "SELECT * FROM (SELECT c.key, c.qualifier, k.proposal_version, k.candidate_id, t.candidate, t.sequence, \
+         t.from_status, t.to_status, t.cause, t.reason, t.caller, t.on_behalf_of, t.made_at, t.revision, \
+         t.policy_version, row_number() OVER (PARTITION BY c.key, k.proposal_version \
+         ORDER BY t.made_at DESC, t.candidate DESC, t.sequence DESC) AS newest \
+         FROM contests AS c JOIN candidates AS k ON k.contest = c.contest \
+         JOIN transitions AS t ON t.candidate = k.candidate WHERE k.proposal_version > 0 AND c.kind = {} \
+         AND c.namespace = ",
+        Kind::Prompt.number()
+    ));
+    query.push_bind(namespace.as_str().to_owned());
+    query.push(" AND c.key_hash IN ");
+    push_keys(&mut query, hashes);
+    query.push(" AND k.proposal_version IN ");
+    push_keys(&mut query, numbers);
+    query.push(format_args!(
+        ") AS decided WHERE newest <= {DECISIONS} ORDER BY made_at, candidate, sequence"
+    ));
     query
 }
 

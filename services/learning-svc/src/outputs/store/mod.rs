@@ -1,8 +1,9 @@
-//! What is stored of ratings. What counts is apart from the texts, which are there exactly as long as the rating is not
-//! excluded.
+//! What is stored of ratings, and of the outputs that were rated. What counts is apart from the texts, which are there exactly
+//! as long as the rating is not excluded.
 //!
-//! A target may have any number of ratings. Whatever is asked for is found by an index of its own, and no more rows are read
-//! than are returned.
+//! A target may have any number of outputs, and an output any number of ratings. Whatever is asked for is found by an index of
+//! its own, and no more rows are read than are returned. What an output comes to is a row of its own, written in the
+//! transaction in which a rating becomes live or is live no longer.
 
 pub(crate) mod improvement_rows;
 pub mod improvements;
@@ -11,7 +12,9 @@ pub(crate) mod rows;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Rated, RatedId, RatingClass, ResourceKey, contest::VoterKey};
+use emend_core::{
+    ContestId, FeedbackId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, contest::VoterKey,
+};
 use emend_store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -38,7 +41,20 @@ pub struct OfVoter {
     pub limit: u32,
 }
 
-/// Asks for the newest live ratings of one class.
+/// Asks for the newest live ratings of one output of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfOutput {
+    /// The contest.
+    pub contest: ContestId,
+    /// What was rated.
+    pub rated: RatedId,
+    /// The class.
+    pub class: RatingClass,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// Asks for the newest outputs of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfClass {
     /// The contest.
@@ -76,6 +92,8 @@ pub struct RatingWrites {
     pub new: Vec<NewRating>,
     /// Changed.
     pub changed: Vec<RatingChange>,
+    /// What outputs come to from now on.
+    pub outputs: Vec<(ContestId, OutputTally)>,
 }
 
 /// Ratings in a unit of work. Contests must be locked.
@@ -89,12 +107,18 @@ pub trait RatingRepository: Send {
     -> Result<Vec<(ContestId, Rated)>>;
 
     /// The newest ratings asked for, with the first characters of their texts, at most so many.
-    async fn of_classes(
+    async fn of_outputs(
         &mut self,
-        wanted: &[OfClass],
+        wanted: &[OfOutput],
         max_text_chars: u32,
     ) -> Result<Vec<(ContestId, Rated)>>;
 
-    /// Writes ratings.
+    /// What these outputs come to; those that nobody rated are left out.
+    async fn outputs(&mut self, wanted: &[(ContestId, RatedId)]) -> Result<Vec<(ContestId, OutputTally)>>;
+
+    /// The newest outputs asked for.
+    async fn newest_outputs(&mut self, wanted: &[OfClass]) -> Result<Vec<(ContestId, OutputTally)>>;
+
+    /// Writes ratings, and what outputs come to.
     async fn save(&mut self, writes: &RatingWrites) -> Result<()>;
 }

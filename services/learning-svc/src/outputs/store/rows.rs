@@ -1,6 +1,8 @@
-//! Rows of ratings.
+//! Rows of ratings, and of the outputs that were rated.
 
-use emend_core::{AcceptOrder, FeedbackId, Rated, RatedId, RatedTexts, RatingClass, contest::VoterKey};
+use emend_core::{
+    AcceptOrder, FeedbackId, OutputTally, Rated, RatedId, RatedTexts, RatingClass, contest::VoterKey,
+};
 use emend_store::StoreError;
 use sqlx::FromRow;
 
@@ -74,5 +76,49 @@ impl KnownRatingRow {
             key: self.key.parse("contests")?,
             rated: self.rating.parse()?,
         })
+    }
+}
+
+/// What an output comes to.
+#[derive(Debug, FromRow)]
+pub(crate) struct OutputRow {
+    /// The key of its contest within the database.
+    pub contest: i64,
+    pub rated: Vec<u8>,
+    pub good: i32,
+    pub bad: i32,
+    pub class: i32,
+    pub accept_order: Option<i64>,
+    pub feedback_id: Option<Vec<u8>>,
+}
+
+/// The number of what an output counts as; 0 of one that is neither.
+pub(crate) fn class_number(output: &OutputTally) -> i32 {
+    output.class().map_or(0, RatingClass::number)
+}
+
+impl OutputRow {
+    pub(crate) fn parse(&self) -> Result<OutputTally, StoreError> {
+        let at = At {
+            table: "rated_outputs",
+            id: &StoredId(&self.rated),
+        };
+        let place = match (self.accept_order, &self.feedback_id) {
+            (Some(order), Some(feedback)) => {
+                Some((AcceptOrder(order), FeedbackId(at.uuid("feedback_id", feedback)?)))
+            }
+            (None, None) => None,
+            _ => return Err(at.corrupt("accept_order", "half of a place")),
+        };
+        let output = OutputTally {
+            rated: RatedId(at.uuid("rated", &self.rated)?),
+            good: at.number("good", self.good)?,
+            bad: at.number("bad", self.bad)?,
+            place,
+        };
+        if class_number(&output) != self.class || output.class().is_some() != place.is_some() {
+            return Err(at.corrupt("class", "it is not what its counts say"));
+        }
+        Ok(output)
     }
 }

@@ -1,9 +1,9 @@
-//! Ratings in SQL. Written once, compiled for each database.
+//! Ratings, and the outputs that were rated, in SQL. Written once, compiled for each database.
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Rated};
+use emend_core::{ContestId, FeedbackId, OutputTally, Rated, RatedId};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     outputs::store::{
-        KnownRating, NewRating, OfClass, OfVoter, RatingChange, RatingRepository, RatingWrites,
-        rows::{KnownRatingRow, RatingRow},
+        KnownRating, NewRating, OfClass, OfOutput, OfVoter, RatingChange, RatingRepository, RatingWrites,
+        rows::{KnownRatingRow, OutputRow, RatingRow, class_number},
     },
     store::{
         batches::{batches, batches_up_to},
@@ -65,23 +65,44 @@ impl RatingRepository for Work {
         Ok(found)
     }
 
-    async fn of_classes(
+    async fn of_outputs(
         &mut self,
-        wanted: &[OfClass],
+        wanted: &[OfOutput],
         max_text_chars: u32,
     ) -> Result<Vec<(ContestId, Rated)>> {
         let mut found = Vec::new();
         for wanted in batches_up_to(wanted, WANTED) {
             let contests = self.contests(wanted.iter().map(|of| of.contest))?;
-            let query = of_classes(wanted, &contests, max_text_chars);
+            let query = of_outputs(wanted, &contests, max_text_chars);
             self.ratings(query, &contests, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn outputs(&mut self, wanted: &[(ContestId, RatedId)]) -> Result<Vec<(ContestId, OutputTally)>> {
+        let mut found = Vec::new();
+        for wanted in batches_up_to(wanted, WANTED) {
+            let contests = self.contests(wanted.iter().map(|(contest, _)| *contest))?;
+            let query = outputs(wanted, &contests);
+            self.tallies(query, &contests, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    async fn newest_outputs(&mut self, wanted: &[OfClass]) -> Result<Vec<(ContestId, OutputTally)>> {
+        let mut found = Vec::new();
+        for wanted in batches_up_to(wanted, WANTED) {
+            let contests = self.contests(wanted.iter().map(|of| of.contest))?;
+            let query = newest_outputs(wanted, &contests);
+            self.tallies(query, &contests, &mut found).await?;
         }
         Ok(found)
     }
 
     async fn save(&mut self, writes: &RatingWrites) -> Result<()> {
         insert(self, &writes.new).await?;
-        change(self, &writes.changed).await
+        change(self, &writes.changed).await?;
+        save_outputs(self, &writes.outputs).await
     }
 }
 
@@ -100,6 +121,21 @@ impl Work {
     ) -> Result<()> {
         let of: HashMap<i64, ContestId> = contests.iter().map(|(id, key)| (*key, *id)).collect();
         for row in self.rows::<RatingRow>(query).await? {
+            if let Some(contest) = of.get(&row.contest) {
+                found.push((*contest, row.parse()?));
+            }
+        }
+        Ok(())
+    }
+
+    async fn tallies(
+        &mut self,
+        query: QueryBuilder<Db>,
+        contests: &HashMap<ContestId, i64>,
+        found: &mut Vec<(ContestId, OutputTally)>,
+    ) -> Result<()> {
+        let of: HashMap<i64, ContestId> = contests.iter().map(|(id, key)| (*key, *id)).collect();
+        for row in self.rows::<OutputRow>(query).await? {
             if let Some(contest) = of.get(&row.contest) {
                 found.push((*contest, row.parse()?));
             }
@@ -127,9 +163,9 @@ pub(super) fn of_voters(
     query
 }
 
-/// The newest live ratings of each class: one bounded read for each, by an index that holds them in this order.
-pub(super) fn of_classes(
-    wanted: &[OfClass],
+/// The newest live ratings of each output and class: one bounded read for each, by an index that holds them in this order.
+pub(super) fn of_outputs(
+    wanted: &[OfOutput],
     contests: &HashMap<ContestId, i64>,
     max_text_chars: u32,
 ) -> QueryBuilder<Db> {
@@ -139,8 +175,45 @@ pub(super) fn of_classes(
         query
             .push(" WHERE r.live = 1 AND r.contest = ")
             .push_bind(contests.get(&of.contest).copied());
+        query.push(" AND r.rated = ").push_bind(bytes(of.rated.0));
         query.push(" AND r.class = ").push_bind(of.class.number());
         end(&mut query, index, of.limit);
+    }
+    query
+}
+
+pub(super) const OUTPUT: &str = "SELECT o.contest, o.rated, o.good, o.bad, o.class, o.accept_order, o.feedback_id \
+                      FROM rated_outputs AS o WHERE o.contest = ";
+
+/// What each output comes to, found by its key.
+pub(super) fn outputs(
+    wanted: &[(ContestId, RatedId)],
+    contests: &HashMap<ContestId, i64>,
+) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, (contest, rated)) in wanted.iter().enumerate() {
+        query
+            .push(if index > 0 { " UNION ALL " } else { "" })
+            .push(OUTPUT);
+        query.push_bind(contests.get(contest).copied());
+        query.push(" AND o.rated = ").push_bind(bytes(rated.0));
+    }
+    query
+}
+
+/// The newest outputs of each class: one bounded read for each, by an index that holds them in this order.
+pub(super) fn newest_outputs(wanted: &[OfClass], contests: &HashMap<ContestId, i64>) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, of) in wanted.iter().enumerate() {
+        query
+            .push(if index > 0 { " UNION ALL " } else { "" })
+            .push("SELECT * FROM (")
+            .push(OUTPUT);
+        query.push_bind(contests.get(&of.contest).copied());
+        query.push(" AND o.class = ").push_bind(of.class.number());
+        query.push(" ORDER BY o.accept_order DESC, o.feedback_id DESC LIMIT ");
+        push_limit(&mut query, of.limit);
+        query.push(format_args!(") AS wanted_{index}"));
     }
     query
 }
@@ -237,6 +310,33 @@ async fn change(work: &mut Work, changed: &[RatingChange]) -> Result<()> {
     for excluded in batches(&excluded) {
         let mut query = QueryBuilder::new("DELETE FROM rating_texts WHERE feedback_id IN ");
         push_list(&mut query, excluded.iter().map(|id| id.0));
+        work.run(query).await?;
+    }
+    Ok(())
+}
+
+async fn save_outputs(work: &mut Work, outputs: &[(ContestId, OutputTally)]) -> Result<()> {
+    for outputs in batches(outputs) {
+        let mut rows = Vec::with_capacity(outputs.len());
+        for (contest, output) in outputs {
+            rows.push((work.keys.contest(*contest)?, output));
+        }
+        let mut query = QueryBuilder::new(
+            "INSERT INTO rated_outputs (contest, rated, good, bad, class, accept_order, feedback_id) ",
+        );
+        query.push_values(rows, |mut row, (contest, output)| {
+            row.push_bind(contest)
+                .push_bind(bytes(output.rated.0))
+                .push_bind(small(output.good))
+                .push_bind(small(output.bad))
+                .push_bind(class_number(output))
+                .push_bind(output.place.map(|(order, _)| order.0))
+                .push_bind(output.place.map(|(_, feedback)| bytes(feedback.0)));
+        });
+        query.push(
+            " ON CONFLICT (contest, rated) DO UPDATE SET good = excluded.good, bad = excluded.bad, \
+             class = excluded.class, accept_order = excluded.accept_order, feedback_id = excluded.feedback_id",
+        );
         work.run(query).await?;
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Rows of what feedbacks support.
 
-use emend_core::{CandidateId, FeedbackId, Kind, Revision, decide::Exclusion, standing::RatingPlace};
+use emend_core::{
+    CandidateId, FeedbackId, Kind, RatingClass, Revision, decide::Exclusion, standing::RatingPlace,
+};
 use emend_store::StoreError;
 use sqlx::FromRow;
 
@@ -58,6 +60,8 @@ pub(crate) struct RatingNowRow {
     pub known: KnownRatingRow,
     /// Whether there is a mark of a retraction.
     pub marked: i32,
+    /// None where its output has no row: nobody rated it good or bad.
+    pub output_class: Option<i32>,
     pub newer: i64,
 }
 
@@ -73,10 +77,18 @@ impl RatingNowRow {
         } else {
             Exclusion::Redaction
         });
+        let class = match self.output_class.unwrap_or(0) {
+            0 => None,
+            class => Some(at.known("class", class, RatingClass::from_number(class))?),
+        };
         let newer = at.number("newer", self.newer)?;
         Ok(RatingNow {
             known,
-            place: RatingPlace { excluded, newer },
+            place: RatingPlace {
+                excluded,
+                class,
+                newer,
+            },
         })
     }
 }

@@ -104,12 +104,13 @@ pub(super) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBu
          r.excluded, r.live, \
          NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
          c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, \
-         CASE WHEN m.feedback_id IS NULL THEN 0 ELSE 1 END AS marked, \
-         (SELECT count(*) FROM (SELECT 1 FROM ratings AS n WHERE n.live = 1 AND n.contest = r.contest \
-         AND n.class = r.class AND (n.accept_order, n.feedback_id) > (r.accept_order, r.feedback_id) LIMIT ",
+         CASE WHEN m.feedback_id IS NULL THEN 0 ELSE 1 END AS marked, o.class AS output_class, \
+         (SELECT count(*) FROM (SELECT 1 FROM rated_outputs AS n WHERE n.contest = o.contest \
+         AND n.class = o.class AND (n.accept_order, n.feedback_id) > (o.accept_order, o.feedback_id) LIMIT ",
     );
     query.push(MAX_WINDOW).push(
         ") AS found) AS newer FROM ratings AS r JOIN contests AS c ON c.contest = r.contest \
+         LEFT JOIN rated_outputs AS o ON o.contest = r.contest AND o.rated = r.rated \
          LEFT JOIN retraction_marks AS m ON m.feedback_id = r.feedback_id WHERE r.feedback_id IN ",
     );
     push_feedback(&mut query, namespace, feedback);
