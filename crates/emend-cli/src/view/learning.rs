@@ -5,7 +5,8 @@ use emend_proto::{
     learning::v1::{
         Candidate, CandidateOrigin, CandidateStatus, Combining, Counting, Cursor, EntitledRole,
         GetCandidateResponse, ImportResourcesResponse, MatchSource, NamespacePolicy, Node, Policy,
-        RejectedResource, ResolveResponse, RevertRevisionResponse, ReviewResult, Revision, policy,
+        RejectedResource, ResolveResponse, RevertRevisionResponse, ReviewResult, Revision, Transition,
+        policy,
     },
 };
 use serde_json::{Value, json};
@@ -93,22 +94,7 @@ pub fn candidate_details(details: &GetCandidateResponse) -> Value {
             }))
         })
         .collect();
-    let history: Vec<_> = details
-        .history
-        .iter()
-        .map(|transition| {
-            present(json!({
-                "from": status(transition.from),
-                "to": status(transition.to),
-                "actor": actor(transition.actor.as_ref()),
-                "cause": cause(transition.cause),
-                "reason": transition.reason,
-                "at": time(transition.at.as_ref()),
-                "revision": transition.revision,
-                "policyVersion": transition.policy_version,
-            }))
-        })
-        .collect();
+    let history: Vec<_> = details.history.iter().map(transition).collect();
     present(json!({
         "candidate": details.candidate.as_ref().map(candidate),
         "votes": votes,
@@ -117,6 +103,20 @@ pub fn candidate_details(details: &GetCandidateResponse) -> Value {
         "history": history,
         "improvement": details.improvement.as_ref().map(improvement),
         "suggestion": details.suggestion.as_ref().map(suggestion),
+    }))
+}
+
+/// A change of a candidate's status.
+pub fn transition(transition: &Transition) -> Value {
+    present(json!({
+        "from": status(transition.from),
+        "to": status(transition.to),
+        "actor": actor(transition.actor.as_ref()),
+        "cause": cause(transition.cause),
+        "reason": transition.reason,
+        "at": time(transition.at.as_ref()),
+        "revision": transition.revision,
+        "policyVersion": transition.policy_version,
     }))
 }
 

@@ -4,12 +4,15 @@ use emend_proto::{
     common::v1::{ProfileValue, PromptSetting, PromptValue, RatingClass, profile_value},
     learning::v1::{
         CandidateStatus, GetOutputStatsResponse, Improvement, PreviewImprovementResponse, Profile,
-        PromptVersion, RenderPromptResponse, Suggestion, SuggestionType,
+        PromptDecision, PromptVersion, RenderPromptResponse, Suggestion, SuggestionType,
     },
 };
 use serde_json::{Value, json};
 
-use super::{learning::candidate, name, present, time};
+use super::{
+    learning::{candidate, transition},
+    name, present, time,
+};
 use crate::words;
 
 pub(super) fn prompt(prompt: &PromptValue) -> Value {
@@ -60,7 +63,16 @@ pub fn prompt_version(version: &PromptVersion) -> Value {
         "standing": standing_word(&of),
         "labels": version.labels,
         "redactedCount": version.redacted_count,
+        "history": version.history.iter().map(prompt_decision).collect::<Vec<_>>(),
     })
+}
+
+/// What was decided about a version under a label.
+fn prompt_decision(decision: &PromptDecision) -> Value {
+    present(json!({
+        "label": decision.label,
+        "transition": decision.transition.as_ref().map(transition),
+    }))
 }
 
 /// What is kept of a generated prompt.

@@ -82,9 +82,13 @@ fn rows(table: &str) -> Vec<Vec<&str>> {
 #[tokio::test]
 async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() {
     let up = Up::ephemeral().await;
-    up.puts(TARGET, "Summarise the day.\n", &["--setting", "model=small"])
-        .await
-        .ok();
+    up.puts(
+        TARGET,
+        "Summarise the day.\n",
+        &["--setting", "model=small", "--by", "kim"],
+    )
+    .await
+    .ok();
     let early = up.run(&["prompts", "generate", TARGET]).await;
     assert_eq!(early.code, 4, "{early:?}");
     let stats = up.shows(&["stats", TARGET]).await;
@@ -182,13 +186,30 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     }
 
     // The first version again, under a label of its own.
-    up.shows(&["use", TARGET, "1", "--label", "staging"]).await;
+    let again = [
+        "use", TARGET, "1", "--label", "staging", "--by", "lee", "--reason", "to compare",
+    ];
+    up.shows(&again).await;
     let versions = up.shows(&["list", TARGET]).await;
     let row = |number: &str| {
         let found = rows(&versions).into_iter().find(|row| row[0] == number);
         found.unwrap_or_else(|| panic!("no version {number}: {versions}"))[1..3].join(" ")
     };
     assert_eq!(row("1"), "approved staging");
+    for part in ["made current by lee", "approved with changes by dana"] {
+        assert!(versions.contains(part), "{part}: {versions}");
+    }
+    let history = up.shows(&["show", TARGET, "1"]).await;
+    let parts = [
+        "  put by kim under production\n",
+        "  replaced by dana under production\n",
+        "  made current by lee under staging: to compare\n",
+    ];
+    let places = parts.map(|part| {
+        let place = history.find(part);
+        place.unwrap_or_else(|| panic!("no {part}: {history}"))
+    });
+    assert!(places.is_sorted(), "{history}");
     assert_eq!(row(&version.to_string()), "approved production");
     let shown = up.shows(&["show", TARGET, "--label", "staging"]).await;
     assert!(

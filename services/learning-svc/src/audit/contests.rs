@@ -31,9 +31,12 @@ use super::{
     CONTEST_ROW, Figures, Group, LOG_DIGEST, Policies, RESOURCE_APPLIED, RESOURCE_CHECKSUM,
     RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY, SUGGESTION,
 };
-use crate::audit::store::{
-    AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow,
-    Range,
+use crate::{
+    actor::Actor,
+    audit::store::{
+        AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
+        KeyRow, Range,
+    },
 };
 
 /// Contests per page.
@@ -72,6 +75,8 @@ struct Known {
     candidate: Candidate,
     value: Vec<u8>,
     transitions: i64,
+    /// Who changed its status last.
+    decided_by: Actor,
     /// Whether its history was checked.
     has_history: bool,
 }
@@ -213,6 +218,7 @@ async fn load(
                 candidate,
                 value: row.value().to_vec(),
                 transitions: kept.transitions,
+                decided_by: kept.decided_by,
                 has_history: false,
             };
             contest.candidates.insert(known.candidate.id, known);
@@ -384,6 +390,11 @@ fn wrong_with_history(
             "its status is {:?}, but its last transition led to another",
             known.candidate.status
         ))
+    } else if history.last().is_some_and(|last| {
+        let by = &known.decided_by;
+        (last.caller.as_str(), last.on_behalf_of.as_str()) != (by.caller.as_str(), by.on_behalf_of.as_str())
+    }) {
+        Some("who decided it last is not who made its last transition".to_owned())
     } else {
         None
     })

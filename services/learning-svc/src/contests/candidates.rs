@@ -45,7 +45,7 @@ pub struct CandidateDetails {
     pub rivals: Vec<CandidateRecord>,
     /// The feedbacks that proposed it, newest first.
     pub feedback: Vec<FeedbackRecord>,
-    /// Its transitions, oldest first.
+    /// Its newest transitions, oldest first.
     pub history: Vec<TransitionWrite>,
     /// What is kept of it as a suggested entry of a profile.
     pub suggestion: Option<SuggestionDetails>,

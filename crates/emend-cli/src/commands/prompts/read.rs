@@ -17,8 +17,8 @@ use super::{
     super::ids,
     Label, current, current_of, diff as differences, listed_versions, numbered, prompt_of,
     text::{
-        current_table, improvement_text, preview_text, proposals_table, redacted_table, stats_text,
-        version_of, versions_table,
+        current_table, history_text, improvement_text, preview_text, proposals_table, redacted_table,
+        stats_text, version_of, versions_table,
     },
     versions,
 };
@@ -200,9 +200,10 @@ pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<
             labels => format!(", current under {}", labels.join(", ")),
         };
         format!(
-            "{target}, version {number}: {}{labels} (candidate {})\n\n{}",
+            "{target}, version {number}: {}{labels} (candidate {})\n{}\n{}",
             standing_word(&candidate),
             candidate.candidate_id,
+            history_text(version),
             PromptFile::of(target, &prompt)
         )
     })

@@ -3,8 +3,12 @@
 use std::fmt::Write as _;
 
 use emend_core::outputs::RatingClass;
-use emend_proto::learning::v1::{
-    Candidate, GetOutputStatsResponse, Improvement, PreviewImprovementResponse, PreviewedInput, PromptVersion,
+use emend_proto::{
+    common::v1::Cause,
+    learning::v1::{
+        Candidate, CandidateStatus, GetOutputStatsResponse, Improvement, PreviewImprovementResponse,
+        PreviewedInput, PromptVersion, Transition,
+    },
 };
 
 use super::{Current, diff, prompt_of};
@@ -46,6 +50,7 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
         ("LABELS", Column::Text),
         ("PROMPT", Column::Text),
         ("CREATED", Column::Fixed),
+        ("DECIDED", Column::Text),
         ("CANDIDATE", Column::Id),
     ])
     .with_rows(versions, |version| {
@@ -57,9 +62,82 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
             version.labels.join(", "),
             prompt.map_or_else(String::new, |prompt| first_line(prompt.text())),
             short_time(candidate.created_at.as_ref()),
+            newest_decision(version),
             candidate.candidate_id,
         ]
     })
+}
+
+/// The newest decision about a version itself: what others decided later, about another version, only replaced it.
+fn newest_decision(version: &PromptVersion) -> String {
+    let decided = version
+        .history
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(place, decision)| {
+            let transition = decision.transition.as_ref()?;
+            let is_about_it = matches!(
+                transition.to(),
+                CandidateStatus::Applied | CandidateStatus::Rejected
+            );
+            is_about_it.then(|| format!("{} by {}", done(transition, place), actor_name(transition)))
+        });
+    decided.unwrap_or_default()
+}
+
+/// What was decided about a version, line by line, the oldest first: when, what, by whom, under which label, and why.
+pub(super) fn history_text(version: &PromptVersion) -> String {
+    let mut text = String::new();
+    for (place, decision) in (0..).zip(&version.history) {
+        let Some(transition) = &decision.transition else {
+            continue;
+        };
+        let reason = match &*transition.reason {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "{}  {} by {} under {}{reason}",
+            short_time(transition.at.as_ref()),
+            done(transition, place),
+            actor_name(transition),
+            decision.label,
+        );
+    }
+    text
+}
+
+fn actor_name(transition: &Transition) -> &str {
+    let Some(actor) = &transition.actor else {
+        return "?";
+    };
+    if actor.on_behalf_of.is_empty() {
+        &actor.caller
+    } else {
+        &actor.on_behalf_of
+    }
+}
+
+/// What the entry at this place of a history did.
+fn done(transition: &Transition, place: usize) -> &'static str {
+    use CandidateStatus::{Applied, AwaitingReview, Rejected, Superseded, Unspecified, Withdrawn};
+    match (transition.from(), transition.to(), transition.cause()) {
+        (_, Applied, Cause::Revert) => "restored",
+        (Unspecified, Applied, Cause::Review) => "approved with changes",
+        (Unspecified, Applied, _) if place == 0 => "put",
+        (Unspecified, Applied, _) => "made current",
+        (AwaitingReview, Applied, _) => "approved",
+        (_, Applied, _) => "made current again",
+        (Unspecified, _, _) => "proposed",
+        (_, Rejected, _) => "rejected",
+        (AwaitingReview, Superseded, _) => "closed",
+        (_, Superseded, _) => "replaced",
+        (_, Withdrawn, _) => "taken away",
+        _ => "held for review",
+    }
 }
 
 /// Versions of several targets, with how many of the ratings that they were made of have been redacted.

@@ -187,6 +187,8 @@ pub(crate) struct AuditedTransition {
     pub(crate) sequence: i64,
     pub(crate) from_status: i32,
     pub(crate) to_status: i32,
+    pub(crate) caller: String,
+    pub(crate) on_behalf_of: String,
     pub(crate) revision: i64,
 }
 

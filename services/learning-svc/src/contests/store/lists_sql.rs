@@ -70,7 +70,7 @@ pub(super) fn feedback_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db
     query
 }
 
-/// The first changes of a candidate's status.
+/// The newest changes of a candidate's status.
 pub(super) fn transitions_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "SELECT k.candidate_id, t.sequence, t.from_status, t.to_status, t.cause, t.reason, t.caller, \
@@ -79,7 +79,7 @@ pub(super) fn transitions_of(candidate: CandidateId, limit: u32) -> QueryBuilder
     );
     push_candidates(&mut query, [candidate]);
     query
-        .push(" ORDER BY t.sequence LIMIT ")
+        .push(" ORDER BY t.sequence DESC LIMIT ")
         .push_bind(i64::from(limit));
     query
 }
@@ -162,7 +162,7 @@ impl ContestStore for Backend {
         let rows = self
             .rows::<TransitionRow>(transitions_of(candidate, limit))
             .await?;
-        rows.into_iter().map(TransitionRow::parse).collect()
+        rows.into_iter().rev().map(TransitionRow::parse).collect()
     }
 
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64> {

@@ -147,7 +147,10 @@ impl ContestStore for MemoryStore {
                 .tables
                 .transitions
                 .range((candidate, i64::MIN)..=(candidate, i64::MAX));
-            Ok(all.take(limit as usize).map(|(_, write)| write.clone()).collect())
+            let newest = all.rev().take(limit as usize).map(|(_, write)| write.clone());
+            let mut newest: Vec<TransitionWrite> = newest.collect();
+            newest.reverse();
+            Ok(newest)
         })
         .await
     }

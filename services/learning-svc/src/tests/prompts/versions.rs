@@ -1,6 +1,6 @@
 //! Versions of prompts, and what is told of them.
 
-use emend_base::Error;
+use emend_base::{Clock as _, Error};
 use emend_core::{Kind, Prompt, ResourceKey, Status};
 use emend_serve::auth::Access;
 use futures::StreamExt as _;
@@ -10,11 +10,13 @@ use super::{
     rate, rating, told, value, version,
 };
 use crate::{
+    actor::Actor,
     app::App,
-    contests::review::Verdict,
+    contests::review::{Review, Verdict},
     evidence::exports::ExportSlots,
     log::revert::Revert,
     outputs::{examples::ExampleFormat, preview::RunSlots, versions::UseVersion},
+    resources::write::Put,
     tests::{
         on_both_databases,
         world::{World, apply, head, namespace, one, operator, review},
@@ -23,10 +25,12 @@ use crate::{
 
 on_both_databases!(
     versions_count_over_labels_and_are_used_again,
+    the_history_of_a_version_names_who_decided_what_and_when,
     a_reverted_version_is_the_one_before,
     statistics_tell_versions_apart_and_say_what_is_missing,
     a_redacted_rating_is_counted_with_what_was_made_of_it,
     examples_are_exported_with_a_stable_split,
+    an_output_is_exported_once_however_many_rated_it,
     a_preview_shows_both_prompts_on_rated_inputs,
 );
 
@@ -72,6 +76,99 @@ async fn versions_count_over_labels_and_are_used_again(world: &World) {
     let (rest, more) = app.prompt_versions(&key(), Some(2), 3).await.unwrap();
     assert_eq!((rest.len(), more), (1, false));
     assert_eq!(findings(world).await, "[]");
+}
+
+/// What was decided about a version: under which label, from which status to which, by whom, why, and after how many minutes.
+type Decided = (String, Option<Status>, Status, String, String, i64);
+
+async fn decided(app: &App, number: u32) -> Vec<Decided> {
+    let (versions, _) = app.prompt_versions(&key(), Some(number + 1), 1).await.unwrap();
+    let decided = versions[0].0.history.iter().map(|(label, of)| {
+        let minutes = of.at.as_second() / 60 % 60;
+        let by = of.actor.on_behalf_of.clone();
+        (label.clone(), of.from, of.to, by, of.reason.clone(), minutes)
+    });
+    decided.collect()
+}
+
+async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World) {
+    let app = world.instance().await;
+    let by = |person: &str| Actor {
+        on_behalf_of: person.to_owned(),
+        ..operator()
+    };
+    let start = world.clock.now().as_second() / 60 % 60;
+    let later = || world.clock.advance(jiff::SignedDuration::from_mins(1));
+    let first = Put {
+        key: key(),
+        value: value("One."),
+        etag: None,
+        reason: Some("the first".into()),
+        actor: by("dana"),
+    };
+    app.put(&first).await.unwrap();
+    later();
+    let waiting = proposed(world, &app, "a").await;
+    later();
+    let approval = Review {
+        namespace: namespace(),
+        candidate: waiting,
+        etag: None,
+        actor: by("kim"),
+        operation: None,
+        verdict: Verdict::Approve {
+            edited: None,
+            reason: Some("clearer".into()),
+        },
+    };
+    app.review(&approval, &Access::open()).await.unwrap();
+    later();
+    for label in ["production", "staging"] {
+        let again = UseVersion {
+            key: key_of(label),
+            version: 1,
+            reason: Some("as before".into()),
+            actor: by("lee"),
+        };
+        app.use_version(&again).await.unwrap();
+    }
+    let entry = |label: &str, from, to, by: &str, reason: &str, minute: i64| -> Decided {
+        (
+            label.into(),
+            from,
+            to,
+            by.into(),
+            reason.into(),
+            (start + minute) % 60,
+        )
+    };
+    use Status::{Applied, AwaitingReview, Superseded};
+    assert_eq!(
+        decided(&app, 1).await,
+        [
+            entry("production", None, Applied, "dana", "the first", 0),
+            entry("production", Some(Applied), Superseded, "kim", "clearer", 2),
+            entry("production", Some(Superseded), Applied, "lee", "as before", 3),
+            entry("staging", None, Applied, "lee", "as before", 3),
+        ]
+    );
+    let second = decided(&app, 2).await;
+    assert_eq!(second.len(), 3);
+    assert_eq!(
+        (second[0].1, second[0].2, second[0].5),
+        (None, AwaitingReview, (start + 1) % 60)
+    );
+    assert_eq!(
+        second[1..],
+        [
+            entry("production", Some(AwaitingReview), Applied, "kim", "clearer", 2),
+            entry("production", Some(Applied), Superseded, "lee", "as before", 3),
+        ]
+    );
+    assert_eq!(findings(world).await, "[]");
+    // A decider that is not the one of the last transition is found.
+    crate::store::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
+    assert!(findings(world).await.contains("CANDIDATE_HISTORY"));
 }
 
 async fn a_reverted_version_is_the_one_before(world: &World) {
@@ -227,6 +324,42 @@ async fn examples_are_exported_with_a_stable_split(world: &World) {
         (&"forty tickets".into(), &"x".into())
     );
     assert_eq!(pairs[0]["split"], chat[0]["split"]);
+}
+
+async fn an_output_is_exported_once_however_many_rated_it(world: &World) {
+    let app = world.instance().await;
+    let by = |reporter: &str, output: &str, value: &str| {
+        super::super::windows::rating(world, reporter, output, value)
+    };
+    let mut events = Vec::new();
+    for reporter in ["ann", "bob", "cid"] {
+        events.push(by(reporter, "good", "GOOD"));
+        events.push(by(reporter, "bad", "BAD"));
+    }
+    events.push(by("dan", "good", "BAD"));
+    events.push(by("dan", "bad", "GOOD"));
+    events.push(by("ann", "both", "GOOD"));
+    events.push(by("bob", "both", "BAD"));
+    apply(&app, &events).await;
+    let slots = ExportSlots::default();
+    let export = async |format| {
+        let pages = app.export_examples(&key(), format, None, slots.take().unwrap());
+        let pages: Vec<Vec<String>> = pages.map(Result::unwrap).collect().await;
+        let lines = pages.concat();
+        let lines = lines
+            .iter()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines.collect::<Vec<_>>()
+    };
+    let chat = export(ExampleFormat::Chat).await;
+    let said: Vec<_> = chat.iter().map(|line| &line["messages"][1]["content"]).collect();
+    assert_eq!(said, ["good", "better"]);
+    let pairs = export(ExampleFormat::Preference).await;
+    let said: Vec<_> = pairs
+        .iter()
+        .map(|line| (&line["chosen"], &line["rejected"]))
+        .collect();
+    assert_eq!(said, [(&"better".into(), &"bad".into())]);
 }
 
 async fn a_preview_shows_both_prompts_on_rated_inputs(world: &World) {
