@@ -1,11 +1,11 @@
-//! Four hot paths, each a fixed amount of work, to count the instructions it takes: `cargo xtask instructions` runs each
+//! Hot paths, each a fixed amount of work, to count the instructions it takes: `cargo xtask instructions` runs each
 //! under callgrind and compares what it counts with benches/instructions.toml.
 
 use std::{borrow::Cow, hint::black_box};
 
 use anyhow::{Context as _, Result, bail};
 use emend_base::{Clock as _, Entropy, ManualClock};
-use emend_client::{LearnedView, LookupKey, Revision};
+use emend_client::{ExpandMode, LearnedView, LookupKey, Revision};
 use emend_core::{
     Ballots, ContestState, Epoch, Event, InstallationId, Kind, Learned, Namespace, NormalizedKey, Policy,
     ResourceValue, Roles, decide, digest::value_checksum,
@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::{
     contest::{ballot, cast, proposal},
+    expand,
     lookup::{
         phrase,
         subjects::{NAMESPACE, fact},
@@ -36,10 +37,13 @@ const ASKED: u32 = 4_000;
 /// Room in a message, in bytes.
 const MESSAGE: usize = 256 * 1024;
 
-/// One hot path, to be run under callgrind: decide, encode, apply or look-up.
+/// Queries expanded with synonyms.
+const EXPANDED: u32 = 200;
+
+/// One hot path, to be run under callgrind.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Instructions {
-    /// decide, encode, apply or look-up
+    /// decide, encode, apply, look-up, expand or expand-words
     path: String,
 }
 
@@ -52,7 +56,11 @@ pub(crate) fn run(options: &Instructions) -> Result<()> {
             Ok(())
         }
         "look-up" => looked_up(),
-        other => bail!("there is no path {other}; there are decide, encode, apply and look-up"),
+        "expand" => expanded("フォロー"),
+        "expand-words" => expanded("盤面"),
+        other => bail!(
+            "there is no path {other}; there are decide, encode, apply, look-up, expand and expand-words"
+        ),
     }
 }
 
@@ -184,6 +192,37 @@ fn looked_up() -> Result<()> {
         }
     });
     anyhow::ensure!(found == asked.len() / 2, "half of them are known");
+    Ok(())
+}
+
+/// Queries of some thirty characters with one term each. Where it is one of kanji, the words of the query are told by the
+/// dictionary; that is counted apart.
+fn expanded(term: &str) -> Result<()> {
+    let (mut publisher, view) = LearnedView::new(&Entropy::seeded(1), ManualClock::default().shared());
+    let words = (0..THERE).flat_map(|number| [format!("ボード{number}"), format!("盤{number}面")]);
+    let terms: Vec<String> = ["フォロー", "フォロワー", "フォロワ", "盤面", "フィールド", "場"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(words)
+        .collect();
+    expand::publish(&mut publisher, &terms, Revision(1));
+    let namespace = Namespace::parse(expand::NAMESPACE).context("a namespace")?;
+    let queries: Vec<String> = (0..EXPANDED)
+        .map(|number| format!("相手の{term}を{number}体まで手札に戻すFanfareのカードはどれですか"))
+        .collect();
+    let mut reader = view.reader();
+    // Whatever is made once is made now.
+    reader
+        .read()
+        .expand(&namespace, "盤面", ExpandMode::Keyword, None);
+    let mut groups = 0;
+    counted(&mut || {
+        for query in &queries {
+            let expanded = reader.read().expand(&namespace, query, ExpandMode::Keyword, None);
+            groups += expanded.groups.len();
+        }
+    });
+    anyhow::ensure!(groups == queries.len(), "one term of each is found");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use crate::{
 
 const COUNTS: &str = "benches/instructions.toml";
 /// The paths that `emend-benches instructions` knows.
-const PATHS: [&str; 4] = ["decide", "encode", "apply", "look-up"];
+const PATHS: [&str; 6] = ["decide", "encode", "apply", "look-up", "expand", "expand-words"];
 /// How far a count may be above the one that is written down, in percent.
 const TOLERANCE: u64 = 5;
 /// What callgrind writes of each function is not needed.

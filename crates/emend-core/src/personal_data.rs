@@ -48,11 +48,9 @@ fn replaced(text: &str, found: Vec<(Range<usize>, &'static str)>) -> String {
 }
 
 /// What finds are replaced by.
-#[cfg(feature = "words")]
 const MASKS: [&str; 5] = ["[email]", "[phone]", "[card]", "[ip]", "[masked]"];
 
 /// The parts of a masked text between the masks.
-#[cfg(feature = "words")]
 pub(crate) fn unmasked_parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

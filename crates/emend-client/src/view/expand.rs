@@ -27,8 +27,9 @@ impl LearnedView {
 
 impl Reading<'_> {
     /// A text with what else to search for where terms stand in it. The leftmost term comes first, of several that begin there
-    /// the longest. Width, case, the long-vowel mark, quotes and spaces are ignored; nothing is found inside a word of letters
-    /// and digits or of katakana, and a single character only where its neighbours are of other scripts.
+    /// the longest. Width, case, the long-vowel mark, quotes and spaces are ignored; nothing is found inside a word: of letters
+    /// and digits, a run of katakana, or words of hiragana and kanji as a dictionary has them. A single character is found only
+    /// where its neighbours are of other scripts.
     pub fn expand(
         &self,
         namespace: &Namespace,

@@ -159,6 +159,7 @@ pub(super) fn alternatives<'a>(
     itself: Of<'a>,
     find: impl Fn(&str) -> Of<'a>,
 ) -> Alternatives<'a> {
+    let as_written = written(term, itself, &find);
     let around = around(term, itself, find);
     let representatives = around.iter().map(|(of, _)| Term {
         key: &of.key,
@@ -170,8 +171,24 @@ pub(super) fn alternatives<'a>(
     });
     Alternatives {
         representatives: representatives.collect(),
+        itself: as_written,
         others: others.collect(),
     }
+}
+
+/// How a term is written, as what stands for it says: the first that others expand to.
+fn written<'a>(term: &str, itself: Of<'a>, find: impl Fn(&str) -> Of<'a>) -> Option<Term<'a>> {
+    let members = itself.into_iter().flatten().flat_map(|synonyms| &synonyms.set);
+    members
+        .filter(|member| member.is_found)
+        .flat_map(|member| find(&member.key))
+        .flatten()
+        .flat_map(|synonyms| &synonyms.representatives)
+        .find(|of| of.key == term)
+        .map(|of| Term {
+            key: &of.key,
+            written: &of.written,
+        })
 }
 
 /// What a term stands for, each once with the synonyms of its key: the user's own, then everybody's.

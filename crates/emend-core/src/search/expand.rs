@@ -28,6 +28,8 @@ pub struct Term<'a> {
 pub struct Alternatives<'a> {
     /// What it stands for.
     pub representatives: Vec<Term<'a>>,
+    /// How it is written itself, where others stand for it.
+    pub itself: Option<Term<'a>>,
     /// The other terms of the sets.
     pub others: Vec<Term<'a>>,
 }
@@ -48,8 +50,9 @@ pub struct ExpandedText {
 pub struct OrGroup {
     /// The bytes of the original where it stands.
     pub span: Range<usize>,
-    /// As people write them. By keyword: representatives first, then the term as it stands in the text (before it in its own
-    /// spelling, if the text has another one), then the others, sorted by normal form. By embedding: one representative.
+    /// As people write them. By keyword: representatives first, the term itself among them where others stand for it, then the
+    /// term as it stands in the text (before it in its own spelling, if the text has another one), then the others, sorted by
+    /// normal form. By embedding: one representative.
     pub alternatives: Vec<String>,
 }
 
@@ -94,12 +97,18 @@ fn any_of<K>(written: &str, terms: &[FoundTerm<'_, K>], of_terms: &[Alternatives
         written: of.term,
     });
     let itself = Term { key: &own, written };
-    let representatives = of_terms.iter().flat_map(|of| &of.representatives);
+    let representatives = of_terms
+        .iter()
+        .flat_map(|of| of.representatives.iter().chain(&of.itself));
     let mut first: Vec<Term<'_>> = Vec::new();
-    for term in representatives.copied().chain(respelled).chain([itself]) {
+    for term in representatives.copied().chain(respelled) {
         if !first.iter().any(|known| known.key == term.key) {
             first.push(term);
         }
+    }
+    // In another width or case it stays beside the representative as that is written.
+    if !first.iter().any(|known| known.written == written) {
+        first.push(itself);
     }
     let mut others: Vec<&Term<'_>> = of_terms.iter().flat_map(|of| &of.others).collect();
     others.retain(|term| !first.iter().any(|known| known.key == term.key));
@@ -198,11 +207,12 @@ mod tests {
     fn alternatives(sets: &[&[&'static str]], term: &str) -> Alternatives<'static> {
         let mut of = Alternatives::default();
         let as_term = |written: &'static str| Term {
-            key: written,
+            key: normalize(written).leak(),
             written,
         };
         for set in sets {
-            if set[0] == term {
+            if normalize(set[0]) == term {
+                of.itself = Some(as_term(set[0]));
                 of.others.extend(set[1..].iter().copied().map(as_term));
             } else if set.contains(&term) {
                 of.representatives.push(as_term(set[0]));
@@ -238,6 +248,7 @@ mod tests {
             ("unknown words stay ", "unknown words stay "),
             // Found without its long-vowel mark, it is searched for with it, too.
             ("リダー", "リーダー OR リダー OR フェイス OR 顔"),
+            ("どのように登場する", "どのように登場する"),
         ] {
             assert_eq!(expanded(&SETS, text, ExpandMode::Keyword).render(), expected);
         }
@@ -278,8 +289,26 @@ mod tests {
         let text = "相手の「ﾌｫﾛﾜｰ」に";
         let of = expanded(&SETS, text, ExpandMode::Keyword);
         assert_eq!(&text[of.groups[0].span.clone()], "ﾌｫﾛﾜｰ");
-        assert_eq!(of.groups[0].alternatives, ["ﾌｫﾛﾜｰ", "フォロワ", "フォロー"]);
+        assert_eq!(
+            of.groups[0].alternatives,
+            ["フォロワー", "ﾌｫﾛﾜｰ", "フォロワ", "フォロー"]
+        );
         assert_eq!(of.original, text);
+    }
+
+    #[test]
+    fn the_representative_is_there_as_it_is_written_in_whatever_width_and_case_the_text_has_it() {
+        let sets: [&[&'static str]; 2] = [&["iPhone", "アイフォン"], &["フォロワー", "フォロー"]];
+        for (text, expected) in [
+            ("ＩＰＨＯＮＥ", "iPhone OR ＩＰＨＯＮＥ OR アイフォン"),
+            ("iphone", "iPhone OR iphone OR アイフォン"),
+            ("iPhone", "iPhone OR アイフォン"),
+            ("ﾌｫﾛﾜｰ", "フォロワー OR ﾌｫﾛﾜｰ OR フォロー"),
+            ("ﾌｫﾛﾜ", "フォロワー OR ﾌｫﾛﾜ OR フォロー"),
+            ("ｱｲﾌｫﾝ", "iPhone OR ｱｲﾌｫﾝ"),
+        ] {
+            assert_eq!(expanded(&sets, text, ExpandMode::Keyword).render(), expected);
+        }
     }
 
     #[test]

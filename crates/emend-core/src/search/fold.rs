@@ -5,9 +5,8 @@
 //! so two spellings are one exactly if their folded forms are equal.
 //!
 //! Where a word begins and ends is told by runs of one script: letters and digits (joined as in Unicode Standard Annex #29,
-//! rules WB5 to `WB13b`), and katakana. Nothing is found inside such a run. Scripts written without spaces have no runs: a
-//! term of two kanji is found in a compound of four. A dictionary's words would be closer to the language, but cost every node
-//! several megabytes.
+//! rules WB5 to `WB13b`), and katakana. Nothing is found inside such a run. Scripts written without spaces have no runs; where
+//! words of hiragana and kanji begin and end, a dictionary knows ([`super::cut`]).
 
 use crate::normalize::{is_default_ignorable, normalize};
 
@@ -93,6 +92,13 @@ impl FoldedText {
     pub(super) fn is_whole(&self, first: usize, last: usize) -> bool {
         let wanted = if first == last { BEGINS | ALONE } else { BEGINS };
         self.marks[first] & wanted == wanted && self.marks[last] & ENDS != 0
+    }
+
+    /// The bytes of the original that each character comes from.
+    pub(super) fn origins(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.origins
+            .iter()
+            .map(|(start, end)| *start as usize..*end as usize)
     }
 
     /// The bytes of the original from one character to another.
@@ -282,12 +288,7 @@ fn script(c: char) -> Script {
         '\0'..='\u{7F}' => Script::None,
         'ぁ'..='ゖ' | 'ゝ'..='ゟ' => Script::Hiragana,
         'ァ'..='ヺ' | 'ヽ'..='ヿ' | 'ㇰ'..='ㇿ' => Script::Katakana,
-        '々'
-        | '〇'
-        | '\u{3400}'..='\u{4DBF}'
-        | '\u{4E00}'..='\u{9FFF}'
-        | '\u{F900}'..='\u{FAFF}'
-        | '\u{20000}'..='\u{3FFFF}' => Script::Kanji,
+        c if is_kanji(c) => Script::Kanji,
         // Thai to Tibetan, Myanmar, Hangul, Khmer, and what is written as these are.
         '\u{0E00}'..='\u{0FFF}'
         | '\u{1000}'..='\u{109F}'
@@ -304,6 +305,16 @@ fn script(c: char) -> Script {
         c if c.is_alphanumeric() => Script::Word,
         _ => Script::None,
     }
+}
+
+#[inline]
+pub(super) fn is_kanji(c: char) -> bool {
+    matches!(c, '々'
+        | '〇'
+        | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}'
+        | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3FFFF}')
 }
 
 #[cfg(test)]

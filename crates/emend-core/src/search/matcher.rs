@@ -4,13 +4,17 @@
 //! characters; Aoe, "An efficient digital search algorithm by using a double-array structure", 1989). Those that would cut a word
 //! are dropped, of what is left the longest is taken, and the search goes on behind its end. So a text takes time in proportion to
 //! its length, times that of the longest term at worst, whatever the number of terms. Most places are inside a word, or fail at
-//! the second character.
+//! the second character. Runs of one script tell what would cut a word; only where a term of hiragana or kanji was found, the
+//! text is cut by a dictionary as well, once.
 
-use std::{cmp::Reverse, collections::BTreeMap, fmt, ops::Range, sync::Arc};
+use std::{cell::LazyCell, cmp::Reverse, collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 use crawdad::Trie;
 
-use super::fold::FoldedText;
+use super::{
+    cut::{self, Cut},
+    fold::FoldedText,
+};
 use crate::normalize::normalize;
 
 /// Finds terms of a fixed list.
@@ -176,6 +180,11 @@ pub fn find<'m, K: Copy>(
     look_up: impl Fn(&'m str) -> Option<K>,
 ) -> Vec<Found<'m, K>> {
     let folded = FoldedText::new(text);
+    let cut = LazyCell::new(|| Cut::new(text, folded.origins()));
+    let is_whole = |first, last| {
+        let span = folded.origin(first, last);
+        !cut::is_asked_about(&text[span.clone()]) || cut.is_whole(&span)
+    };
     let known = |term: &'m Arc<str>| {
         let known = look_up(term)?;
         Some(FoundTerm { term, known })
@@ -196,7 +205,8 @@ pub fn find<'m, K: Copy>(
         let longest = here.chunk_by(same_end).find_map(|here| {
             let terms = here.iter().flat_map(|(_, terms)| *terms).filter_map(known);
             let terms: Vec<_> = terms.collect();
-            (!terms.is_empty()).then(|| (here[0].0, terms))
+            let last = here[0].0;
+            (!terms.is_empty() && is_whole(first, last)).then_some((last, terms))
         });
         here.clear();
         let Some((last, mut terms)) = longest else {

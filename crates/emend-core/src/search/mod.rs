@@ -2,6 +2,7 @@
 //! found, and how good a list of results is; what counts as a click on one, and how somebody rates it.
 
 mod click;
+mod cut;
 mod expand;
 mod fold;
 mod matcher;
@@ -9,10 +10,8 @@ mod measures;
 mod negative_terms;
 mod rating;
 mod retry;
-#[cfg(feature = "words")]
 mod rewrites;
 mod significance;
-#[cfg(feature = "words")]
 mod terms;
 mod tuning;
 
@@ -25,14 +24,11 @@ pub use self::{
     negative_terms::{NegativeTerm, TermCounts, negative_terms},
     rating::{Rater, SearchRating},
     retry::{Attempt, RetryPlan, Step},
+    rewrites::{REWRITE_WITHIN, Rewrite, Searched, rewrites},
     significance::{Interval, paired_randomisation, two_proportions, wilson},
+    terms::{MAX_TERM_CHARS, MAX_TERMS, terms, written_terms},
     tuning::{
         COMBINED, DEFAULT_MIN_SCORE, DEFAULT_TOP_K, Decimal, MAX_TOP_K, RetryStep, RetryStepFields, Tuning,
         TuningFields,
     },
-};
-#[cfg(feature = "words")]
-pub use self::{
-    rewrites::{REWRITE_WITHIN, Rewrite, Searched, rewrites},
-    terms::{MAX_TERM_CHARS, MAX_TERMS, terms, written_terms},
 };

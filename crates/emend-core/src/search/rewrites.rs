@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{FoldedText, terms::words};
+use super::{FoldedText, cut::words};
 use crate::personal_data;
 
 /// The longest time from a query without results to the click.

@@ -1,23 +1,15 @@
 //! The words of a text as they are counted over all queries: cut by Unicode Standard Annex #29, Japanese, Chinese, Thai and
 //! their like by a dictionary, and folded like the terms that are found in running text.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::LazyLock,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed, options::WordBreakInvariantOptions};
-
-use super::FoldedText;
+use super::{FoldedText, cut::words};
 use crate::{normalize::normalize, personal_data};
 
 /// Words counted of one text; the rest of a longer one is left out.
 pub const MAX_TERMS: usize = 64;
 /// Characters of a word; a longer one is none.
 pub const MAX_TERM_CHARS: usize = 64;
-
-static SEGMENTER: LazyLock<WordSegmenterBorrowed<'static>> =
-    LazyLock::new(|| WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()));
 
 /// The words of a text, each once and folded: at most [`MAX_TERMS`], each of at most [`MAX_TERM_CHARS`] characters. Without
 /// symbols, single kana and what took the place of personal data.
@@ -41,19 +33,6 @@ pub fn written_terms(text: &str) -> BTreeMap<String, String> {
                 return found;
             }
         }
-    }
-    found
-}
-
-/// Where the words of a text stand, from byte to byte, in order; whatever is none is left out.
-pub(super) fn words(text: &str) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for (end, kind) in SEGMENTER.segment_str(text).iter_with_word_type() {
-        if kind.is_word_like() {
-            found.push((start, end));
-        }
-        start = end;
     }
     found
 }

@@ -91,6 +91,38 @@ fn a_query_is_expanded_with_the_next_state() {
 }
 
 #[test]
+fn a_representative_is_never_lost_where_the_text_writes_it_otherwise() {
+    let (mut publisher, view) = view();
+    publisher.apply(
+        [
+            stands_for("フォロー", "フォロワー", EQUIVALENT, 1),
+            stands_for("アイフォン", "iPhone", EQUIVALENT, 1),
+        ],
+        Revision(1),
+    );
+    assert_eq!(rendered(&view, "ﾌｫﾛﾜｰ"), "フォロワー OR ﾌｫﾛﾜｰ OR フォロー");
+    assert_eq!(
+        rendered(&view, "ＩＰＨＯＮＥのケース"),
+        "(iPhone OR ＩＰＨＯＮＥ OR アイフォン) のケース"
+    );
+    assert_eq!(rendered(&view, "iPhone"), "iPhone OR アイフォン");
+}
+
+#[test]
+fn a_term_of_kanji_or_hiragana_is_found_only_as_a_word() {
+    let (mut publisher, view) = view();
+    publisher.apply(
+        [
+            stands_for("うに", "海胆", EQUIVALENT, 1),
+            stands_for("都", "京都", EQUIVALENT, 1),
+        ],
+        Revision(1),
+    );
+    assert_eq!(rendered(&view, "東京都ではどのように"), "東京都ではどのように");
+    assert_eq!(rendered(&view, "京都のうに"), "(京都 OR 都) の (海胆 OR うに)");
+}
+
+#[test]
 fn nobody_is_led_to_a_misspelling_or_against_one_way() {
     let (mut publisher, view) = view();
     publisher.replace(

@@ -27,7 +27,13 @@ fn no_term_is_found_inside_a_word() {
         ("場", "場に出す", &["場"]),
         ("場", "フィールドと場。", &["場"]),
         ("場", "「場」", &["場"]),
-        ("盤面", "全盤面", &["盤面"]),
+        ("盤面", "全ての盤面", &["盤面"]),
+        ("うに", "どのように", &[]),
+        ("えら", "加えられる", &[]),
+        ("京都", "東京都", &[]),
+        ("京都", "東京都は京都の東", &["京都"]),
+        ("くつ", "いくつ", &[]),
+        ("くつ", "面積はいくつですか", &[]),
         ("ボード", "キーボード", &[]),
         ("ボード", "ボードゲーム", &[]),
         ("ボード", "ボードを見る", &["ボード"]),
@@ -78,6 +84,12 @@ fn what_is_written_exactly_comes_before_what_differs_in_what_is_ignored() {
 }
 
 #[test]
+fn a_longer_term_that_is_no_word_hides_none_that_is() {
+    assert_eq!(found(&["共産", "共産党"], "共産党員は"), ["共産"]);
+    assert_eq!(found(&["共産", "共産党"], "共産党議員は"), ["共産党"]);
+}
+
+#[test]
 fn a_term_that_does_not_count_hides_none() {
     let matcher = matcher(&["手札に戻す", "手札"]);
     let found = find("手札に戻す", &[&matcher], |term| {
@@ -95,13 +107,13 @@ fn terms_of_which_nothing_is_left_are_never_found() {
 
 #[test]
 fn each_of_many_terms_is_found_and_nothing_else() {
-    let kanji = |number: u32| char::from_u32(u32::from('一') + number).unwrap();
+    let katakana = |number: u32| char::from_u32(u32::from('ァ') + number).unwrap();
     let word = |number: u32| {
         format!(
             "{}{}{}",
-            kanji(number % 71),
-            kanji(number / 71),
-            kanji(number % 13)
+            katakana(number % 71),
+            katakana(number / 71),
+            katakana(number % 13)
         )
     };
     let terms = (0..5_000).step_by(2).map(|number| word(number).into());
@@ -124,6 +136,11 @@ fn each_of_many_terms_is_found_and_nothing_else() {
 fn naive(terms: &[String], text: &str) -> Vec<(Range<usize>, Vec<String>)> {
     let folded = FoldedText::new(text);
     let chars = folded.chars();
+    let cut = Cut::new(text, folded.origins());
+    let is_whole = |first: usize, last: usize| {
+        let span = folded.origin(first, last);
+        folded.is_whole(first, last) && (!cut::is_asked_about(&text[span.clone()]) || cut.is_whole(&span))
+    };
     let forms: Vec<Vec<char>> = terms
         .iter()
         .map(|term| FoldedText::new(term).chars().to_vec())
@@ -132,7 +149,7 @@ fn naive(terms: &[String], text: &str) -> Vec<(Range<usize>, Vec<String>)> {
     let mut at = 0;
     while at < chars.len() {
         let whole = |form: &Vec<char>| {
-            !form.is_empty() && chars[at..].starts_with(form) && folded.is_whole(at, at + form.len() - 1)
+            !form.is_empty() && chars[at..].starts_with(form) && is_whole(at, at + form.len() - 1)
         };
         let Some(length) = forms.iter().filter(|form| whole(form)).map(Vec::len).max() else {
             at += 1;
