@@ -195,7 +195,7 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub ingest_workers: usize,
     /// How many bytes the rows of one import may take in memory, 1MiB to 16GiB; two imports run at once. A larger one that is
-    /// all or nothing has to be split; others are written in parts
+    /// all or nothing has to be split; others are written in parts, and three quarters of it are for what is kept of each key
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = bytes(1 << 20..=16 << 30))]
     pub import_buffer_size: usize,
     /// How long what users did is kept for suggestions, from when it was recorded, 1h to 3650d; what was suggested from it stays

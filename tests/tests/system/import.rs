@@ -114,6 +114,28 @@ both_databases! {
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 3);
     }
 
+    async fn of_rows_that_disagree_the_first_counts_however_far_apart_they_are(system) {
+        let learning = system.learning();
+        let mut corrections = vec![phrase("same", "first")];
+        corrections.extend((0..10_000).map(|n| phrase(&format!("filler {n}"), "v")));
+        corrections.push(phrase("same", "second"));
+        let far_apart = rows(corrections);
+        let whole = refused(learning.import(header(ImportMode::AllOrNothing, ImportAs::Decision), far_apart.clone()).await);
+        let disagrees = "disagrees with line 1: \"first\" there, \"second\" here";
+        assert_eq!(whole.field_violations[0].field, "rows[line 10002].correction");
+        assert_eq!(whole.field_violations[0].description, disagrees);
+        assert_eq!(learning.head().await, 0);
+        let skipping = header(ImportMode::SkipInvalid, ImportAs::Decision);
+        let done = learning.import(skipping.clone(), far_apart.clone()).await.unwrap();
+        assert_eq!((done.applied_count, done.unchanged_count, done.rejected_count), (10_001, 0, 1));
+        assert_eq!((done.errors[0].line, &*done.errors[0].description), (10_002, disagrees));
+        assert_eq!(learning.verb_for("same").await, "first");
+        let head = learning.head().await;
+        let again = learning.import(skipping, far_apart).await.unwrap();
+        assert_eq!((again.applied_count, again.unchanged_count, again.rejected_count), (0, 10_001, 1));
+        assert_eq!((again.last_revision, learning.head().await), (0, head));
+    }
+
     async fn an_import_larger_than_a_revision_shares_one_operation(system) {
         let learning = system.learning();
         let many = rows((0..2_500).map(|n| alias(&format!("name {n}"), &format!("person-{n}"))).collect());

@@ -2,8 +2,10 @@
 //! done to it.
 
 use std::{
+    collections::BTreeSet,
+    fmt,
     fs::File,
-    io::{BufRead as _, BufReader, BufWriter, Write},
+    io::{BufRead, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -18,7 +20,8 @@ use serde_json::json;
 
 use super::{
     export::write_to,
-    import::{MAX_REPORTED, Source, import_error, progress_bar, report_bad_rows},
+    import::{MAX_REPORTED, import_error, progress_bar, report_bad_rows},
+    refused,
 };
 use crate::{
     context::{Context, pages},
@@ -27,13 +30,15 @@ use crate::{
     transfer::{
         RowError,
         materials::{Material, Sort},
+        source::{Lines, Source},
     },
-    view, words,
+    view,
+    words::{self, BadRows},
 };
 
 /// Nodes and edges in one request at most.
 const BATCH: usize = 1_000;
-/// Bytes of lines in one request at most, but for a single longer line: messages have a bound.
+/// Bytes in one request at most, but for a single longer line: messages have a bound.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Import, export, or show what was done.
@@ -53,7 +58,9 @@ Examples:
 A file has one such object per line, in any order; docs/evidence.md shows every field. An end of an
 edge is an id that begins with page:, fragment: or claim:, or an object such as
 {\"fragment\": \"abc123\"}. An import is safe to repeat: what is known is replaced, and what people
-corrected stays corrected. An export has the edges that name the task. It can be imported.
+corrected stays corrected. With --mode skip-invalid bad lines are reported, also those that the
+service refuses, and the others are imported. An export has the edges that name the task. It can be
+imported.
 
 With authentication, import needs the role evidence-writer; export and events need reviewer.")]
 pub struct Args {
@@ -67,6 +74,9 @@ enum Action {
     Import {
         /// The file, one JSON object per line; - for standard input
         file: PathBuf,
+        /// What to do with bad lines
+        #[arg(long, value_enum, default_value_t = BadRows::AllOrNothing)]
+        mode: BadRows,
     },
     /// Write a task's pages, fragments, claims and edges as JSON lines, as corrected
     Export {
@@ -119,7 +129,7 @@ pub(super) struct Period {
 /// Imports, exports or lists.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
-        Action::Import { file } => import(&file, context, output).await,
+        Action::Import { file, mode } => import(&file, mode, context, output).await,
         Action::Export { task, out } => {
             let request = ExportMaterialsRequest {
                 namespace: context.namespace(),
@@ -152,172 +162,193 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 }
 
 /// Checks the whole file, then sends it sort by sort, so that each line names only what is known.
-async fn import(file: &Path, context: &Context, output: &mut Output<'_>) -> Result {
+async fn import(file: &Path, mode: BadRows, context: &Context, output: &mut Output<'_>) -> Result {
     let source = Source::open(file)?;
-    let Checked { counts, bad } = check(source.path())?;
-    if !bad.is_empty() {
-        report_bad_rows(&bad);
-        return Err(bad_lines(bad.len(), "nothing was imported"));
+    let Checked {
+        counts,
+        bad,
+        bad_count,
+        ends,
+    } = check(&source)?;
+    report_bad_rows(&source, &bad);
+    if ends {
+        return Err(Failure::usage(format!(
+            "{source} can't be read; nothing was imported"
+        )));
     }
-    let total = counts.iter().sum();
+    if bad_count > 0 && mode == BadRows::AllOrNothing {
+        return Err(bad_lines(bad_count, "nothing was imported"));
+    }
+    let mut sent = Sent {
+        rejected: bad_count,
+        ..Sent::default()
+    };
     let mut client = context.evidence().await?;
-    let progress = progress_bar(total);
-    let (mut done, mut added, mut arrived) = (0_u64, 0_i64, 0_i64);
+    let progress = progress_bar(counts.iter().sum());
     for (sort, count) in Sort::ALL.into_iter().zip(counts) {
-        let mut batches = Batches::of(source.path(), sort)?;
-        while let Some(batch) = (count > 0).then(|| batches.next()).transpose()?.flatten() {
-            let request = UpsertEvidenceRequest {
-                namespace: context.namespace(),
-                ..batch.request
-            };
-            let upserted = client.upsert_evidence(context.request(request)).await;
-            let upserted = upserted.map_err(|status| refusal(status.into(), sort, &batch.lines, done));
-            let upserted = upserted
-                .inspect_err(|_| progress.finish_and_clear())?
-                .into_inner();
-            done += batch.lines.len() as u64;
-            added += i64::from(upserted.added);
-            arrived += i64::from(upserted.corrections_arrived);
-            progress.set_position(done);
+        let mut batches = Batches::of(&source, sort)?;
+        while let Some(mut batch) = (count > 0).then(|| batches.next()).transpose()?.flatten() {
+            // Of many lines that are refused, an answer names the first: the others are sent until none is.
+            while !batch.is_empty() {
+                let mut request = UpsertEvidenceRequest {
+                    namespace: context.namespace(),
+                    ..UpsertEvidenceRequest::default()
+                };
+                for (_, material) in &batch {
+                    material.clone().add_to(&mut request);
+                }
+                let failure = match client.upsert_evidence(context.request(request)).await {
+                    Ok(upserted) => {
+                        let upserted = upserted.into_inner();
+                        sent.lines += batch.len() as u64;
+                        sent.added += i64::from(upserted.added);
+                        sent.arrived += i64::from(upserted.corrections_arrived);
+                        break;
+                    }
+                    Err(status) => Failure::from(status),
+                };
+                let items = refused::items(&failure, sort.list(), sort.name());
+                let Some((errors, good)) = refused::without(std::mem::take(&mut batch), items) else {
+                    progress.finish_and_clear();
+                    eprintln!("emend: {}", sent.before());
+                    return Err(failure);
+                };
+                progress.suspend(|| report_bad_rows(&source, &errors));
+                if mode == BadRows::AllOrNothing {
+                    progress.finish_and_clear();
+                    return Err(bad_lines(errors.len() as u64, &sent.before()));
+                }
+                let lines: BTreeSet<i64> = errors.iter().map(|error| error.line).collect();
+                sent.rejected += lines.len() as u64;
+                batch = good;
+            }
+            progress.set_position(sent.lines);
         }
     }
     progress.finish_and_clear();
-    let json = json!({"lines": total, "added": added, "corrections_arrived": arrived});
-    output.result(&json, || match arrived {
-        0 => format!("{total} lines imported, {added} of them new"),
-        _ => format!("{total} lines imported, {added} of them new; corrections that took effect: {arrived}"),
-    })
+    let json = json!({
+        "lines": sent.lines,
+        "added": sent.added,
+        "corrections_arrived": sent.arrived,
+        "rejected": sent.rejected,
+    });
+    output.result(&json, || sent.to_string())
+}
+
+/// What was imported so far.
+#[derive(Debug, Default)]
+struct Sent {
+    lines: u64,
+    added: i64,
+    arrived: i64,
+    rejected: u64,
+}
+
+impl Sent {
+    /// What of a file is in place when its next line is refused.
+    fn before(&self) -> String {
+        match self.lines {
+            0 => "nothing was imported".to_owned(),
+            1 => "1 line was imported before; it is safe to import the whole file again".to_owned(),
+            lines => format!("{lines} lines were imported before; it is safe to import the whole file again"),
+        }
+    }
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} lines imported, {} of them new", self.lines, self.added)?;
+        if self.rejected > 0 {
+            write!(f, ", {} rejected", self.rejected)?;
+        }
+        if self.arrived > 0 {
+            write!(f, "; corrections that took effect: {}", self.arrived)?;
+        }
+        Ok(())
+    }
 }
 
 struct Checked {
     /// How many lines there are of each sort, in the order of [`Sort::ALL`].
     counts: [u64; Sort::ALL.len()],
+    /// The first bad lines, of so many.
     bad: Vec<ImportError>,
+    bad_count: u64,
+    /// Whether the file could be read only up to the last bad line.
+    ends: bool,
 }
 
-fn check(path: &Path) -> Result<Checked> {
+fn check(source: &Source) -> Result<Checked> {
     let mut checked = Checked {
         counts: [0; Sort::ALL.len()],
         bad: Vec::new(),
+        bad_count: 0,
+        ends: false,
     };
-    let mut lines = Lines::of(path)?;
-    while let Some((line, text)) = lines.next()? {
-        match Material::parse(text) {
+    let mut lines = Lines::of(source.reader()?);
+    while let Some((line, material)) = next(&mut lines) {
+        match material {
             Ok(material) => checked.counts[material.sort() as usize] += 1,
-            Err(error) if checked.bad.len() < MAX_REPORTED => checked.bad.push(import_error(line, error)),
-            Err(_) => {}
+            Err(error) => {
+                checked.bad_count += 1;
+                checked.ends |= error.ends_file();
+                if checked.bad.len() < MAX_REPORTED || error.ends_file() {
+                    checked.bad.push(import_error(line, error));
+                }
+            }
         }
     }
     Ok(checked)
 }
 
-/// The lines of a file that are not empty, with their numbers.
-struct Lines {
-    file: BufReader<File>,
-    line: u64,
-    text: String,
-}
-
-impl Lines {
-    fn of(path: &Path) -> Result<Self> {
-        Ok(Self {
-            file: BufReader::new(File::open(path)?),
-            line: 0,
-            text: String::new(),
-        })
-    }
-
-    fn next(&mut self) -> Result<Option<(u64, &str)>> {
-        loop {
-            self.text.clear();
-            if self.file.read_line(&mut self.text)? == 0 {
-                return Ok(None);
-            }
-            self.line += 1;
-            if !self.text.trim().is_empty() {
-                return Ok(Some((self.line, self.text.trim_start_matches('\u{FEFF}'))));
-            }
+/// The next line that is not empty.
+fn next(lines: &mut Lines<impl BufRead>) -> Option<(u64, Result<Material, RowError>)> {
+    loop {
+        let (line, text) = lines.next()?;
+        if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
+            continue;
         }
+        return Some((line, text.and_then(Material::parse)));
     }
-}
-
-/// What is sent at once, and the lines that it is from.
-struct Batch {
-    request: UpsertEvidenceRequest,
-    lines: Vec<u64>,
 }
 
 /// A file's lines of one sort, in batches.
 struct Batches {
-    lines: Lines,
+    lines: Lines<BufReader<File>>,
     sort: Sort,
 }
 
 impl Batches {
-    fn of(path: &Path, sort: Sort) -> Result<Self> {
+    fn of(source: &Source, sort: Sort) -> Result<Self> {
         Ok(Self {
-            lines: Lines::of(path)?,
+            lines: Lines::of(source.reader()?),
             sort,
         })
     }
 
-    fn next(&mut self) -> Result<Option<Batch>> {
-        let (mut request, mut lines, mut bytes) = (UpsertEvidenceRequest::default(), Vec::new(), 0);
-        while lines.len() < BATCH && bytes < BATCH_BYTES {
-            let Some((line, text)) = self.lines.next()? else {
+    /// What is sent at once, each with its line.
+    fn next(&mut self) -> Result<Option<Vec<(u64, Material)>>> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while batch.len() < BATCH && bytes < BATCH_BYTES {
+            let Some((line, material)) = next(&mut self.lines) else {
                 break;
             };
             // Every line was read before.
-            let Ok(material) = Material::parse(text) else {
+            let Ok(material) = material else {
                 continue;
             };
             if material.sort() == self.sort {
-                bytes += text.len();
-                lines.push(line);
-                material.add_to(&mut request);
+                bytes += material.encoded_len();
+                batch.push((line, material));
             }
         }
-        Ok((!lines.is_empty()).then_some(Batch { request, lines }))
+        Ok((!batch.is_empty()).then_some(batch))
     }
 }
 
-/// Reports a refused batch: violations of fields by the lines that they are in.
-fn refusal(failure: Failure, sort: Sort, lines: &[u64], done: u64) -> Failure {
-    let before = match done {
-        0 => "nothing was imported".to_owned(),
-        1 => "1 line was imported before; it is safe to import the whole file again".to_owned(),
-        _ => format!("{done} lines were imported before; it is safe to import the whole file again"),
-    };
-    let bad: Vec<ImportError> = match &failure {
-        Failure::Refused(explained) => explained
-            .field_violations
-            .iter()
-            .filter_map(|violation| line_error(sort, lines, &violation.field, &violation.description))
-            .collect(),
-        _ => Vec::new(),
-    };
-    if bad.is_empty() {
-        eprintln!("emend: {before}");
-        return failure;
-    }
-    report_bad_rows(&bad);
-    bad_lines(bad.len(), &before)
-}
-
-fn bad_lines(count: usize, then: &str) -> Failure {
+fn bad_lines(count: u64, then: &str) -> Failure {
     let lines = if count == 1 { "line" } else { "lines" };
     Failure::usage(format!("{count} bad {lines}; {then}"))
-}
-
-/// A violation of a field of the request, such as `edges[3].target`, by its line.
-fn line_error(sort: Sort, lines: &[u64], field: &str, description: &str) -> Option<ImportError> {
-    let (index, rest) = field
-        .strip_prefix(sort.list())?
-        .strip_prefix('[')?
-        .split_once(']')?;
-    let line = *lines.get(index.parse::<usize>().ok()?)?;
-    let error = RowError::field(&format!("{}{rest}", sort.name()), description);
-    Some(import_error(line, error))
 }
 
 async fn list_events(args: Events, context: &Context, output: &mut Output<'_>) -> Result {
@@ -420,47 +451,45 @@ fn change(event: &EvidenceEvent) -> String {
 mod tests {
     use super::*;
 
+    fn file(text: &str) -> Source {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Source::Copied(file)
+    }
+
     #[test]
     fn lines_are_sent_sort_by_sort_whatever_their_order() {
-        let file = tempfile::NamedTempFile::new().unwrap();
         let page = |id: &str| format!("{{\"page\": {{\"page_id\": \"{id}\"}}}}\n");
         let claim = "{\"claim\": {\"claim_id\": \"claim:1\"}}\n";
-        let text = format!("\u{FEFF}{claim}\n{}{claim}{}", page("page:1"), page("page:2"));
-        std::fs::write(file.path(), text).unwrap();
-        let checked = check(file.path()).unwrap();
-        assert_eq!((checked.counts, checked.bad.len()), ([2, 0, 2, 0], 0));
-        let mut pages = Batches::of(file.path(), Sort::Page).unwrap();
+        let file = file(&format!(
+            "\u{FEFF}{claim}\n{}{claim}{}",
+            page("page:1"),
+            page("page:2")
+        ));
+        let checked = check(&file).unwrap();
+        assert_eq!((checked.counts, checked.bad_count), ([2, 0, 2, 0], 0));
+        let mut pages = Batches::of(&file, Sort::Page).unwrap();
         let first = pages.next().unwrap().unwrap();
-        assert_eq!((first.lines, first.request.pages.len()), (vec![3, 5], 2));
-        assert!(first.request.claims.is_empty());
+        let lines: Vec<u64> = first.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [3, 5]);
+        assert!(first.iter().all(|(_, material)| material.sort() == Sort::Page));
         assert!(pages.next().unwrap().is_none());
     }
 
     #[test]
     fn a_batch_has_a_bound_by_count_and_by_bytes() {
-        let file = tempfile::NamedTempFile::new().unwrap();
         let sizes = |text: String| {
-            std::fs::write(file.path(), text).unwrap();
-            let mut batches = Batches::of(file.path(), Sort::Claim).unwrap();
+            let file = file(&text);
+            let mut batches = Batches::of(&file, Sort::Claim).unwrap();
             let mut sizes = Vec::new();
             while let Some(batch) = batches.next().unwrap() {
-                sizes.push(batch.lines.len());
+                sizes.push(batch.len());
             }
             sizes
         };
         let claim = |text: &str| format!("{{\"claim\": {{\"claim_id\": \"c\", \"text\": \"{text}\"}}}}\n");
         assert_eq!(sizes(claim("short").repeat(2_001)), [1_000, 1_000, 1]);
         assert_eq!(sizes(claim(&"x".repeat(BATCH_BYTES / 2)).repeat(5)), [2, 2, 1]);
-    }
-
-    #[test]
-    fn what_the_service_refuses_is_named_by_its_line() {
-        let of = |field| line_error(Sort::Edge, &[4, 9], field, "is not known");
-        let error = of("edges[1].source.fragment_id").unwrap();
-        assert_eq!((error.line, &*error.field), (9, "edge.source.fragment_id"));
-        for elsewhere in ["namespace", "edges[2].source", "claims[0].text", "edges"] {
-            assert!(of(elsewhere).is_none(), "{elsewhere}");
-        }
     }
 
     #[test]

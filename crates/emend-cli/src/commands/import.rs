@@ -4,9 +4,9 @@
 //! them.
 
 use std::{
-    fs::File,
-    io::{self, BufReader},
+    fmt, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use emend_proto::learning::v1::{
@@ -14,7 +14,6 @@ use emend_proto::learning::v1::{
     ImportRow, ImportRows, import_resources_request::Message,
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use tempfile::NamedTempFile;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -22,7 +21,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
-    transfer::{Format, RowError},
+    transfer::{Format, RowError, source::Source},
     view,
     words::{BadRows, CountAs},
 };
@@ -33,6 +32,8 @@ const ROWS: usize = 500;
 const QUEUE: usize = 8;
 /// The most bad rows that are reported.
 pub(super) const MAX_REPORTED: usize = 1_000;
+/// The most lines of which it is said that something was passed over.
+const MAX_PASSED_OVER: usize = 20;
 
 /// Which file to import, and how.
 #[derive(Debug, clap::Args)]
@@ -68,10 +69,13 @@ Synonym files of Solr and Elasticsearch (\"a, b, c\" and \"a => b\") and Sudachi
 read too, every line as one or more rows:
   emend import --format solr synonyms.txt
   emend import --format sudachi synonyms.txt
+Each line of Solr's is a set of its own, and so is each group of Sudachi's. Empty terms and lines of
+one term are passed over. Two relations of one pair are their union.
 
-Running an import twice changes nothing the second time. Of two rows that say different things of
-one key the second is bad. With skip-invalid, bad rows are reported on standard error (and in
---json's `errors`) and the exit code is 0, unless the file itself can't be read to its end.")]
+Files are UTF-8. Of all rows that say different things of one key, however far apart they are, the
+first counts and the others are bad. Running an import twice changes nothing the second time. With
+skip-invalid, bad rows are reported on standard error (and in --json's `errors`) and the exit code
+is 0, unless the file can't be read to its end: then it is 2, and nothing is imported.")]
 pub struct Args {
     /// The file to import; - for standard input
     file: PathBuf,
@@ -105,17 +109,18 @@ pub(super) fn format_of(file: &Path, given: Option<Format>, formats: &str) -> Re
 /// Imports the file.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let format = format_of(&args.file, args.format, "csv, jsonl, yaml, solr or sudachi")?;
-    let source = Source::open(&args.file)?;
-    let path = source.path().to_owned();
-    let Checked { rows, mut bad, ends } = blocking(move || check(&path, format)).await?;
-    if ends {
-        report_bad_rows(&bad);
-        let file = args.file.display();
+    let source = Arc::new(Source::open(&args.file)?);
+    let read = Arc::clone(&source);
+    let checked = blocking(move || check(&read, format)).await?;
+    let Checked { rows, mut bad, .. } = checked;
+    if checked.ends {
+        report_bad_rows(&source, &bad);
         return Err(Failure::usage(format!(
-            "{file} can't be read; nothing was imported"
+            "{source} can't be read; nothing was imported"
         )));
     }
-    let is_refused = !bad.is_empty() && args.mode == BadRows::AllOrNothing;
+    report_passed_over(&source, &checked.passed_over, checked.passed_over_count);
+    let is_refused = checked.bad_count > 0 && args.mode == BadRows::AllOrNothing;
     let header = ImportHeader {
         namespace: context.namespace(),
         mode: ImportMode::from(args.mode) as i32,
@@ -126,73 +131,93 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         validate_only: is_refused,
     };
     if is_refused {
-        let checked = send(context, header, source.path().to_owned(), format, rows).await;
-        let found = checked.as_ref().map_or(&[][..], |checked| &checked.errors[..]);
+        let sent = send(context, header, Arc::clone(&source), format, rows).await;
+        let found = sent.as_ref().map_or(&[][..], |found| &found.errors[..]);
         bad.extend_from_slice(found);
         bad.sort_by_key(|error| error.line);
-        report_bad_rows(&bad);
-        return Err(checked.err().unwrap_or_else(|| {
+        report_bad_rows(&source, &bad);
+        let refused = sent.as_ref().map_or(0, |found| found.rejected_count);
+        return Err(sent.err().unwrap_or_else(|| {
             Failure::usage(format!(
                 "{} bad rows; nothing was imported (--mode skip-invalid imports the others)",
-                bad.len()
+                checked.bad_count.saturating_add(refused)
             ))
         }));
     }
-    let mut response = send(context, header, source.path().to_owned(), format, rows).await?;
-    response.rejected_count += i64::try_from(bad.len()).unwrap_or(i64::MAX);
+    let mut response = match send(context, header, Arc::clone(&source), format, rows).await {
+        Ok(response) => response,
+        Err(failure) => return Err(of_rows(&source, failure)),
+    };
+    response.rejected_count = response.rejected_count.saturating_add(checked.bad_count);
     response.errors.extend(bad);
     response.errors.sort_by_key(|error| error.line);
-    report_bad_rows(&response.errors);
-    output.result(&view::import(&response), || summary(&response))
+    report_bad_rows(&source, &response.errors);
+    let mut json = view::import(&response);
+    json["passedOverCount"] = checked.passed_over_count.into();
+    output.result(&json, || summary(&response, checked.passed_over_count))
 }
 
-/// The file, to be read twice.
-pub(super) enum Source {
-    File(PathBuf),
-    /// Standard input can be read only once, so it is copied to a temporary file.
-    Copied(NamedTempFile),
-}
-
-impl Source {
-    pub(super) fn open(file: &Path) -> Result<Self> {
-        if file == Path::new("-") {
-            let mut copy = NamedTempFile::new()?;
-            io::copy(&mut io::stdin().lock(), &mut copy)?;
-            return Ok(Self::Copied(copy));
-        }
-        match File::open(file) {
-            Ok(_) => Ok(Self::File(file.to_owned())),
-            Err(error) => Err(Failure::usage(format!("{}: {error}", file.display()))),
-        }
+/// A refusal of the whole import for its rows, such as `rows[line 3].user_id: …`, told by their lines.
+fn of_rows(source: &Source, failure: Failure) -> Failure {
+    let bad: Vec<ImportError> = match &failure {
+        Failure::Refused(explained) => explained
+            .field_violations
+            .iter()
+            .filter_map(|violation| {
+                let (line, field) = violation.field.strip_prefix("rows[line ")?.split_once(']')?;
+                Some(ImportError {
+                    line: line.parse().ok()?,
+                    field: field.trim_start_matches('.').to_owned(),
+                    description: violation.description.clone(),
+                })
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    if bad.is_empty() {
+        return failure;
     }
-
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::File(path) => path,
-            Self::Copied(copy) => copy.path(),
-        }
-    }
+    report_bad_rows(source, &bad);
+    Failure::usage(format!(
+        "{source} has bad rows; nothing was imported (--mode skip-invalid imports the others)"
+    ))
 }
 
 struct Checked {
     rows: u64,
+    /// The first bad rows, of so many.
     bad: Vec<ImportError>,
+    bad_count: i64,
+    /// The first lines of which something is passed over, of so many.
+    passed_over: Vec<ImportError>,
+    passed_over_count: u64,
     /// Whether the file could be read only up to the last bad row.
     ends: bool,
 }
 
-fn check(path: &Path, format: Format) -> io::Result<Checked> {
+fn check(source: &Source, format: Format) -> io::Result<Checked> {
     let mut checked = Checked {
         rows: 0,
         bad: Vec::new(),
+        bad_count: 0,
+        passed_over: Vec::new(),
+        passed_over_count: 0,
         ends: false,
     };
-    format.read(BufReader::new(File::open(path)?), &mut |line, row| {
+    format.read(source.reader()?, &mut |line, row| {
         match row {
             Ok(_) => checked.rows += 1,
+            Err(error) if error.is_passed_over() => {
+                checked.passed_over_count += 1;
+                if checked.passed_over.len() < MAX_PASSED_OVER {
+                    checked.passed_over.push(import_error(line, error));
+                }
+            }
             Err(error) => {
-                checked.ends |= error.is_last;
-                if checked.bad.len() < MAX_REPORTED {
+                // What ends the file is always told.
+                checked.ends |= error.ends_file();
+                checked.bad_count += 1;
+                if checked.bad.len() < MAX_REPORTED || error.ends_file() {
                     checked.bad.push(import_error(line, error));
                 }
             }
@@ -214,7 +239,7 @@ pub(super) fn import_error(line: u64, error: RowError) -> ImportError {
 async fn send(
     context: &Context,
     header: ImportHeader,
-    path: PathBuf,
+    source: Arc<Source>,
     format: Format,
     rows: u64,
 ) -> Result<ImportResourcesResponse> {
@@ -223,7 +248,7 @@ async fn send(
     let (sender, receiver) = mpsc::channel(QUEUE);
     let reader = tokio::task::spawn_blocking({
         let progress = progress.clone();
-        move || read_rows(&path, format, header, &sender, &progress)
+        move || read_rows(&source, format, header, &sender, &progress)
     });
     let request = context.request_without_deadline(ReceiverStream::new(receiver));
     let answered = client.import_resources(request).await;
@@ -237,7 +262,7 @@ async fn send(
 }
 
 fn read_rows(
-    path: &Path,
+    source: &Source,
     format: Format,
     header: ImportHeader,
     sender: &mpsc::Sender<ImportResourcesRequest>,
@@ -250,7 +275,7 @@ fn read_rows(
             })
             .is_ok()
     };
-    let file = BufReader::new(File::open(path)?);
+    let file = source.reader()?;
     if !send(Message::Header(header)) {
         return Ok(());
     }
@@ -290,7 +315,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     Ok(done.map_err(|error| Failure::failed(error.to_string()))??)
 }
 
-pub(super) fn report_bad_rows(bad: &[ImportError]) {
+/// Says of each bad row of a file what is wrong with it.
+pub(super) fn report_bad_rows(file: &dyn fmt::Display, bad: &[ImportError]) {
     for ImportError {
         line,
         field,
@@ -302,18 +328,35 @@ pub(super) fn report_bad_rows(bad: &[ImportError]) {
         } else {
             format!("{field}: ")
         };
-        eprintln!("line {line}: {field}{description}");
+        eprintln!("{file}, line {line}: {field}{description}");
     }
 }
 
-fn summary(response: &ImportResourcesResponse) -> String {
+fn report_passed_over(file: &Source, lines: &[ImportError], count: u64) {
+    for ImportError {
+        line, description, ..
+    } in lines
+    {
+        eprintln!("{file}, line {line}: {description}; passed over");
+    }
+    let others = count - lines.len() as u64;
+    if others > 0 {
+        eprintln!("{file}: something was passed over {others} more times");
+    }
+}
+
+fn summary(response: &ImportResourcesResponse, passed_over: u64) -> String {
     let revisions = match (response.first_revision, response.last_revision) {
         (0, _) => String::new(),
         (first, last) if first == last => format!("; revision {first}"),
         (first, last) => format!("; revisions {first} to {last}"),
     };
+    let passed_over = match passed_over {
+        0 => String::new(),
+        count => format!(", {count} passed over"),
+    };
     format!(
-        "{} rows applied, {} unchanged, {} rejected{revisions}\noperation {}",
+        "{} rows applied, {} unchanged, {} rejected{passed_over}{revisions}\noperation {}",
         response.applied_count, response.unchanged_count, response.rejected_count, response.operation_id
     )
 }

@@ -26,6 +26,7 @@ pub mod queries;
 pub mod rate;
 pub mod ratings;
 pub mod redact;
+mod refused;
 pub mod resolve;
 pub mod resources;
 pub mod retract;

@@ -1,10 +1,6 @@
 //! `emend trust`: applies trust files.
 
-use std::{
-    fs::File,
-    io::{self, Read as _},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use emend_proto::learning::v1::{
@@ -15,6 +11,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
+    transfer::source,
     view,
 };
 
@@ -76,7 +73,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Format::Toml => TrustFileFormat::Toml,
     };
     let request = ApplyTrustFileRequest {
-        content: read(&file)?,
+        content: source::text(&file, MAX_BYTES)?,
         format: format.into(),
         on_behalf_of: by,
     };
@@ -108,27 +105,6 @@ fn format_of(file: &Path) -> Result<Format> {
             file.display()
         ))),
     }
-}
-
-fn read(file: &Path) -> Result<String> {
-    let bad = |error: io::Error| Failure::usage(format!("can't read {}: {error}", file.display()));
-    let mut content = String::new();
-    let read = if file == Path::new("-") {
-        io::stdin()
-            .lock()
-            .take(MAX_BYTES + 1)
-            .read_to_string(&mut content)
-    } else {
-        let open = File::open(file).map_err(bad)?;
-        open.take(MAX_BYTES + 1).read_to_string(&mut content)
-    };
-    if read.map_err(bad)? as u64 > MAX_BYTES {
-        return Err(Failure::usage(format!(
-            "{} has more than {MAX_BYTES} bytes",
-            file.display()
-        )));
-    }
-    Ok(content)
 }
 
 fn table(done: &ApplyTrustFileResponse) -> Table {

@@ -1,10 +1,13 @@
 //! Utterances, each with its true label, in the format of BANKING77.
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, fmt, path::Path};
 
 use emend_core::NormalizedKey;
 
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    transfer::source::{Source, csv::Records},
+};
 
 /// A label's index in [`Dataset::labels`].
 pub type Label = usize;
@@ -37,10 +40,7 @@ pub struct Dataset {
 impl Dataset {
     /// Reads train.csv and test.csv from a directory.
     pub fn load(directory: &Path) -> Result<Self> {
-        let read = |name: &str| {
-            let path = directory.join(name);
-            rows(&path).map_err(|error| Failure::usage(format!("{}: {error:#}", path.display())))
-        };
+        let read = |name: &str| rows(&directory.join(name));
         let dataset = Self::new(read("train.csv")?, read("test.csv")?);
         if dataset.train.is_empty() || dataset.labels.len() < 2 {
             return Err(Failure::usage(format!(
@@ -104,21 +104,25 @@ impl Dataset {
     }
 }
 
-fn rows(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let mut reader = csv::Reader::from_path(path)?;
-    let headers = reader.headers()?.clone();
+fn rows(path: &Path) -> Result<Vec<(String, String)>> {
+    let source = Source::open(path)?;
+    let bad = |line: u64, why: &dyn fmt::Display| Failure::usage(format!("{source}, line {line}: {why}"));
+    let mut records = Records::of(source.reader()?)
+        .map_err(|(line, error)| bad(line, &error))?
+        .ok_or_else(|| bad(1, &"has no header"))?;
     let column = |name: &str| {
-        headers
-            .iter()
-            .position(|header| header.trim() == name)
-            .ok_or_else(|| anyhow::anyhow!("has no column {name}; expected text,category"))
+        let found = records.header().iter().position(|header| header.trim() == name);
+        found.ok_or_else(|| bad(1, &format_args!("has no column {name}; expected text,category")))
     };
     let (text, category) = (column("text")?, column("category")?);
     let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record?;
-        let cell = |index: usize| record.get(index).unwrap_or_default().trim().to_owned();
-        rows.push((cell(text), cell(category)));
+    while let Some((line, record)) = records.next() {
+        let record = record.map_err(|error| bad(line, &error))?;
+        let cell = |index: usize, name: &str| match record.get(index).map(|cell| cell.trim()) {
+            None | Some("") => Err(bad(line, &format_args!("{name}: is required"))),
+            Some(cell) => Ok(cell.to_owned()),
+        };
+        rows.push((cell(text, "text")?, cell(category, "category")?));
     }
     Ok(rows)
 }
@@ -165,6 +169,12 @@ mod tests {
         file("test.csv", "category,text\na,four\n");
         let dataset = Dataset::load(directory.path()).unwrap();
         assert_eq!((dataset.train.len(), dataset.test.len()), (2, 1));
+        file("test.csv", "\u{FEFF}category,text\r\n\r\na,four\r\nb\r\n");
+        let refused = Dataset::load(directory.path()).unwrap_err().to_string();
+        assert!(
+            refused.contains("test.csv, line 4: text: is required"),
+            "{refused}"
+        );
         file("test.csv", "label,text\na,four\n");
         let refused = Dataset::load(directory.path()).unwrap_err().to_string();
         assert!(

@@ -4,20 +4,18 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Map, Value};
 
-use super::record::{Fields, Named, Record, RowError};
+use super::{
+    record::{Fields, Named, Record, RowError},
+    source::Lines,
+};
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
-    for (line, text) in (1..).zip(from.lines()) {
-        let row = match text {
-            Ok(text) if text.trim().is_empty() => continue,
-            Ok(text) => row(&text),
-            Err(error) => {
-                // After an I/O error the next line can't be read either.
-                take(line, Err(RowError::row(error.to_string()).of_the_file()));
-                return;
-            }
-        };
-        if !take(line, row) {
+    let mut lines = Lines::of(from);
+    while let Some((line, text)) = lines.next() {
+        if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
+            continue;
+        }
+        if !take(line, text.and_then(row)) {
             return;
         }
     }

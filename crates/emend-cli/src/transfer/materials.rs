@@ -12,6 +12,7 @@ use emend_proto::learning::v1::{
     ClaimAdoption, EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, NodeRef,
     UpsertEvidenceRequest, node_ref::Node,
 };
+use prost::Message as _;
 use serde_json::{Map, Value};
 
 use super::RowError;
@@ -75,6 +76,16 @@ impl Material {
             Self::Fragment(_) => Sort::Fragment,
             Self::Claim(_) => Sort::Claim,
             Self::Edge(_) => Sort::Edge,
+        }
+    }
+
+    /// Its bytes in a request.
+    pub fn encoded_len(&self) -> usize {
+        match self {
+            Self::Page(page) => page.encoded_len(),
+            Self::Fragment(fragment) => fragment.encoded_len(),
+            Self::Claim(claim) => claim.encoded_len(),
+            Self::Edge(edge) => edge.encoded_len(),
         }
     }
 

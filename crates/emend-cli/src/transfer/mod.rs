@@ -1,17 +1,19 @@
 //! The file formats of import and export: CSV, JSON lines, YAML; and, for import only, the synonym files of Solr and Sudachi.
 //!
 //! A row is a phrase mapping, an alias, a prohibition or a synonym ([`Record`]). The first three formats have the same
-//! fields. Rows are streamed one at a time. A bad row is reported with its line, and reading continues unless the format
-//! itself is broken there. The evidence graph has a format of its own, [`materials`], and so have recorded queries,
-//! [`ubi`].
+//! fields, and their rows are streamed one at a time; of synonym files the pairs are held in memory. A bad row is reported
+//! with its line, and reading continues unless nothing more can be read. The evidence graph has a format of its own,
+//! [`materials`], and so have recorded queries, [`ubi`]. Beneath all of them, and whatever else a person gives to a command,
+//! is [`source`].
 
 mod csv;
 mod jsonl;
-mod lines;
 pub mod materials;
 mod record;
 mod solr;
+pub mod source;
 mod sudachi;
+mod synonyms;
 pub mod ubi;
 mod yaml;
 
@@ -245,7 +247,7 @@ mod tests {
         );
         assert!(rows[0].1.is_ok());
         assert!(matches!(&rows[1], (line, Err(_)) if *line >= 4), "{rows:?}");
-        let ends = |rows: &Rows| matches!(&rows[..], [(_, Err(error))] if error.is_last);
+        let ends = |rows: &Rows| matches!(&rows[..], [(_, Err(error))] if error.ends_file());
         assert!(ends(&read(Format::Yaml, "just: a mapping\n")));
         assert!(ends(&read(Format::Csv, "type;input;choice\nphrase;a;b\n")));
         let rows = read(Format::Csv, "type,input,chioce\nphrase,a,b\n");

@@ -59,16 +59,26 @@ impl Serialize for Record {
     }
 }
 
-/// Why a row is bad.
+/// Why a row is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{description}", prefixed(.field))]
 pub struct RowError {
-    /// The field; empty if the row as a whole is bad.
+    /// The field; empty if it is about the row as a whole.
     pub field: String,
     /// What is wrong with it.
     pub description: String,
-    /// Whether nothing after it can be read either.
-    pub is_last: bool,
+    effect: Effect,
+}
+
+/// What a row that is not taken does to the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// The row is bad; the others can be read.
+    Bad,
+    /// Nothing after it can be read either.
+    EndsFile,
+    /// It says nothing, which is not wrong.
+    PassedOver,
 }
 
 fn prefixed(field: &str) -> String {
@@ -85,7 +95,7 @@ impl RowError {
         Self {
             field: field.to_owned(),
             description: description.into(),
-            is_last: false,
+            effect: Effect::Bad,
         }
     }
 
@@ -94,12 +104,30 @@ impl RowError {
         Self::field("", description)
     }
 
+    /// What the row, or a part of it, says nothing with.
+    pub(super) fn passed_over(description: impl Into<String>) -> Self {
+        Self {
+            effect: Effect::PassedOver,
+            ..Self::row(description)
+        }
+    }
+
     /// The same, but with it the file ends for whoever reads it.
     pub(super) fn of_the_file(self) -> Self {
         Self {
-            is_last: true,
+            effect: Effect::EndsFile,
             ..self
         }
+    }
+
+    /// Whether nothing after it can be read either.
+    pub fn ends_file(&self) -> bool {
+        self.effect == Effect::EndsFile
+    }
+
+    /// Whether it says nothing, which is not wrong.
+    pub fn is_passed_over(&self) -> bool {
+        self.effect == Effect::PassedOver
     }
 }
 
@@ -126,12 +154,7 @@ impl Named {
     pub(super) fn parse(name: &str) -> Result<Self, RowError> {
         let named = |field, of| Ok(Self { field, of });
         let (any, of) = (|field| named(field, None), |field, kind| named(field, Some(kind)));
-        match name
-            .trim()
-            .trim_start_matches('\u{FEFF}')
-            .to_ascii_lowercase()
-            .as_str()
-        {
+        match name.trim().to_ascii_lowercase().as_str() {
             "type" => any(Field::Type),
             "input" | "phrase" | "original_input" => any(Field::Input),
             "alias" => of(Field::Input, Kind::EntityAlias),

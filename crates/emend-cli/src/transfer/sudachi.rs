@@ -1,33 +1,29 @@
 //! The source format of Sudachi's synonym dictionary, `synonyms.txt`.
 //!
 //! Its description is <https://github.com/WorksApplications/SudachiDict/blob/develop/docs/synonyms.md>. A line is one
-//! headword as CSV; columns after the headword are ignored. Blank lines between groups may be left out, so a new group
-//! number begins a group too. The terms of one lexeme number are a set; a term with several (`1/2`) is in each. Terms
-//! without a number are a set of their own.
+//! headword as CSV; columns after the headword are ignored. The terms of one group number are a set, whatever their lexeme
+//! numbers, which only tell the forms of one word from its synonyms. Blank lines between groups may be left out.
 //!
 //! | column | meaning | here |
 //! |---|---|---|
-//! | 0 | group number | bounds the sets |
+//! | 0 | group number | the set |
 //! | 2 | expansion control | 0: used; 1: others expand to it, it does not expand itself; 2: no row |
-//! | 3 | lexeme number | the set |
 //! | 4 | word form | 0: may stand for the set; 4, a misuse: TYPO |
 //! | 6 | spelling | 3, a misspelling: TYPO |
 //! | 8 | headword | the term |
 //!
 //! Control 1 is the reverse of `ONE_WAY` for the term itself. So each other term of the set that expands stands for it,
 //! one way: they expand to it, and it to none. The representative is the first term of form 0, else the first term,
-//! among those of control 0 that are no mistakes.
+//! among those of control 0 that are no mistakes; a term that represents another group is left out where there is another.
 
-use std::{collections::BTreeMap, io::BufRead};
-
-use ::csv::{ReaderBuilder, StringRecord};
+use std::io::BufRead;
 
 use emend_core::Relation;
 
 use super::{
-    lines::lines,
     record::{Record, RowError},
-    solr::is_one,
+    source::{Lines, csv},
+    synonyms::Pairs,
 };
 
 struct Entry {
@@ -35,64 +31,40 @@ struct Entry {
     group: String,
     /// Others expand to it only.
     passive: bool,
-    lexemes: Vec<u32>,
     main: bool,
     typo: bool,
     term: String,
 }
 
-/// Reads pairs group by group and passes each to `take` with its term's line, until there are no more or `take` returns
-/// false. One group is held at a time, so what is wrong with a line comes before the pairs of its group.
+/// Reads all pairs, then passes each to `take` with its term's line, until there are no more or `take` returns false.
 ///
 /// A line is an error if its quotes are not closed, it has fewer than 9 columns, no group number or headword, or a number that
-/// the format doesn't know. Reading goes on, except after text that can't be read.
+/// the format doesn't know. Reading goes on, except where nothing more can be read.
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
+    let mut pairs = Pairs::default();
     let mut group: Vec<Entry> = Vec::new();
-    for (line, text) in lines(from) {
-        let text = match text {
-            Ok(text) => text,
-            Err(error) => {
-                if finish(&mut group, take) {
-                    take(line, Err(RowError::row(error.to_string())));
-                }
-                return;
-            }
-        };
-        if text.trim().is_empty() {
-            if !finish(&mut group, take) {
-                return;
-            }
+    let mut lines = Lines::of(from);
+    while let Some((line, text)) = lines.next() {
+        if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }
-        match entry(line, &text) {
+        match text.and_then(|text| entry(line, text)) {
             Ok(Some(entry)) => {
-                if group.last().is_some_and(|last| last.group != entry.group) && !finish(&mut group, take) {
-                    return;
+                if group.last().is_some_and(|last| last.group != entry.group) {
+                    add(&mut pairs, &std::mem::take(&mut group));
                 }
                 group.push(entry);
             }
             Ok(None) => {}
-            Err(error) => {
-                if !take(line, Err(error)) {
-                    return;
-                }
-            }
+            Err(error) => pairs.not_taken(line, error),
         }
     }
-    finish(&mut group, take);
+    add(&mut pairs, &group);
+    pairs.pass_on(take);
 }
 
 fn entry(line: u64, text: &str) -> Result<Option<Entry>, RowError> {
-    if text.matches('"').count() % 2 == 1 {
-        return Err(RowError::row("has a quote that is not closed"));
-    }
-    let mut record = StringRecord::new();
-    ReaderBuilder::new()
-        .has_headers(false)
-        .buffer_capacity(text.len().max(16))
-        .from_reader(text.as_bytes())
-        .read_record(&mut record)
-        .map_err(|error| RowError::row(error.to_string()))?;
+    let record = csv::fields(text)?;
     if record.len() < 9 {
         return Err(RowError::row(format!(
             "has {} columns; at least 9 are needed",
@@ -117,14 +89,6 @@ fn entry(line: u64, text: &str) -> Result<Option<Entry>, RowError> {
     let form = number(4, "word form", 4)?;
     number(5, "abbreviation", 2)?;
     let spelling = number(6, "spelling", 3)?;
-    let lexemes = match column(3) {
-        "" => vec![0],
-        text => text
-            .split('/')
-            .map(|lexeme| lexeme.trim().parse())
-            .collect::<Result<_, _>>()
-            .map_err(|_| RowError::row(format!("has the lexeme number {text:?}")))?,
-    };
     if column(8).is_empty() {
         return Err(RowError::row("has no headword"));
     }
@@ -132,45 +96,41 @@ fn entry(line: u64, text: &str) -> Result<Option<Entry>, RowError> {
         line,
         group: column(0).to_owned(),
         passive: control == 1,
-        lexemes,
         main: form == Some(0),
         typo: form == Some(4) || spelling == Some(3),
         term: column(8).to_owned(),
     }))
 }
 
-/// Passes on the pairs of a group and empties it. False if `take` wants no more.
-fn finish(group: &mut Vec<Entry>, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) -> bool {
-    let group = std::mem::take(group);
-    let mut sets: BTreeMap<u32, Vec<&Entry>> = BTreeMap::new();
-    for entry in &group {
-        for &lexeme in &entry.lexemes {
-            sets.entry(lexeme).or_default().push(entry);
+/// Adds the pairs of a group.
+fn add(pairs: &mut Pairs, group: &[Entry]) {
+    let set: Vec<&str> = group.iter().map(|entry| entry.term.as_str()).collect();
+    let fit = || group.iter().filter(|entry| !entry.passive && !entry.typo);
+    let (main, others): (Vec<&Entry>, Vec<&Entry>) = fit().partition(|entry| entry.main);
+    let may: Vec<&str> = main
+        .into_iter()
+        .chain(others)
+        .map(|entry| entry.term.as_str())
+        .collect();
+    let representative = pairs.representative(&set, &may);
+    for entry in group.iter().filter(|entry| !entry.passive) {
+        if let Some(representative) = representative {
+            let relation = if entry.typo {
+                Relation::Typo
+            } else {
+                Relation::Equivalent
+            };
+            pairs.add(entry.line, &entry.term, representative, relation);
+        }
+        for passive in group.iter().filter(|other| other.passive && !other.typo) {
+            let relation = if entry.typo {
+                Relation::Typo
+            } else {
+                Relation::OneWay
+            };
+            pairs.add(entry.line, &entry.term, &passive.term, relation);
         }
     }
-    let mut seen = std::collections::HashSet::new();
-    for set in sets.values() {
-        let fit = || set.iter().filter(|entry| !entry.passive && !entry.typo);
-        let representative = fit().find(|entry| entry.main).or_else(|| fit().next());
-        for entry in set.iter().filter(|entry| !entry.passive) {
-            let passive = set.iter().filter(|other| other.passive && !other.typo);
-            for of in representative.into_iter().chain(passive) {
-                if is_one(&entry.term, &of.term) || !seen.insert((&entry.term, &of.term)) {
-                    continue;
-                }
-                let relation = match (entry.typo, of.passive) {
-                    (true, _) => Relation::Typo,
-                    (false, true) => Relation::OneWay,
-                    (false, false) => Relation::Equivalent,
-                };
-                let row = Record::synonym(entry.term.clone(), of.term.clone(), relation);
-                if !take(entry.line, Ok(row)) {
-                    return false;
-                }
-            }
-        }
-    }
-    true
 }
 
 #[cfg(test)]
@@ -199,15 +159,15 @@ mod tests {
     }
 
     #[test]
-    fn each_lexeme_is_a_set_and_mistakes_are_typos() {
+    fn a_group_is_a_set_whatever_its_lexemes_and_mistakes_are_typos() {
         let text = "\u{FEFF}000001,1,0,1,2,0,0,(),盤面,,\r\n000001,1,0,1,0,0,0,(),\"フィールド\",,\r\n\
             000001,1,0,2,0,0,0,(),場,,\r\n000001,1,0,1/2,2,0,0,(),ボード,,\r\n000001,1,2,1,2,0,0,(),台,,\r\n\r\n\
             000002,1,0,1,0,0,0,(),フォロワー,,\r\n000002,1,0,1,0,0,3,(),フォロワ,,\r\n\
             000002,1,0,1,4,0,0,(),フォロー,,\r\n";
         let expected = [
             "1 盤面 フィールド Equivalent",
+            "3 場 フィールド Equivalent",
             "4 ボード フィールド Equivalent",
-            "4 ボード 場 Equivalent",
             "8 フォロワ フォロワー Typo",
             "9 フォロー フォロワー Typo",
         ];
@@ -238,7 +198,6 @@ mod tests {
             ("1,a", "columns"),
             ("x,,,,,,,,a", "group number"),
             ("1,,3,,,,,,a", "expansion control"),
-            ("1,,,one,,,,,a", "lexeme number"),
             ("1,,,,5,,,,a", "word form"),
             ("1,,,,,,4,,a", "spelling"),
             ("1,,,,,,,, ", "headword"),
@@ -249,7 +208,31 @@ mod tests {
                 "{bad}: {rows:?}"
             );
         }
-        assert!(matches!(&all(b"\xff\n")[..], [(1, Err(_))]));
+        let rows = all(b"1,,,,,,,,foo\n1,,,,,,,,caf\xe9\n\n2,,,,,,,,aa\n2,,,,,,,,bb\n");
+        assert!(
+            matches!(&rows[..], [(2, Err(error)), (5, Ok(_))] if error.to_string().contains("windows-1252")),
+            "{rows:?}"
+        );
+    }
+
+    #[test]
+    fn groups_that_share_their_first_headword_stay_sets_of_their_own() {
+        let text =
+            "1,,0,1,0,,,,bag\n1,,0,1,2,,,,purse\n\n2,,0,1,0,,,,bag\n2,,0,1,2,,,,case\n2,,1,2,0,,,,box\n";
+        let expected = [
+            "2 purse bag Equivalent",
+            "4 bag case Equivalent",
+            "4 bag box OneWay",
+            "5 case box OneWay",
+        ];
+        assert_eq!(pairs(text), expected);
+    }
+
+    #[test]
+    fn a_pair_that_two_groups_relate_differently_is_equivalent() {
+        let text = "1,,0,,,,,,a\n1,,0,,,,,,x\n1,,1,,,,,,b\n2,,0,,,,,,b\n2,,0,,,,,,a\n";
+        let expected = ["1 a b Equivalent", "2 x a Equivalent", "2 x b OneWay"];
+        assert_eq!(pairs(text), expected);
     }
 
     #[test]

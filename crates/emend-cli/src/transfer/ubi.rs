@@ -10,7 +10,10 @@ use emend_proto::feedback::v1::{Query, QueryInteraction, QueryResult};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{RowError, csv, lines::lines};
+use super::{
+    RowError,
+    source::{Lines, csv::Records},
+};
 
 /// A document.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,17 +31,16 @@ const MAX_RESULTS: usize = 100;
 
 /// Reads JSON lines and passes each document to `take` with its line, until there are no more or `take` returns false.
 pub fn read_jsonl(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, RowError>) -> bool) {
-    for (line, text) in lines(from) {
-        let document = match text {
-            Ok(text) if text.trim().is_empty() => continue,
-            Ok(text) => serde_json::from_str(&text)
+    let mut lines = Lines::of(from);
+    while let Some((line, text)) = lines.next() {
+        if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
+            continue;
+        }
+        let document = text.and_then(|text| {
+            serde_json::from_str(text)
                 .map_err(|error| RowError::row(format!("is not a JSON object: {error}")))
-                .and_then(|object| document(&object)),
-            Err(error) => {
-                take(line, Err(RowError::row(error.to_string())));
-                return;
-            }
-        };
+                .and_then(|object| document(&object))
+        });
         if !take(line, document) {
             return;
         }
@@ -47,18 +49,22 @@ pub fn read_jsonl(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document,
 
 /// Reads CSV with a header in the same way.
 pub fn read_csv(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, RowError>) -> bool) {
-    let (header, mut records) = match csv::records(from) {
-        Ok(Some(opened)) => opened,
+    let mut records = match Records::of(from) {
+        Ok(Some(records)) => records,
         Ok(None) => return,
-        Err(error) => {
-            take(1, Err(error));
+        Err((line, error)) => {
+            take(line, Err(error));
             return;
         }
     };
     while let Some((line, record)) = records.next() {
         let document = record.and_then(|record| {
-            let cells = header.iter().zip(record).filter(|(_, cell)| !cell.is_empty());
-            let cells = cells.map(|(name, cell)| (name.to_owned(), Value::String(cell.to_owned())));
+            let cells = records
+                .header()
+                .iter()
+                .zip(record)
+                .filter(|(_, cell)| !cell.is_empty());
+            let cells = cells.map(|(name, cell)| (name.to_owned(), Value::String(cell)));
             document(&cells.collect())
         });
         if !take(line, document) {

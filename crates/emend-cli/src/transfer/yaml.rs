@@ -10,7 +10,10 @@ use std::{
 use serde::de::{DeserializeSeed as _, Deserializer, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::record::{Fields, Named, Record, RowError};
+use super::{
+    record::{Fields, Named, Record, RowError},
+    source::Utf8,
+};
 
 type Take<'t> = dyn FnMut(u64, Result<Record, RowError>) -> bool + 't;
 
@@ -18,6 +21,7 @@ pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
     // No parser budget: files may be as large as an import, whose cost is bounded by its number of rows.
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
     let last = Cell::new(1);
+    let (from, wrong) = Utf8::of(from);
     let read = serde_saphyr::with_deserializer_from_reader_with_options(from, options, |deserializer| {
         List {
             take: &mut *take,
@@ -25,7 +29,9 @@ pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
         }
         .deserialize(deserializer)
     });
-    if let Err(error) = read {
+    if let Some((line, error)) = wrong.take() {
+        take(line, Err(error));
+    } else if let Err(error) = read {
         let line = error.location().map_or(last.get(), |location| location.line());
         let error = RowError::row(format!("is not the expected YAML: {}", error.without_snippet()));
         take(line, Err(error.of_the_file()));

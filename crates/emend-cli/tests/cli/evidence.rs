@@ -34,7 +34,7 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
             .run_with(&["evidence", "import", "-", "--json"], GRAPH)
             .await
             .ok();
-        let expected = json!({"lines": 10, "added": added, "corrections_arrived": 0});
+        let expected = json!({"lines": 10, "added": added, "corrections_arrived": 0, "rejected": 0});
         assert_eq!(imported.json(), expected);
     }
 
@@ -208,6 +208,20 @@ async fn what_is_wrong_in_a_file_is_named_by_line_and_field() {
         "1 line was imported before",
     ] {
         assert!(refused.stderr.contains(part), "{refused:?}");
+    }
+    // Both are skipped where that is asked for, and everything else is stored.
+    let mixed =
+        format!("{unknown}{bad}{{\"page\": {{\"page_id\": \"page:2\", \"domain\": \"b.example\"}}}}\n");
+    let skipping = ["evidence", "import", "-", "--mode", "skip-invalid", "--json"];
+    let taken = up.run_with(&skipping, &mixed).await.ok();
+    let expected = json!({"lines": 2, "added": 1, "corrections_arrived": 0, "rejected": 3});
+    assert_eq!(taken.json(), expected, "{taken:?}");
+    for part in [
+        "standard input, line 1: edge.nli_confidence: ",
+        "standard input, line 3: page.domian: ",
+        "standard input, line 5: edge.relation: ",
+    ] {
+        assert!(taken.stderr.contains(part), "{taken:?}");
     }
     let missing = up.run(&["claims", "show", "claim:1"]).await;
     assert_eq!(missing.code, 3, "{missing:?}");

@@ -274,6 +274,31 @@ async fn a_prompt_is_rendered_byte_for_byte_with_its_variables() {
     assert!(unplaced.stderr.contains("{{day}}"), "{unplaced:?}");
 }
 
+#[tokio::test]
+async fn a_file_from_any_editor_is_read_and_names_that_are_no_variables_are_told() {
+    let up = Up::ephemeral().await;
+    let notepad = "\u{FEFF}---\r\nvariables:\r\n  day: \"today\"\r\nsettings:\r\n  model: small\r\n---\r\nSummarise {{day}}.\r\n";
+    let put = up.puts(TARGET, notepad, &[]).await.ok();
+    assert_eq!(put.json()["warnings"], Value::Array(Vec::new()));
+    let render = ["prompts", "render", TARGET, "--variable", "day=Monday"];
+    assert_eq!(up.run(&render).await.ok().stdout, "Summarise Monday.\r\n");
+    let put = up
+        .puts(
+            TARGET,
+            "Use {{ day }} and {{day}}, {{ tone }}.",
+            &["--variable", "day=today"],
+        )
+        .await
+        .ok();
+    assert_eq!(
+        up.run(&render).await.ok().stdout,
+        "Use Monday and Monday, {{ tone }}."
+    );
+    let warning = "{{tone}} is no variable of the prompt: it is sent as it stands";
+    assert_eq!(put.json()["warnings"], Value::from(vec![warning]));
+    assert!(put.stderr.contains(warning), "{put:?}");
+}
+
 /// All files of a directory, by name.
 fn held(directory: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(directory)

@@ -139,7 +139,7 @@ async fn a_bad_row_is_reported_with_its_line_and_stops_all_or_nothing() {
     assert!(
         refused
             .stderr
-            .contains("line 3: correction: says otherwise than line 2")
+            .contains("unreadable.csv, line 3: correction: disagrees with line 2: \"b\" there, \"c\" here")
             && refused.stderr.contains("line 4: type:")
             && refused.stderr.contains("2 bad rows"),
         "{refused:?}"
@@ -257,4 +257,165 @@ async fn nothing_is_exported_in_a_format_for_import_only() {
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.stderr.contains("csv, jsonl, yaml"), "{refused:?}");
     }
+}
+
+/// What Excel and Notepad save, and what people mistake for a file that can be imported.
+#[tokio::test]
+async fn what_is_wrong_with_a_file_is_named_with_its_true_line() {
+    const SHIFT_JIS: &[u8] =
+        b"phrase,verb\r\nset up a CSA,create_isda\r\n\x83t\x83@\x83\x93\x83h\x82\xf0\x89\xf0\x96\xf1\x82\xb7\x82\xe9,redeem_fund\r\n";
+    let utf_16: Vec<u8> = "\u{FEFF}phrase,verb\r\na,b\r\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let up = Up::ephemeral().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, bytes: &[u8]| {
+        let file = directory.path().join(name);
+        std::fs::write(&file, bytes).expect("it can be written");
+        file.display().to_string()
+    };
+    for (name, bytes, format, says) in [
+        (
+            "crlf.csv",
+            &b"phrase,verb\r\na,b\r\nc,\r\nd,e\r\n"[..],
+            "csv",
+            "crlf.csv, line 3: choice: is required",
+        ),
+        (
+            "blank.csv",
+            b"phrase,verb\n\n\na,b\n\nc,\n",
+            "csv",
+            "line 6: choice: is required",
+        ),
+        (
+            "semicolon.csv",
+            b"phrase;verb\r\na;b\r\n",
+            "csv",
+            "line 1: columns are separated by ;",
+        ),
+        (
+            "utf16.csv",
+            &utf_16,
+            "csv",
+            "line 1: the file is UTF-16; save it as UTF-8",
+        ),
+        (
+            "utf16.jsonl",
+            &utf_16,
+            "jsonl",
+            "line 1: the file is UTF-16; save it as UTF-8",
+        ),
+        (
+            "utf16.yaml",
+            &utf_16,
+            "yaml",
+            "line 1: the file is UTF-16; save it as UTF-8",
+        ),
+        (
+            "cp932.csv",
+            SHIFT_JIS,
+            "csv",
+            "line 3: is not UTF-8, it looks like Shift_JIS; save the file as UTF-8",
+        ),
+        (
+            "latin1.yaml",
+            b"- phrase: a\n  verb: b\n- phrase: caf\xE9\n  verb: c\n",
+            "yaml",
+            "line 3: is not UTF-8, it looks like windows-1252",
+        ),
+        (
+            "word.pl",
+            b"s(100000001,1,'alpha',n,1,11).\n",
+            "solr",
+            "line 1: is a line of WordNet's wn_s.pl",
+        ),
+    ] {
+        let refused = up.run(&["import", &file(name, bytes), "--format", format]).await;
+        assert!(refused.code == 2 && refused.stderr.contains(says), "{refused:?}");
+    }
+    // Rows behind an open quote are not lost unseen.
+    let open = "phrase,verb\na,b\n\"open fund,create_fund\nclose fund,close_fund\nlast,ok\n";
+    let open = file("open.csv", open.as_bytes());
+    let refused = up.run(&["import", &open, "--mode", "skip-invalid"]).await;
+    assert!(
+        refused.code == 2
+            && refused
+                .stderr
+                .contains("open.csv, line 3: has a quote that is not closed"),
+        "{refused:?}"
+    );
+    let listed = up.run(&["resources", "list", "--json"]).await.ok();
+    assert!(listed.lines().is_empty(), "{listed:?}");
+}
+
+#[tokio::test]
+async fn what_can_be_read_of_a_file_is_imported_whatever_its_editor_left() {
+    let up = Up::ephemeral().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, bytes, format, counts) in [
+        ("bom.jsonl", &b"\xEF\xBB\xBF{\"type\":\"phrase\",\"input\":\"a\",\"choice\":\"b\"}\n{\"phrase\":\"c\",\"verb\":\"d\"}\n"[..], "jsonl", [2, 0, 0]),
+        ("empty-column.csv", b"\xEF\xBB\xBFphrase,verb,\r\nset up a CSA,create_isda,\r\n  lead  , close_fund ,\r\n", "csv", [2, 0, 0]),
+        ("latin1.csv", b"phrase,verb\nx,y\ncaf\xE9,z\nlast,ok\n", "csv", [2, 1, 0]),
+        ("latin1.jsonl", b"{\"phrase\":\"x\",\"verb\":\"y\"}\n{\"phrase\":\"caf\xE9\",\"verb\":\"z\"}\n{\"phrase\":\"v\",\"verb\":\"w\"}\n", "jsonl", [2, 1, 0]),
+        ("latin1.txt", b"caf\xE9, coffee\nok, fine\n", "solr", [1, 1, 0]),
+        ("sudachi.txt", b"1,,0,,,,,,foo\n1,,0,,,,,,caf\xE9\n\n2,,0,,,,,,aa\n2,,0,,,,,,bb\n", "sudachi", [1, 1, 0]),
+        ("empty-terms.txt", b"foo,bar,\nc,,d\n,:(=>sad face\nalone\n", "solr", [3, 0, 4]),
+        ("both-relations.txt", b"cut in,cut-in\ncut-in=>cut in,CI\n", "solr", [2, 0, 0]),
+    ] {
+        let file = directory.path().join(name);
+        std::fs::write(&file, bytes).expect("it can be written");
+        let file = file.display().to_string();
+        let namespace = name.replace('.', "-");
+        let words = ["import", &file, "--format", format, "--mode", "skip-invalid", "-n", &namespace, "--json"];
+        let taken = up.run(&words).await.ok();
+        let answer = taken.json();
+        let found = ["appliedCount", "rejectedCount", "passedOverCount"].map(|name| answer[name].as_i64());
+        assert_eq!(found, counts.map(Some), "{name}: {taken:?}");
+        let again = up.run(&words).await.ok().json();
+        assert_eq!((&again["appliedCount"], &again["lastRevision"]), (&0.into(), &0.into()), "{again}");
+    }
+}
+
+#[tokio::test]
+async fn lines_of_a_synonym_file_that_share_a_term_find_their_own_words_only() {
+    let up = Up::ephemeral().await;
+    let lines = "bag, handbag, purse\nbag, grip, suitcase\n";
+    up.run_with(&["import", "-", "--format", "solr"], lines)
+        .await
+        .ok();
+    let exported = up.run(&["export", "--format", "csv"]).await.ok().stdout;
+    let mut pairs: Vec<&str> = exported.lines().skip(1).collect();
+    pairs.sort_unstable();
+    let expected = [
+        "synonym,bag,grip,equivalent,",
+        "synonym,handbag,bag,equivalent,",
+        "synonym,purse,bag,equivalent,",
+        "synonym,suitcase,grip,equivalent,",
+    ];
+    assert_eq!(pairs, expected);
+}
+
+#[tokio::test]
+async fn of_recorded_queries_a_row_that_the_service_refuses_is_named_and_the_others_are_stored() {
+    let up = Up::ephemeral().await;
+    let rows = concat!(
+        "{\"query_id\":\"m1\",\"user_query\":\"ok\"}\r\n\r\n",
+        r#"{"action_name":"item_click","query_id":"m1","event_attributes":{"object":{"object_id":"a"},"position":{"ordinal":-1}}}"#,
+        "\r\n",
+        r#"{"action_name":"item_click","query_id":"m1","event_attributes":{"object":{"object_id":"b"},"position":{"ordinal":2}}}"#,
+        "\r\n",
+    );
+    let import = ["queries", "import", "-", "--format", "ubi", "--json"];
+    let refused = up.run_with(&import, rows).await;
+    let line = "standard input, line 3: position: must be 0 to 100000";
+    assert!(refused.code == 2 && refused.stderr.contains(line), "{refused:?}");
+    let taken = up
+        .run_with(&[&import[..], &["--skip-invalid"]].concat(), rows)
+        .await
+        .ok();
+    assert!(taken.stderr.contains(line), "{taken:?}");
+    let answer = taken.json();
+    let counts = ["queryCount", "interactionCount", "badCount"].map(|name| answer[name].as_i64());
+    assert_eq!(counts, [Some(1); 3]);
 }

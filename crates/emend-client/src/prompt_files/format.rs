@@ -14,7 +14,8 @@
 //! Summarise {{day}} in a {{tone}} tone.
 //! ```
 //!
-//! Everything after the second line of hyphens is the text, byte for byte.
+//! Everything after the second line of hyphens is the text, byte for byte. A byte order mark at the beginning of the file is
+//! skipped.
 
 use std::fmt::{self, Write as _};
 
@@ -27,6 +28,8 @@ use super::names::{file_name, is_shortened, target_of};
 
 /// Begins and ends the header.
 const FENCE: &str = "---";
+/// What some editors put before a text.
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// A file of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,16 +78,19 @@ impl PromptFile {
             variables: prompt.variables().to_vec(),
             settings: prompt.settings().to_vec(),
         };
-        // A text that looks like a header gets one above it.
-        let looks_like_one = prompt.text().split_inclusive('\n').next().is_some_and(is_fence);
+        // A text that looks like a header, or begins with what is skipped at the beginning of a file, gets one above it.
+        let text = prompt.text();
+        let looks_like_one =
+            text.starts_with(BYTE_ORDER_MARK) || text.split_inclusive('\n').next().is_some_and(is_fence);
         Self {
             header: (looks_like_one || header != Header::default()).then_some(header),
             text: prompt.text().to_owned(),
         }
     }
 
-    /// Reads a file.
+    /// Reads a file, behind its byte order mark if it has one.
     pub fn parse(contents: &str) -> Result<Self, FileError> {
+        let contents = contents.trim_start_matches(BYTE_ORDER_MARK);
         let mut lines = contents.split_inclusive('\n').enumerate();
         if !lines.next().is_some_and(|(_, line)| is_fence(line)) {
             return Ok(Self {
@@ -344,6 +350,21 @@ mod tests {
             [variable("day", None), variable("tone", Some(""))]
         );
         assert_eq!(file.text, "On {{day}}{{tone}}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_hides_no_header_and_is_none_of_the_text() {
+        let written = "\u{FEFF}---\r\nvariables:\r\n  day: \"today\"\r\n---\r\nSummarise {{day}}.\r\n";
+        let file = PromptFile::parse(written).unwrap();
+        assert_eq!(file.header.unwrap().variables, [variable("day", Some("today"))]);
+        assert_eq!(file.text, "Summarise {{day}}.\r\n");
+        assert_eq!(
+            PromptFile::parse("\u{FEFF}Summarise.").unwrap().text,
+            "Summarise."
+        );
+        let prompt = Prompt::new("\u{FEFF}Summarise.", vec![], vec![]).unwrap();
+        let contents = PromptFile::of("T", &prompt).to_string();
+        assert_eq!(PromptFile::parse(&contents).unwrap().prompt(), Ok(prompt));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The prompt with which an AI is asked for an output. Decided by review: versions are put by operators or proposed by
 //! generators, each has a number of its own, and a person says which one is current under which label.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 use super::{Field, Form, KindRules, Learned, Qualifier, ReviewRules, Rule};
 use crate::violation::{Invalid, Violations, bounded_text};
@@ -30,7 +30,7 @@ pub struct Prompt {
     settings: Vec<Setting>,
 }
 
-/// A place in a prompt, `{{name}}`, where each call has a text of its own.
+/// A place in a prompt, `{{name}}` or `{{ name }}`, where each call has a text of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Variable {
     /// Its name.
@@ -67,8 +67,8 @@ impl Prompt {
             if variables.iter().take(index).any(|before| before.name == *name) {
                 violations.add(field("name"), format!("is there twice: {name:?}"));
             }
-            if !text.contains(&placeholder(name)) {
-                let why = format!("is not in the text, which must have {}", placeholder(name));
+            if places(text).all(|place| place.name != name) {
+                let why = format!("is not in the text, which must have {{{{{name}}}}}");
                 violations.add(field("name"), why);
             }
             if let Some(default) = default {
@@ -119,6 +119,19 @@ impl Prompt {
         parts(self) == parts(other)
     }
 
+    /// Names that stand in the text as variables do, but are none of it: they are text, which may not be meant. Each once, in
+    /// their order, at most 32.
+    pub fn undeclared(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for Place { name, .. } in places(&self.text) {
+            let is_declared = self.variables.iter().any(|variable| variable.name == name);
+            if !is_declared && !names.contains(&name) && names.len() < MAX_PARTS {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     /// The text with each variable's value in its places. A value is put in as it is: what looks like a place in it is text.
     /// Violations name the variable.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<String, Violations> {
@@ -134,7 +147,7 @@ impl Prompt {
         let mut filled = Vec::with_capacity(self.variables.len());
         for variable in &self.variables {
             match values.get(&variable.name).or(variable.default.as_ref()) {
-                Some(value) => filled.push((placeholder(&variable.name), value.as_str())),
+                Some(value) => filled.push((variable.name.as_str(), value.as_str())),
                 None => violations.add(
                     format!("variables[{}]", variable.name),
                     "is required: the prompt has no default for it",
@@ -152,26 +165,59 @@ impl Prompt {
     }
 }
 
-fn placeholder(name: &str) -> String {
-    format!("{{{{{name}}}}}")
+/// What may be the place of a variable: a word between two braces, with or without spaces around it.
+struct Place<'t> {
+    /// Where it begins and ends.
+    at: Range<usize>,
+    name: &'t str,
 }
 
-/// Replaces the places in one pass from the left; `None` if the text becomes too long.
-fn fill(text: &str, values: &[(String, &str)]) -> Option<String> {
+/// The places of a text, in one pass from the left.
+fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let begin = from + text.get(from..)?.find("{{")?;
+            // Of three braces the last two may be a place's.
+            let Some((name, length)) = word_in_braces(text.get(begin..)?) else {
+                from = begin + 1;
+                continue;
+            };
+            from = begin + length;
+            return Some(Place {
+                at: begin..from,
+                name,
+            });
+        }
+    })
+}
+
+/// The word in the braces that a text begins with, and the bytes of both.
+fn word_in_braces(text: &str) -> Option<(&str, usize)> {
+    let is_space = |c: char| matches!(c, ' ' | '\t');
+    let inner = text.strip_prefix("{{")?.trim_start_matches(is_space);
+    let end = inner.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'))?;
+    let (name, rest) = inner.split_at(end);
+    let rest = rest.trim_start_matches(is_space).strip_prefix("}}")?;
+    (!name.is_empty()).then_some((name, text.len() - rest.len()))
+}
+
+/// Replaces the places that have a value; `None` if the text becomes too long.
+fn fill(text: &str, values: &[(&str, &str)]) -> Option<String> {
     let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("{{") {
-        let (before, from) = rest.split_at(at);
-        filled.push_str(before);
-        let found = values.iter().find(|(place, _)| from.starts_with(place.as_str()));
-        let (length, value) = found.map_or((1, "{"), |(place, value)| (place.len(), *value));
+    let mut done = 0;
+    for Place { at, name } in places(text) {
+        let Some((_, value)) = values.iter().find(|(of, _)| *of == name) else {
+            continue;
+        };
+        filled.push_str(text.get(done..at.start)?);
         filled.push_str(value);
         if filled.len() > FILLED_BYTES {
             return None;
         }
-        rest = from.get(length..).unwrap_or_default();
+        done = at.end;
     }
-    filled.push_str(rest);
+    filled.push_str(text.get(done..)?);
     (filled.len() <= FILLED_BYTES).then_some(filled)
 }
 
@@ -326,6 +372,25 @@ mod tests {
         assert_eq!(filled, "  {{{tone}}} {{other}} {{tone}}dry\r\n");
         let filled = prompt.fill(&values(&[("day", "May 1"), ("tone", "")])).unwrap();
         assert_eq!(filled, "  {May 1} {{other}} May 1\r\n");
+    }
+
+    #[test]
+    fn spaces_around_a_name_make_no_difference() {
+        let text = "Use {{ day }}, {{day}} and {{\tday }}, not {{ d ay }} or {{\nday}}.";
+        let prompt = Prompt::new(text, vec![variable("day", Some("today"))], vec![]).unwrap();
+        let filled = prompt.fill(&values(&[])).unwrap();
+        assert_eq!(filled, "Use today, today and today, not {{ d ay }} or {{\nday}}.");
+        assert_eq!(prompt.undeclared(), Vec::<&str>::new());
+        assert!(Prompt::new("{{ day }}", vec![variable("day", None)], vec![]).is_ok());
+    }
+
+    #[test]
+    fn names_that_are_no_variables_are_text_and_can_be_told() {
+        let text = "{{day}} {{ Tone }} {{user.name}} {{{{Tone}}}} {{}} {{#if x}} {{ day";
+        let prompt = Prompt::new(text, vec![variable("day", None)], vec![]).unwrap();
+        assert_eq!(prompt.undeclared(), ["Tone", "user.name"]);
+        let filled = prompt.fill(&values(&[("day", "May 1")])).unwrap();
+        assert_eq!(filled, text.replace("{{day}}", "May 1"));
     }
 
     #[test]

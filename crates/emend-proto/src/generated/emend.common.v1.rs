@@ -306,8 +306,8 @@ pub struct PromptValue {
     /// Its number among the versions of its target. Output only: whatever is sent, the server gives the next one.
     #[prost(int32, tag = "1")]
     pub version: i32,
-    /// The text, 1 to 32,768 characters, kept byte for byte. {{name}} is the place of the variable of that name; other braces are
-    /// text.
+    /// The text, 1 to 32,768 characters, kept byte for byte. {{name}} and {{ name }} are places of the variable of that name; other
+    /// braces are text.
     #[prost(string, tag = "2")]
     pub text: ::prost::alloc::string::String,
     /// The variables of the text, at most 32. Each must have a place in it.

@@ -8699,6 +8699,9 @@ pub struct PutResourceResponse {
     /// The revision that was written; 0 if it already had this value.
     #[prost(int64, tag = "2")]
     pub revision: i64,
+    /// What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands.
+    #[prost(string, repeated, tag = "3")]
+    pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for PutResourceResponse {
     const NAME: &'static str = "PutResourceResponse";
@@ -8819,7 +8822,7 @@ impl ::prost::Name for ImportHeader {
 /// Rows of an import.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ImportRows {
-    /// 1 to 1,000 rows per message; at most 1,000,000 per import.
+    /// 1 to 1,000 rows per message.
     #[prost(message, repeated, tag = "1")]
     pub rows: ::prost::alloc::vec::Vec<ImportRow>,
 }
@@ -9255,12 +9258,14 @@ impl ::prost::Name for ResolveResponse {
 pub enum ImportMode {
     /// Default: ALL_OR_NOTHING.
     Unspecified = 0,
-    /// If any row is bad, nothing is written: INVALID_ARGUMENT with the rows' errors. A row is bad also if an earlier one has
-    /// another value for its key. The import is one transaction;
+    /// If any row is bad, nothing is written: INVALID_ARGUMENT with the rows' errors. A row is bad also if it disagrees with an
+    /// earlier one: it has another value for its key. The import is one transaction;
     /// meanwhile other writers wait, and after 10 s get UNAVAILABLE with RetryInfo. For large imports use SKIP_INVALID or
     /// split them.
     AllOrNothing = 1,
-    /// Good rows are written, bad rows are reported; of rows that disagree on a key the first is written.
+    /// Good rows are written, bad rows are reported. Of all rows of the import that disagree on a key the first is written and
+    /// the others are bad, however far apart they are. For that some 56 bytes are kept of each key until the import ends, in at
+    /// most three quarters of learning-svc's import-buffer-size; an import of more keys ends there with IMPORT_TOO_LARGE.
     SkipInvalid = 2,
 }
 impl ImportMode {

@@ -3,8 +3,8 @@
 //! Of more than [`CHUNK`] rows, decisions on keys of which nothing is known take a path of their own (`fresh`), thousands at a time in few
 //! statements; all others are decided as any act of a person is, a thousand at a time.
 //!
-//! Of rows with the same key in what is written at once the first counts; those that say the same are reported as unchanged, those that
-//! say otherwise are bad. Importing twice changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
+//! Of rows with the same key in an import the first counts ([`Said`]); those that say the same are reported as unchanged, those that
+//! disagree are bad. Importing twice changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
 //! and value, so it is cast once, even if the caller has voted otherwise since.
 //!
 //! An all-or-nothing import is one transaction: contests are locked in order of their ids, then the head, which is held
@@ -16,6 +16,9 @@
 //! what is committed stays, the rest is not written.
 
 mod fresh;
+mod said;
+
+pub use said::Said;
 
 use emend_base::Error;
 use emend_core::{
@@ -136,44 +139,9 @@ pub struct Settled {
 }
 
 impl From<Vec<Row>> for Settled {
+    /// Of rows that are all of an import.
     fn from(rows: Vec<Row>) -> Self {
-        let keyed = rows.into_iter().map(|row| Keyed {
-            contest: row.proposal.key.contest_id(),
-            row,
-        });
-        let mut rows: Vec<Keyed> = keyed.collect();
-        // The sort is stable: rows of one key keep their order.
-        rows.sort_by_key(|keyed| keyed.contest);
-        let mut settled = Self::default();
-        rows.dedup_by(
-            |Keyed { contest, row },
-             Keyed {
-                 contest: other,
-                 row: first,
-             }| {
-                if contest != other || row.proposal.key != first.proposal.key {
-                    return false;
-                }
-                // How a phrase is written does not matter, what is learned for it does.
-                if row.proposal.value.is_same(&first.proposal.value) {
-                    settled.repeated += 1;
-                } else {
-                    settled.disagreeing.push(RowError {
-                        line: row.line,
-                        field: "correction".to_owned(),
-                        description: format!(
-                            "says otherwise than line {}: for the same key that one says {}",
-                            first.line,
-                            first.proposal.value.learned.maps_to()
-                        ),
-                    });
-                }
-                true
-            },
-        );
-        settled.disagreeing.sort_by_key(|error| error.line);
-        settled.rows = rows;
-        settled
+        Said::new(usize::MAX).settle(rows)
     }
 }
 

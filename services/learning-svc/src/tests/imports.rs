@@ -141,7 +141,8 @@ async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), rows(), &still)
         .await
         .unwrap_err();
-    assert!(refused.to_string().contains("line 1"), "{refused}");
+    let says = "disagrees with line 1: \"a\" there, \"b\" here";
+    assert!(refused.to_string().contains(says), "{refused}");
     assert_eq!(verb(&app, "q").await, None);
     let imported = app
         .import(&import(Mode::SkipInvalid, ImportAs::Decision), rows(), &still)

@@ -12,7 +12,6 @@ mod sources;
 mod tests;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -42,6 +41,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
+    transfer::source,
     words,
 };
 
@@ -429,14 +429,15 @@ impl Which {
     }
 }
 
+/// The bytes of a key's file at most.
+const MAX_KEY_BYTES: u64 = 1 << 16;
+
 /// The key in the file, else in the environment variable.
 fn key(file: Option<&Path>, variable: &str) -> Result<Option<String>> {
     let (from, text) = match file {
         Some(file) => {
             let from = file.display().to_string();
-            let text =
-                fs::read_to_string(file).map_err(|error| Failure::usage(format!("{from}: {error}")))?;
-            (from, text)
+            (from, source::text(file, MAX_KEY_BYTES)?)
         }
         None => match std::env::var(variable) {
             Ok(text) => (variable.to_owned(), text),

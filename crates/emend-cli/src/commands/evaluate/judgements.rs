@@ -6,6 +6,7 @@ use emend_core::search::Judged;
 use serde::Deserialize;
 
 use super::ratings;
+use crate::transfer::{RowError, source::csv::Records};
 
 /// A query, and what is relevant to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -145,16 +146,10 @@ impl Grades {
 }
 
 fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .from_reader(text.as_bytes());
-    let unreadable = |error: &csv::Error| {
-        let line = error.position().map_or(1, csv::Position::line);
-        bad(usize::try_from(line).unwrap_or(usize::MAX), error.to_string())
-    };
-    let headers = reader.headers().map_err(|error| unreadable(&error))?.clone();
+    let opened = Records::of(text.as_bytes()).map_err(|(line, error)| bad_row(line, &error))?;
+    let mut records = opened.ok_or_else(|| bad(1, "has no header".to_owned()))?;
     let place = |names: &[&str]| {
-        headers.iter().position(|header| {
+        records.header().iter().position(|header| {
             let header: String = header.chars().filter(char::is_ascii_alphanumeric).collect();
             names.contains(&&*header.to_ascii_lowercase())
         })
@@ -165,11 +160,10 @@ fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
     let id = required(&["docid"])?;
     let rating = required(&["rating"])?;
     let query_type = place(&["querytype"]);
-    for row in reader.records() {
-        let row = row.map_err(|error| unreadable(&error))?;
-        let line = row.position().map_or(1, csv::Position::line);
+    while let Some((line, row)) = records.next() {
+        let row = row.map_err(|error| bad_row(line, &error))?;
         let line = usize::try_from(line).unwrap_or(usize::MAX);
-        let cell = |place: usize| row.get(place).unwrap_or_default().trim();
+        let cell = |place: usize| row.get(place).map_or("", |cell| cell.trim());
         // Quepid lists results that nobody has rated, too.
         if matches!(cell(rating), "" | "--") {
             continue;
@@ -193,9 +187,12 @@ fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
     Ok(())
 }
 
+fn bad_row(line: u64, error: &RowError) -> BadLine {
+    bad(usize::try_from(line).unwrap_or(usize::MAX), error.to_string())
+}
+
 /// Lines with content, by number.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let text = text.trim_start_matches('\u{FEFF}');
     (1..)
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
@@ -270,9 +267,19 @@ mod tests {
             ),
             ("query,rating\n", Format::Quepid, "line 1: has no column docid"),
             (
-                "query,docid,rating\nq,a,-1\n",
+                "query,docid,rating\r\n\r\nq,a,-1\r\n",
                 Format::Quepid,
-                "line 2: the rating must be 0 to 1000, is -1",
+                "line 3: the rating must be 0 to 1000, is -1",
+            ),
+            (
+                "query,docid,rating\nq,a,1\n\"q,b,1\nq,c,1\n",
+                Format::Quepid,
+                "line 3: has a quote that is not closed",
+            ),
+            (
+                "query;docid;rating\n",
+                Format::Quepid,
+                "line 1: columns are separated by ;; they must be separated by commas",
             ),
         ] {
             assert_eq!(judgements(text, format).unwrap_err().to_string(), expected);

@@ -30,6 +30,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
+    transfer::source,
 };
 
 /// So many changed queries can be significant at 0.05: 2 of 2⁶ exchanges are as far apart if all changed alike.
@@ -231,9 +232,11 @@ fn lines(queries: &Queries, answers: &Answers) -> String {
     queries.keys().map(line).collect()
 }
 
+/// The bytes of a file at most.
+const MAX_BYTES: u64 = 1 << 30;
+
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))
+    source::text(path, MAX_BYTES)
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

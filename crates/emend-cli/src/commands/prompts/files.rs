@@ -10,11 +10,12 @@ use emend_core::Prompt;
 use emend_proto::learning::v1::PromptVersion;
 use serde_json::{Value, json};
 
-use super::{Current, Decision, Label, current, diff, prompt_of, put_request, versions};
+use super::{Current, Decision, Label, MAX_BYTES, current, diff, prompt_of, put_request, versions, warn};
 use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
+    transfer::source,
 };
 
 #[derive(Debug, clap::Args)]
@@ -108,11 +109,10 @@ async fn nothing_is_lost(directory: &Path, prompts: &[Current], context: &Contex
     let mut changed = Vec::new();
     for Current { target, prompt, .. } in prompts {
         let name = file_name(target);
-        let held = match fs::read_to_string(directory.join(&name)) {
-            Ok(held) => held,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(named(&directory.join(&name), &error)),
-        };
+        if !directory.join(&name).exists() {
+            continue;
+        }
+        let held = read(directory, &name)?;
         let held = PromptFile::parse(&held).and_then(|file| file.prompt()).ok();
         let says = |version: &Prompt| held.as_ref().is_some_and(|held| held.says_the_same(version));
         if says(prompt) {
@@ -177,6 +177,7 @@ pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<
         request.on_behalf_of.clone_from(&args.decision.by);
         let mut client = context.resources().await?;
         let response = client.put_resource(context.request(request)).await?.into_inner();
+        warn(&args.directory.join(name), &response.warnings);
         let resource = response.resource.unwrap_or_default();
         let version = prompt_of(resource.value.as_ref()).map_or(0, |prompt| prompt.version);
         report(name, target, "put", version, output, || {
@@ -226,8 +227,7 @@ async fn pushed(directory: &Path, label: &str, context: &Context) -> Result<Vec<
 }
 
 fn read(directory: &Path, name: &str) -> Result<String> {
-    let path = directory.join(name);
-    fs::read_to_string(&path).map_err(|error| named(&path, &error))
+    source::text(&directory.join(name), MAX_BYTES)
 }
 
 fn named(path: &Path, error: &io::Error) -> Failure {

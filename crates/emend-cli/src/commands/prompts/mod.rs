@@ -21,6 +21,7 @@ use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
     output::Output,
+    transfer::source,
     view,
 };
 
@@ -252,14 +253,19 @@ fn value(target: &str, prompt: &Prompt) -> ResourceValue {
     }
 }
 
+/// Says what of a file may not be meant.
+fn warn(file: &Path, warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("emend: {}: {warning}", file.display());
+    }
+}
+
+/// The bytes of a prompt's file at most: a prompt with its header is far shorter.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// Reads a prompt's file; `-` is standard input.
 fn read_file(path: &Path) -> Result<PromptFile> {
-    let named = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
-    let contents = if path == Path::new("-") {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(path)
-    };
-    let contents = contents.map_err(|error| named(&error))?;
-    PromptFile::parse(&contents).map_err(|error: FileError| named(&error))
+    let contents = source::text(path, MAX_BYTES)?;
+    PromptFile::parse(&contents)
+        .map_err(|error: FileError| Failure::usage(format!("{}: {error}", path.display())))
 }

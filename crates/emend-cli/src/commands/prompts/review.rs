@@ -19,7 +19,7 @@ use super::{
     read::candidate,
     read_file,
     text::{improvement_text, version_of},
-    value,
+    value, warn,
 };
 use crate::{
     context::Context,
@@ -221,7 +221,7 @@ pub(super) struct PutArgs {
     file: PathBuf,
     #[command(flatten)]
     label: Label,
-    /// A variable, as {{NAME}} in the text, and what stands there where a call says nothing; may be given several times
+    /// A variable, as {{NAME}} or {{ NAME }} in the text, and what stands there where a call says nothing; may be given several times
     #[arg(long = "variable", value_name = "NAME[=DEFAULT]", value_parser = variable)]
     variables: Vec<Variable>,
     /// A setting of the model; may be given several times
@@ -267,7 +267,12 @@ pub(super) async fn put(args: PutArgs, context: &Context, output: &mut Output<'_
     let mut client = context.resources().await?;
     let response = client.put_resource(context.request(request)).await?.into_inner();
     let resource = response.resource.unwrap_or_default();
-    let json = json!({"resource": view::resource(&resource), "revision": response.revision});
+    warn(&args.file, &response.warnings);
+    let json = json!({
+        "resource": view::resource(&resource),
+        "revision": response.revision,
+        "warnings": response.warnings,
+    });
     output.result(&json, || {
         let version = prompt_of(resource.value.as_ref()).map_or(0, |prompt| prompt.version);
         let (target, label) = (&args.target, &args.label.label);

@@ -33,7 +33,7 @@ use crate::{
     failure::refused,
     resources::{
         grpc::parse,
-        import::{Import, ImportAs, Imported, Mode, PART, Row, RowError, Settled},
+        import::{Import, ImportAs, Imported, Mode, PART, Row, RowError, Said, Settled},
         write::subject,
     },
     roles,
@@ -94,6 +94,8 @@ struct Upload {
     rows: Vec<Row>,
     bytes: usize,
     max_bytes: usize,
+    /// What rows that are no longer in memory said.
+    said: Said,
     rejected: u64,
     errors: Vec<RowError>,
 }
@@ -155,9 +157,10 @@ pub(crate) async fn run(
         Mode::SkipInvalid => {
             let mut imported = Imported::default();
             while !rows.is_empty() {
+                let settled = upload.settle(rows);
                 // The next part is read while this one is written.
                 let (done, next) = futures::join!(
-                    app.import_part(&import, Settled::from(rows), &may),
+                    app.import_part(&import, settled, &may),
                     upload.read(&mut messages, &may_take)
                 );
                 imported.add(done?);
@@ -266,6 +269,7 @@ impl Upload {
             rows: Vec::new(),
             bytes: 0,
             max_bytes,
+            said: Said::new(max_bytes / 8),
             rejected: 0,
             errors: Vec::new(),
         }
@@ -295,9 +299,10 @@ impl Upload {
         Ok(std::mem::take(&mut self.rows))
     }
 
-    /// Whether what has been read is to be imported before anything else is read. Two parts are in memory at once.
+    /// Whether what has been read is to be imported before anything else is read. Two parts are in memory at once, which take
+    /// a quarter of what an import may take; the rest is for what is kept of each key.
     fn is_part(&self) -> bool {
-        self.mode == Mode::SkipInvalid && (self.rows.len() >= PART || self.bytes >= self.max_bytes / 2)
+        self.mode == Mode::SkipInvalid && (self.rows.len() >= PART || self.bytes >= self.max_bytes / 8)
     }
 
     fn take(&mut self, rows: &[pb::ImportRow]) -> Result<(), Error> {
@@ -339,23 +344,30 @@ impl Upload {
                 }
             }
         }
-        if self.mode == Mode::AllOrNothing && self.bytes > self.max_bytes {
-            return Err(Error::ResourceExhausted {
-                reason: "IMPORT_TOO_LARGE",
-                message: format!(
-                    "the rows of an all-or-nothing import may take at most {} MiB of memory: split the import, or skip \
-                     invalid rows, which has no such bound",
-                    self.max_bytes / 1024 / 1024
-                ),
-                retry_after: None,
-            });
-        }
-        Ok(())
+        let most = self.max_bytes / 1024 / 1024;
+        let message = if self.mode == Mode::AllOrNothing && self.bytes > self.max_bytes {
+            format!(
+                "the rows of an all-or-nothing import may take at most {most} MiB of memory: split the import, or skip \
+                 invalid rows, of which less is held"
+            )
+        } else if self.said.bytes() > self.max_bytes / 4 * 3 {
+            format!(
+                "what is kept of each key, to find rows that disagree, may take at most three quarters of {most} MiB of \
+                 memory: split the import; what is in place already stays as it is"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::ResourceExhausted {
+            reason: "IMPORT_TOO_LARGE",
+            message,
+            retry_after: None,
+        })
     }
 
-    /// The rows to write: one for each key. Those that disagree with them are bad.
+    /// The rows to write: one for each key of the import. Those that disagree with them are bad.
     fn settle(&mut self, rows: Vec<Row>) -> Settled {
-        let mut settled = Settled::from(rows);
+        let mut settled = self.said.settle(rows);
         self.report(std::mem::take(&mut settled.disagreeing));
         settled
     }
@@ -465,6 +477,7 @@ mod tests {
             rows: Vec::new(),
             bytes: 0,
             max_bytes: 3 * (ROW_BYTES + 100),
+            said: Said::new(0),
             rejected: 0,
             errors: Vec::new(),
         };

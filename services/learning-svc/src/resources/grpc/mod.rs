@@ -96,10 +96,12 @@ impl ResourceService for Resources {
         let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
         let put = put(&caller, &open(request)?.message).map_err(Error::from)?;
         let key = put.key.clone();
+        let warnings = warnings(&put.value.learned);
         let done = self.writes.put(client, put).await?;
         Ok(Response::new(pb::PutResourceResponse {
             resource: Some(resource(&key, &done)),
             revision: done.revision.0,
+            warnings,
         }))
     }
 
@@ -169,6 +171,17 @@ fn resource(key: &ResourceKey, done: &PutResource) -> common::Resource {
         committed_at: Some(wire_render::timestamp_from_micros(done.committed_at)),
         etag: etag::of_revision(done.resource_revision.0),
     }
+}
+
+/// What of a value may not be meant.
+fn warnings(learned: &Learned) -> Vec<String> {
+    let Learned::Prompt(prompt) = learned else {
+        return Vec::new();
+    };
+    let undeclared = prompt.undeclared().into_iter();
+    undeclared
+        .map(|name| format!("{{{{{name}}}}} is no variable of the prompt: it is sent as it stands"))
+        .collect()
 }
 
 pub(crate) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violations> {
