@@ -3,8 +3,11 @@
 use std::{io, process::ExitCode};
 
 use emend_base::status::{Explained, code_name};
+use emend_core::text::escaped;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
+
+use crate::output::json_escaped;
 
 /// The result of a command.
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
@@ -128,8 +131,8 @@ impl Failure {
     pub fn report(&self, json: bool) {
         match self {
             Self::OutputClosed => {}
-            failure if json => eprintln!("{}", failure.to_json()),
-            failure => eprintln!("emend: {failure}"),
+            failure if json => eprintln!("{}", json_escaped(&failure.to_json().to_string())),
+            failure => eprintln!("emend: {}", escaped(&failure.to_string())),
         }
     }
 }

@@ -1,9 +1,17 @@
 //! Writes results to standard output, as text for people or as JSON lines for programs.
+//!
+//! What others wrote reaches no terminal as it is: characters that people do not see, and control characters, become escapes, in
+//! text `\u{202E}`, in JSON JSON's own ([`emend_core::text`]).
 
 mod table;
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    io::{self, Write},
+};
 
+use emend_core::text::{escaped, escaped_as};
 use serde_json::Value;
 
 pub use self::table::{Cell, Column, ID_PREFIX, Table, shortened};
@@ -70,7 +78,7 @@ impl<'a> Output<'a> {
     /// One result: a line of JSON, or the text.
     pub fn result(&mut self, json: &Value, text: impl FnOnce() -> String) -> Result {
         if self.json {
-            self.line(&json.to_string())
+            self.json_line(&json.to_string())
         } else {
             self.line(&text())
         }
@@ -87,7 +95,7 @@ impl<'a> Output<'a> {
         if self.json {
             items
                 .iter()
-                .try_for_each(|item| self.line(&json(item).to_string()))
+                .try_for_each(|item| self.json_line(&json(item).to_string()))
         } else if items.is_empty() {
             self.line(if_empty)
         } else {
@@ -95,22 +103,70 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Writes a text byte for byte; where people read it, with a line end if it has none.
+    /// Writes a text byte for byte; where people read it, with escapes, and with a line end if it has none.
     pub fn verbatim(&mut self, text: &str) -> Result {
-        self.to.write_all(text.as_bytes())?;
-        if self.width != usize::MAX && !text.ends_with('\n') {
-            self.to.write_all(b"\n")?;
+        if self.width == usize::MAX {
+            self.to.write_all(text.as_bytes())?;
+            self.to.flush()?;
+            return Ok(());
+        }
+        self.line(text)
+    }
+
+    /// Writes lines of text and flushes them, so that they appear at once when watching a stream.
+    pub fn line(&mut self, text: &str) -> Result {
+        let lines = text.trim_end_matches('\n').split('\n');
+        for line in lines {
+            writeln!(self.to, "{}", shown(line, self.coloured))?;
         }
         self.to.flush()?;
         Ok(())
     }
 
-    /// Writes a line and flushes it, so that it appears at once when watching a stream.
-    pub fn line(&mut self, text: &str) -> Result {
-        writeln!(self.to, "{}", text.trim_end_matches('\n'))?;
+    /// Writes a line of JSON.
+    pub fn json_line(&mut self, json: &str) -> Result {
+        writeln!(self.to, "{}", json_escaped(json))?;
         self.to.flush()?;
         Ok(())
     }
+}
+
+/// Colours in which a whole line may be written, and what ends them.
+pub const RED: &str = "\x1b[31m";
+/// See [`RED`].
+pub const GREEN: &str = "\x1b[32m";
+/// See [`RED`].
+pub const CYAN: &str = "\x1b[36m";
+/// See [`RED`].
+pub const BOLD: &str = "\x1b[1m";
+/// Ends any of them.
+pub const RESET: &str = "\x1b[0m";
+
+/// A line as it is shown: its own colour stays, if colours are wanted.
+fn shown(line: &str, coloured: bool) -> Cow<'_, str> {
+    let colours = [RED, GREEN, CYAN, BOLD].into_iter().filter(|_| coloured);
+    let mut painted = colours.filter_map(|colour| {
+        let text = line.strip_prefix(colour)?.strip_suffix(RESET)?;
+        Some(format!("{colour}{}{RESET}", escaped(text)))
+    });
+    if let Some(painted) = painted.next() {
+        return Cow::Owned(painted);
+    }
+    match line.strip_suffix('\r') {
+        // It ends the line with the line feed that follows.
+        Some(line) => Cow::Owned(format!("{}\r", escaped(line))),
+        None => escaped(line),
+    }
+}
+
+/// JSON in which what people do not see is escaped, as JSON has it.
+pub fn json_escaped(json: &str) -> Cow<'_, str> {
+    escaped_as(json, |to, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a String can't fail.
+            let _ = write!(to, "\\u{unit:04x}");
+        }
+    })
 }
 
 impl Write for Output<'_> {
@@ -151,6 +207,51 @@ mod tests {
         };
         assert!(print(true).contains(&"a phrase of many words ".repeat(9).trim_end().to_owned()));
         assert!(print(false).contains('…'));
+    }
+
+    #[test]
+    fn what_people_do_not_see_is_shown_as_escapes() {
+        let hidden = "a\u{202E}b\u{E0041}\u{1b}[31mc";
+        let print = |json: bool, coloured: bool, text: &str| {
+            let mut written = Vec::new();
+            let mut output = Output::new(&mut written, json).coloured(coloured);
+            let line = Value::from(text);
+            output.result(&line, || text.to_owned()).unwrap();
+            String::from_utf8(written).unwrap()
+        };
+        let shown = "a\\u{202E}b\\u{E0041}\\u{001B}[31mc";
+        assert_eq!(print(false, false, hidden), format!("{shown}\n"));
+        assert_eq!(print(false, true, hidden), format!("{shown}\n"));
+        let painted = format!("{RED}-{hidden}{RESET}\n a\r\nb\rc");
+        assert_eq!(
+            print(false, true, &painted),
+            format!("{RED}-{shown}{RESET}\n a\r\nb\\u{{000D}}c\n")
+        );
+        let json = print(true, false, hidden);
+        assert_eq!(json, "\"a\\u202eb\\udb40\\udc41\\u001b[31mc\"\n");
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), hidden);
+        let mut written = Vec::new();
+        let mut output = Output::new(&mut written, false);
+        let table = |_: &[&str]| {
+            Table::new([("A", Column::Text), ("B", Column::Text)])
+                .with_rows(&[()], |()| [hidden, "x"].map(String::from))
+        };
+        output.results(&[hidden], |_| Value::Null, table, "").unwrap();
+        let table = String::from_utf8(written).unwrap();
+        assert!(table.contains(&format!("{shown}  x\n")), "{table}");
+    }
+
+    #[test]
+    fn a_text_for_a_program_is_written_byte_for_byte_and_shown_to_people_with_escapes() {
+        let print = |people: bool| {
+            let mut written = Vec::new();
+            let output = Output::new(&mut written, false);
+            let mut output = if people { output } else { output.unshortened() };
+            output.verbatim("a\u{202E}b").unwrap();
+            String::from_utf8(written).unwrap()
+        };
+        assert_eq!(print(false), "a\u{202E}b");
+        assert_eq!(print(true), "a\\u{202E}b\n");
     }
 
     #[test]

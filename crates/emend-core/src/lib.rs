@@ -33,6 +33,7 @@ pub mod reporter;
 pub mod resource;
 pub mod search;
 pub mod standing;
+pub mod text;
 pub mod violation;
 
 pub use ballots::{Ballot, Ballots};

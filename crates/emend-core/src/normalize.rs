@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use icu_casemap::CaseMapper;
 use icu_normalizer::ComposingNormalizer;
 
-use crate::violation::{Invalid, bounded_prose};
+use crate::violation::{Invalid, bounded_prose, check_hidden};
 
 /// The version of [`normalize`], stored with every key.
 pub const NORMALIZATION_VERSION: u32 = 1;
@@ -23,11 +23,12 @@ pub const MAX_KEY_CHARS: usize = 512;
 pub struct NormalizedKey(Arc<str>);
 
 impl NormalizedKey {
-    /// Normalises a phrase. Invalid if it is empty or longer than 512 characters before or after normalisation, or
-    /// contains control characters other than white space.
+    /// Normalises a phrase. Invalid if it is empty or longer than 512 characters before or after normalisation, or contains
+    /// control characters other than white space, or what people do not see and normalisation leaves.
     pub fn parse(raw: &str) -> Result<Self, Invalid> {
-        let text = bounded_prose(raw, 1, MAX_KEY_CHARS)?;
-        let key = normalize(&text);
+        bounded_prose(raw, 1, MAX_KEY_CHARS)?;
+        // Of the phrase as it is: nodes look it up so.
+        let key = normalize(raw);
         let length = key.chars().count();
         if length == 0 {
             return Err(Invalid::new("is empty after normalisation"));
@@ -37,6 +38,7 @@ impl NormalizedKey {
                 "must be at most {MAX_KEY_CHARS} characters after normalisation, has {length}"
             )));
         }
+        check_hidden(&key)?;
         Ok(Self(key.into()))
     }
 
@@ -148,6 +150,20 @@ mod tests {
         for raw in ["", "   ", "\u{200B}", "\u{3164}\u{FEFF}"] {
             assert!(NormalizedKey::parse(raw).is_err(), "{raw:?}");
         }
+    }
+
+    #[test]
+    fn a_key_hides_nothing() {
+        for raw in [
+            "set\u{202E} up",
+            "set up\u{E0041}\u{E007F}",
+            "\u{FEFF}s\u{200D}et\u{FE0F} up",
+        ] {
+            assert_eq!(NormalizedKey::parse(raw).unwrap().as_str(), "set up", "{raw:?}");
+        }
+        // Normalisation leaves it, and so does a node that looks it up.
+        let refused = NormalizedKey::parse("set\u{FFF9} up").unwrap_err();
+        assert_eq!(refused.0, "must not contain invisible characters, has U+FFF9");
     }
 
     #[test]

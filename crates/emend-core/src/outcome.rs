@@ -213,9 +213,9 @@ pub struct Outcome {
     pub reason: Option<Reason>,
     /// The candidate it supports; none where the kind is decided by a window of ratings.
     pub candidate_id: Option<CandidateId>,
-    /// What was learned, or would be.
+    /// What was learned, or would be, as this correction says it.
     pub learned: Learned,
-    /// What the user says, as the reporter wrote it.
+    /// What the user says, as this correction has it, or in normal form; never as another reporter wrote it.
     pub input: String,
     /// The risk level that applied.
     pub risk: RiskLevel,
@@ -231,8 +231,10 @@ pub struct Outcome {
     pub was_new: bool,
     /// Whether it caused the promotion.
     pub auto_applied: bool,
-    /// One sentence for the reporter.
+    /// One sentence for the reporter. It says nothing that others wrote.
     pub message: String,
+    /// Where a person rejected the value: why, as that person wrote it.
+    pub decision_reason: Option<String>,
     /// When it was evaluated.
     pub evaluated_at: Timestamp,
     /// The revision that this evaluation wrote; else that of the contest's current resource; 0 if there is none.
@@ -270,10 +272,11 @@ impl Outcome {
         Some(outcome)
     }
 
-    /// The figures of a correction that supports `candidate` for a key, after evaluation, and no message yet. If a revision is
-    /// written, it is filled in later.
+    /// The figures of a correction that `said` this of a key and supports `candidate`, after evaluation, and no message yet.
+    /// If a revision is written, it is filled in later.
     pub(crate) fn figures(
         key: &str,
+        said: ResourceValue,
         candidate: &Candidate,
         was_new: bool,
         auto_applied: bool,
@@ -284,8 +287,8 @@ impl Outcome {
             state,
             reason,
             candidate_id: Some(candidate.id),
-            learned: candidate.value.learned.clone(),
-            input: candidate.value.written(key).to_owned(),
+            input: said.written(key).to_owned(),
+            learned: said.learned,
             risk: candidate.risk,
             occurrences: candidate.occurrences,
             reporters: candidate.reporters,
@@ -294,6 +297,7 @@ impl Outcome {
             was_new,
             auto_applied,
             message: String::new(),
+            decision_reason: None,
             evaluated_at: now,
             revision: candidate.applied_revision,
             effects: Vec::new(),
@@ -302,7 +306,10 @@ impl Outcome {
 
     /// The same figures, for a reporter whose correction supports `candidate`.
     pub(crate) fn of_support(mut self, candidate: &Candidate) -> Self {
-        self.message = self.sentence(candidate.decision_reason.as_deref());
+        self.message = self.sentence();
+        if self.state == OutcomeState::Rejected {
+            self.decision_reason.clone_from(&candidate.decision_reason);
+        }
         self
     }
 
@@ -310,7 +317,7 @@ impl Outcome {
     pub(crate) fn of_nothing_to_clear(mut self) -> Self {
         self.state = OutcomeState::NoEffect;
         self.reason = Some(Reason::NothingToClear);
-        self.message = self.sentence(None);
+        self.message = self.sentence();
         self
     }
 
@@ -332,7 +339,7 @@ impl Outcome {
         };
         self.reason = Some(Reason::Retracted);
         self.confirmations_needed = 0;
-        self.message = self.sentence(None);
+        self.message = self.sentence();
         self
     }
 
@@ -352,7 +359,7 @@ impl Outcome {
             threshold,
             ..Self::bare(state, Some(reason), key, value, now)
         };
-        outcome.message = outcome.sentence(None);
+        outcome.message = outcome.sentence();
         outcome
     }
 
@@ -405,13 +412,14 @@ impl Outcome {
             was_new: false,
             auto_applied: false,
             message: String::new(),
+            decision_reason: None,
             evaluated_at: now,
             revision: Revision::default(),
             effects: Vec::new(),
         }
     }
 
-    fn sentence(&self, decision_reason: Option<&str>) -> String {
+    fn sentence(&self) -> String {
         let what = self.learned.describe(&self.input);
         let why = match (self.reason, &self.learned) {
             (Some(Reason::HighRisk), Learned::DomainRule(_)) => {
@@ -428,12 +436,7 @@ impl Outcome {
             }
             OutcomeState::Pending | OutcomeState::AwaitingReview => format!("Proposed: {what}. {says}"),
             OutcomeState::Withdrawn => format!("Withdrawn: {what}. {says}"),
-            OutcomeState::Rejected => {
-                format!(
-                    "Not learned: {what}. It was rejected before: {}",
-                    decision_reason.unwrap_or("no reason given")
-                )
-            }
+            OutcomeState::Rejected => format!("Not learned: {what}. It was rejected before."),
             OutcomeState::NoEffect => format!("Without effect: {what}; {why}."),
             OutcomeState::Refused => format!("Not learned: {what}; {why}."),
         }

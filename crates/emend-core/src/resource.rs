@@ -13,7 +13,7 @@ use crate::{
     ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
     kinds::{Form, HUMAN, Kind, Learned, Qualifier, Rule, Users},
     normalize::{MAX_KEY_CHARS, NormalizedKey},
-    violation::{Invalid, Violations, bounded_prose},
+    violation::{Invalid, Violations, bounded_line},
 };
 
 /// The UUID namespace that contest ids are derived in, so that all replicas derive the same ids.
@@ -296,9 +296,10 @@ impl ResourceValue {
         }
     }
 
-    /// Parses a display text: 1 to 512 characters.
+    /// Parses a display text: 1 to 512 characters, on one line and without what people do not see. Neither changes the key
+    /// that it has under normalisation.
     pub fn parse_display(raw: &str) -> Result<String, Invalid> {
-        bounded_prose(raw, 1, MAX_KEY_CHARS)
+        bounded_line(raw, 1, MAX_KEY_CHARS)
     }
 
     /// The candidate that proposes this value in a contest decided by votes. How the key or qualifier is written does not

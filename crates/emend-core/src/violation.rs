@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text;
+
 /// Why a single value is invalid, with the bound it broke, for example "must be 1 to 63 characters, has 70".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -112,10 +114,71 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// Trims the text and checks that it has `min..=max` characters (Unicode scalar values, not bytes) and no control
-/// characters.
+/// Trims an id, a name or another text that is compared, and checks that it has `min..=max` characters (Unicode scalar
+/// values, not bytes), no control characters, and none that people do not see ([`crate::text`]): what is changed unasked is
+/// another id.
 pub fn bounded_text(raw: &str, min: usize, max: usize) -> Result<String, Invalid> {
     let text = raw.trim();
+    check_length(text, min, max)?;
+    check_controls(text)?;
+    check_hidden(text)?;
+    Ok(text.to_owned())
+}
+
+/// Trims prose, which people read, and takes out what they do not see ([`text::clean`]); then checks that it has `min..=max`
+/// characters and no control characters but tabs and line breaks.
+pub fn bounded_prose(raw: &str, min: usize, max: usize) -> Result<String, Invalid> {
+    check_prose_controls(raw)?;
+    let clean = text::clean(raw);
+    let text = clean.trim();
+    check_length(text, min, max)?;
+    Ok(text.to_owned())
+}
+
+/// The same on one line: line breaks and tabs become spaces.
+pub fn bounded_line(raw: &str, min: usize, max: usize) -> Result<String, Invalid> {
+    check_prose_controls(raw)?;
+    let clean = text::clean_line(raw);
+    let text = clean.trim();
+    check_length(text, min, max)?;
+    Ok(text.to_owned())
+}
+
+/// Checks that a text that is kept byte for byte has at most `max` characters, no control characters but tabs and line breaks,
+/// and none that people do not see.
+pub fn check_verbatim(text: &str, max: usize) -> Result<(), Invalid> {
+    check_prose(text, max)?;
+    check_hidden(text)
+}
+
+/// Checks that a text has at most `max` characters and no control characters but tabs and line breaks.
+pub fn check_prose(text: &str, max: usize) -> Result<(), Invalid> {
+    let length = text.chars().count();
+    if length > max {
+        return Err(Invalid::new(format!(
+            "must have at most {max} characters, has {length}"
+        )));
+    }
+    check_prose_controls(text)
+}
+
+/// Checks that a text has no characters that people do not see.
+pub fn check_hidden(text: &str) -> Result<(), Invalid> {
+    match text::first_hidden(text) {
+        None => Ok(()),
+        Some(hidden) => Err(has_hidden(hidden)),
+    }
+}
+
+/// Refuses a character that people do not see.
+pub(crate) fn has_hidden(hidden: char) -> Invalid {
+    Invalid::new(format!(
+        "must not contain invisible characters, has U+{:04X}",
+        u32::from(hidden)
+    ))
+}
+
+fn check_length(text: &str, min: usize, max: usize) -> Result<(), Invalid> {
     let length = text.chars().count();
     if length < min && length == 0 {
         return Err(Invalid::new(format!("is required: {min} to {max} characters")));
@@ -125,24 +188,26 @@ pub fn bounded_text(raw: &str, min: usize, max: usize) -> Result<String, Invalid
             "must be {min} to {max} characters, has {length}"
         )));
     }
-    if let Some(control) = text.chars().find(|c| c.is_control()) {
-        return Err(Invalid::new(format!(
-            "must not contain control characters, has U+{:04X}",
-            control as u32
-        )));
-    }
-    Ok(text.to_owned())
+    Ok(())
 }
 
-/// Like [`bounded_text`], but allows tabs and line breaks, for prose.
-pub fn bounded_prose(raw: &str, min: usize, max: usize) -> Result<String, Invalid> {
-    let text = raw.trim();
-    let without_breaks: String = text
-        .chars()
-        .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
-        .collect();
-    // Counted with breaks as spaces, so that a text of only breaks is empty.
-    bounded_text(&without_breaks, min, max).map(|_| text.to_owned())
+fn check_controls(text: &str) -> Result<(), Invalid> {
+    text::first_control(text).map_or(Ok(()), |control| Err(has_control(control)))
+}
+
+/// In prose the separators of lines are line breaks, whichever they are.
+fn check_prose_controls(text: &str) -> Result<(), Invalid> {
+    let stray = |c: &char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    text.chars()
+        .find(stray)
+        .map_or(Ok(()), |control| Err(has_control(control)))
+}
+
+fn has_control(control: char) -> Invalid {
+    Invalid::new(format!(
+        "must not contain control characters, has U+{:04X}",
+        u32::from(control)
+    ))
 }
 
 #[cfg(test)]
@@ -176,6 +241,29 @@ mod tests {
         assert!(bounded_text("a\nb", 1, 5).is_err());
         assert_eq!(bounded_prose("a\nb", 1, 5).as_deref(), Ok("a\nb"));
         assert!(bounded_prose("a\u{7}b", 1, 5).is_err());
+    }
+
+    #[test]
+    fn ids_with_what_nobody_sees_are_refused_and_prose_is_rid_of_it() {
+        for (raw, named) in [
+            ("ja\u{202E}ne", "U+202E"),
+            ("jane\u{E0041}", "U+E0041"),
+            ("ja\u{200D}ne", "U+200D"),
+            ("\u{FEFF}jane", "U+FEFF"),
+        ] {
+            let refused = bounded_text(raw, 1, 9).unwrap_err();
+            assert_eq!(
+                refused.0,
+                format!("must not contain invisible characters, has {named}")
+            );
+            assert_eq!(bounded_prose(raw, 1, 4).as_deref(), Ok("jane"));
+        }
+        let separated = bounded_text("a\u{2028}b", 1, 9).unwrap_err();
+        assert_eq!(separated.0, "must not contain control characters, has U+2028");
+        assert_eq!(bounded_prose("a\u{2028}b", 1, 9).as_deref(), Ok("a\nb"));
+        assert_eq!(bounded_line(" a\r\nb\u{202E}\n", 1, 9).as_deref(), Ok("a b"));
+        assert!(bounded_prose("\u{200B}", 1, 9).is_err());
+        assert_eq!(bounded_text("👩\u{200D}🔬", 1, 9).as_deref(), Ok("👩\u{200D}🔬"));
     }
 
     #[test]

@@ -132,6 +132,7 @@ pub fn outcome(outcome: &Outcome) -> pb::Outcome {
             kind,
         }),
         message: outcome.message.clone(),
+        decision_reason: outcome.decision_reason.clone().unwrap_or_default(),
         evaluated_at: Some(timestamp(outcome.evaluated_at)),
         revision: outcome.revision.0,
         effects: outcome.effects.iter().map(self::outcome).collect(),

@@ -1,18 +1,19 @@
 //! The rules for intent corrections: which votes count, what is applied when, and what look-ups answer.
 
 use emend_proto::{
-    common::v1::{Cause, OutcomeState, ResourceKind, RiskLevel, Scope},
+    common::v1::{Cause, OutcomeState, ResourceKind, RiskLevel, Scope, SynonymRelation},
     feedback::v1::SubmitFeedbackRequest,
     learning::v1::{BackendCandidate, CandidateStatus, ResolveRequest},
 };
 use emend_tests::{
     both_databases,
     harness::{
-        NAMESPACE, alias, answered, phrase, prohibit, says,
-        says::{alias_key, maps_to, phrase_key, verb_value},
+        NAMESPACE, alias, answered, phrase, prohibit, refused, says,
+        says::{alias_key, maps_to, phrase_key, synonyms, verb_value},
         verb,
     },
 };
+use tonic::Code;
 
 const PHRASE: &str = "set up a csa";
 
@@ -74,6 +75,45 @@ both_databases! {
         let history = learning.candidate(&candidate.candidate_id).await.history;
         let applied = history.iter().filter(|step| step.to() == CandidateStatus::Applied);
         assert_eq!(applied.count(), 1);
+    }
+
+    async fn what_one_reporter_hid_in_a_phrase_is_in_no_answer_and_another_sees_only_its_own_words(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        let hidden = verb("Set\u{202E} Up a\u{E0049}\u{E0067}\nCSA", "create_csa");
+        let first = feedback.learn(says("jane", hidden)).await.outcome.unwrap();
+        let own = first.what_was_learned.unwrap().input;
+        assert_eq!(own, "Set Up a CSA", "on one line, without what is not seen");
+
+        let later = feedback.learn(says("ann", verb("SET up a csa", "create_csa"))).await;
+        let told = later.outcome.clone().unwrap();
+        assert_eq!(told.what_was_learned.unwrap().input, "SET up a csa");
+        assert!(told.message.contains("“SET up a csa”") && !told.message.contains(&own), "{}", told.message);
+        // What a retracted correction said is not looked up again: its key is told.
+        let told = feedback.retract(&later).await.outcome.unwrap();
+        assert_eq!(told.what_was_learned.unwrap().input, PHRASE);
+        assert!(!told.message.contains(&own), "{}", told.message);
+        // Reviewers see how it was written first.
+        let candidate = learning.candidate_for(PHRASE, "create_csa").await;
+        assert_eq!(candidate.value.unwrap().display, own);
+
+        for (reporter, input, choice, field) in [
+            ("ja\u{202E}ne", PHRASE, "create_csa", "reporter.id"),
+            ("jane", PHRASE, "create\u{200B}_csa", "correction.verb.correct_choice"),
+        ] {
+            let refusal = refused(feedback.service.clone().submit_feedback(says(reporter, verb(input, choice))).await);
+            assert_eq!(refusal.code, Code::InvalidArgument);
+            let why = refusal.field_violations.iter().find(|violation| violation.field == field).unwrap();
+            assert!(why.description.contains("invisible characters, has U+20"), "{why}");
+        }
+    }
+
+    async fn the_spelling_of_a_synonym_is_that_of_who_is_told(system) {
+        let feedback = system.feedback();
+        let equals = |term: &str| synonyms(term, &["tefuda"], SynonymRelation::Equivalent);
+        feedback.learn(says("jane", equals("Hand (obey me)"))).await;
+        let told = feedback.learn(says("ann", equals("HAND (OBEY ME)"))).await.outcome.unwrap();
+        assert_eq!(told.what_was_learned.unwrap().maps_to, "HAND (OBEY ME)");
+        assert!(!told.message.contains("Hand"), "{}", told.message);
     }
 
     async fn a_name_is_applied_with_its_first_vote(system) {

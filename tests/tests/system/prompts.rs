@@ -6,10 +6,11 @@ use emend_client::RenderOptions;
 use emend_core::Namespace;
 use emend_proto::{
     common::v1::{PromptSetting, PromptValue, PromptVariable, ResourceValue, resource_value::Value},
+    feedback::v1::{RedactFeedbackRequest, Wait},
     learning::v1::{
-        CandidateStatus, ExampleFormat, ExportExamplesRequest, GenerateImprovementRequest,
-        GetCandidateRequest, GetOutputStatsRequest, ListPromptVersionsRequest, PreviewImprovementRequest,
-        RenderPromptRequest, UsePromptVersionRequest,
+        ApproveCandidateRequest, Candidate, CandidateStatus, ExampleFormat, ExportExamplesRequest,
+        GenerateImprovementRequest, GetCandidateRequest, GetOutputStatsRequest, ListPromptVersionsRequest,
+        PreviewImprovementRequest, RenderPromptRequest, UsePromptVersionRequest,
     },
 };
 use emend_tests::{
@@ -139,6 +140,50 @@ both_databases! {
             node.until(revision).await;
             assert_eq!(rendered(node, "Monday"), (central.text.clone(), 2));
         }
+    }
+
+    async fn a_proposal_made_of_ratings_redacted_since_says_so_and_is_approved_only_with_a_word(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        learning.put(prompt_key(""), first_version()).await;
+        let mut rated = Vec::new();
+        for output in ["1", "2", "3"] {
+            rated.push(feedback.learn(finds_fault("ann", output, "too long")).await);
+        }
+        let improved = answered(learning.outputs.clone().generate_improvement(generate()).await);
+        let candidate_id = improved.candidate.unwrap().candidate_id;
+        let redaction = RedactFeedbackRequest {
+            namespace: NAMESPACE.into(),
+            feedback_id: rated[0].feedback_id.clone(),
+            wait: Wait::Evaluated.into(),
+        };
+        answered(feedback.service.clone().redact_feedback(redaction).await);
+        feedback.delivered(NAMESPACE, &rated[0].feedback_id).await;
+
+        let shown = learning.candidate(&candidate_id).await;
+        assert_eq!(shown.improvement.unwrap().redacted_count, 1);
+        let counted = |candidate: &Candidate| candidate.proposal.unwrap().redacted_count;
+        assert_eq!(counted(&shown.candidate.unwrap()), 1);
+        let listed = learning.candidates_for(TARGET).await;
+        let counts: Vec<i32> = listed.iter().map(counted).collect();
+        assert_eq!(counts, [1, 0], "the proposal, and the version that was put");
+
+        let unread = ApproveCandidateRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: candidate_id.clone(),
+            ..ApproveCandidateRequest::default()
+        };
+        let refusal = refused(learning.candidates.clone().approve_candidate(unread.clone()).await);
+        assert_eq!((refusal.code, refusal.reason.as_str()), (Code::FailedPrecondition, "RATINGS_REDACTED"));
+        assert!(refusal.message.contains("accept_redacted"), "{refusal:?}");
+        let edited = ApproveCandidateRequest {
+            edited_value: Some(prompt_value("Summarise {{day}} well.\n")),
+            ..unread.clone()
+        };
+        let refusal = refused(learning.candidates.clone().approve_candidate(edited).await);
+        assert_eq!(refusal.reason, "RATINGS_REDACTED");
+        let read = ApproveCandidateRequest { accept_redacted: true, ..unread };
+        let approved = answered(learning.candidates.clone().approve_candidate(read).await);
+        assert_eq!(approved.candidate.unwrap().status(), CandidateStatus::Applied);
     }
 
     async fn versions_are_listed_and_used_again_and_examples_exported(system) {

@@ -103,6 +103,9 @@ struct ApproveArgs {
     /// Only if it still has this etag; for a single candidate only
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
+    /// Also proposals made of ratings that have been redacted since
+    #[arg(long)]
+    accept_redacted: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -231,6 +234,7 @@ async fn approve(args: ApproveArgs, context: &Context, output: &mut Output<'_>) 
             reason: args.reason.clone(),
             edited_value: edited_value.clone(),
             on_behalf_of: args.by.clone(),
+            accept_redacted: args.accept_redacted,
         })
         .collect();
     let mut client = context.candidates().await?;

@@ -17,7 +17,7 @@ use super::{evidence::Period, export::write_to};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, json_escaped},
     view, words,
 };
 
@@ -214,7 +214,7 @@ impl<W: Write> Writer<W> {
 
     fn write(&mut self, sample: &Value) -> Result {
         match self {
-            Self::Jsonl(to) => writeln!(to, "{sample}")?,
+            Self::Jsonl(to) => writeln!(to, "{}", json_escaped(&sample.to_string()))?,
             Self::Csv(writer) => {
                 let cells = COLUMNS.map(|name| match &sample[name] {
                     Value::String(text) => text.clone(),

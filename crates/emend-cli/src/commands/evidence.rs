@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Subcommand;
-use emend_core::Kind;
+use emend_core::{Kind, text::escaped};
 use emend_proto::learning::v1::{
     EvidenceEvent, ExportMaterialsRequest, ImportError, ListEvidenceEventsRequest, UpsertEvidenceRequest,
 };
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, json_escaped},
     transfer::{
         RowError,
         materials::{Material, Sort},
@@ -147,7 +147,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                         eprintln!("emend: not exported: this version does not know the sort of a line");
                         continue;
                     };
-                    writeln!(to, "{material}")?;
+                    writeln!(to, "{}", json_escaped(&material.to_string()))?;
                     count += 1;
                     progress.inc(1);
                 }

@@ -10,7 +10,7 @@ use emend_proto::{
     },
 };
 
-use super::{ids, rate::Rating};
+use super::{ids, rate::Rating, submit::decision_reasons};
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -395,6 +395,9 @@ fn details(feedback: &Feedback) -> String {
                 words::outcome_name(effect.state),
                 effect.message
             );
+        }
+        for reason in decision_reasons(Some(outcome)) {
+            let _ = writeln!(text, "rejected  {reason}");
         }
     }
     if let Some(present) = &feedback.present {

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use emend_core::text::escaped;
 use emend_proto::learning::v1::{
     ImportAs, ImportError, ImportHeader, ImportMode, ImportResourcesRequest, ImportResourcesResponse,
     ImportRow, ImportRows, import_resources_request::Message,
@@ -328,7 +329,7 @@ pub(super) fn report_bad_rows(file: &dyn fmt::Display, bad: &[ImportError]) {
         } else {
             format!("{field}: ")
         };
-        eprintln!("{file}, line {line}: {field}{description}");
+        eprintln!("{}", escaped(&format!("{file}, line {line}: {field}{description}")));
     }
 }
 

@@ -333,6 +333,7 @@ impl Server {
             etag: arguments.etag.unwrap_or_default(),
             reason: arguments.reason.unwrap_or_default(),
             on_behalf_of: named(arguments.reporter, &self.reporter),
+            accept_redacted: arguments.accept_redacted,
             ..ApproveCandidateRequest::default()
         };
         let mut client = self.context.candidates().await?;

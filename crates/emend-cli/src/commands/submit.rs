@@ -3,8 +3,8 @@
 use clap::Subcommand;
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, TermCorrection, VerbCorrection,
-        correction::Correction as Variant,
+        Correction, EntityCorrection, Outcome, PhraseMapping, Prohibition, Reporter, TermCorrection,
+        VerbCorrection, correction::Correction as Variant,
     },
     feedback::v1::{ContextState, Feedback, SubmitFeedbackRequest},
 };
@@ -264,8 +264,21 @@ pub(super) fn outcome_text(feedback: &Feedback) -> String {
         [] => vec![message],
         effects => effects.iter().map(|effect| effect.message.clone()).collect(),
     };
+    lines.extend(decision_reasons(outcome).map(|reason| format!("rejected {reason}")));
     lines.push(format!("feedback {}", feedback.feedback_id));
     lines.join("\n")
+}
+
+/// Why people rejected what a correction says, in their words: of each effect that has several, else of the whole.
+pub(super) fn decision_reasons(outcome: Option<&Outcome>) -> impl Iterator<Item = &str> {
+    let each = outcome
+        .into_iter()
+        .flat_map(|outcome| match &outcome.effects[..] {
+            [] => std::slice::from_ref(outcome),
+            effects => effects,
+        });
+    let reasons = each.map(|outcome| outcome.decision_reason.as_str());
+    reasons.filter(|reason| !reason.is_empty())
 }
 
 /// Whether the rated query was found, which tells who mistyped its id.

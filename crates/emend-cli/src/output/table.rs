@@ -1,5 +1,6 @@
 //! Tables that fit the terminal: what people can do without gives way, what they decide about stays whole.
 
+use emend_core::text::escaped;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The fewest characters of an id that are shown, and that a command takes for it.
@@ -54,7 +55,8 @@ impl Cell {
     }
 
     fn on_one_line(self) -> Self {
-        let one_line = |text: String| text.replace(['\n', '\r', '\t'], " ");
+        // Escaped here, so that widths are those of what is shown.
+        let one_line = |text: String| escaped(&text.replace(['\n', '\r', '\t'], " ")).into_owned();
         Self {
             gives_way: one_line(self.gives_way),
             whole: one_line(self.whole),

@@ -8,6 +8,7 @@ use super::{
     record::{Fields, Named, Record, RowError},
     source::Lines,
 };
+use crate::output::json_escaped;
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
     let mut lines = Lines::of(from);
@@ -40,7 +41,6 @@ fn row(text: &str) -> Result<Record, RowError> {
 }
 
 pub(super) fn write(to: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
-    serde_json::to_writer(&mut *to, record)?;
-    to.write_all(b"\n")?;
+    writeln!(to, "{}", json_escaped(&serde_json::to_string(record)?))?;
     Ok(())
 }

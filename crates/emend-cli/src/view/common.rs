@@ -176,6 +176,7 @@ pub fn outcome(outcome: Option<&Outcome>) -> Value {
         "thresholdApplied": outcome.threshold_applied,
         "whatWasLearned": learned,
         "message": outcome.message,
+        "decisionReason": outcome.decision_reason,
         "evaluatedAt": time(outcome.evaluated_at.as_ref()),
         "revision": outcome.revision,
         "effects": outcome.effects.iter().map(|effect| self::outcome(Some(effect))).collect::<Vec<_>>(),

@@ -60,6 +60,7 @@ pub fn candidate(candidate: &Candidate) -> Value {
             "baseVersion": proposal.base_version,
             "approvedAt": time(proposal.approved_at.as_ref()),
             "rejectedAt": time(proposal.rejected_at.as_ref()),
+            "redactedCount": proposal.redacted_count,
         }))),
     }))
 }

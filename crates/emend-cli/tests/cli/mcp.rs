@@ -133,7 +133,7 @@ async fn every_tool_is_listed_with_its_arguments_and_three_examples() {
         ("intent_retract", &["feedback_id"]),
         ("intent_resolve", &["phrase", "reporter"]),
         ("intent_list", &["statuses", "phrase", "page_size", "page_token"]),
-        ("intent_approve", &["candidate_id", "reason"]),
+        ("intent_approve", &["candidate_id", "reason", "accept_redacted"]),
         ("intent_reject", &["candidate_id", "reason"]),
     ] {
         let tool = tools.iter().find(|tool| tool["name"] == name);
@@ -454,6 +454,7 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
         (&json!("pending"), &json!("book_trade"), &json!(2)),
         "{candidate}"
     );
+    assert_eq!(candidate["written_as"], candidate["phrase"], "{candidate}");
     let id = candidate["candidate_id"].clone();
     let outdated = json!({"candidate_id": id, "etag": "0"});
     let refused = assistant.refused("intent_approve", outdated).await;

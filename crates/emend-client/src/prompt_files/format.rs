@@ -431,6 +431,14 @@ mod tests {
         assert!(without.target(&file_name(&"x".repeat(250))).is_err());
     }
 
+    #[test]
+    fn the_mark_at_the_beginning_of_a_file_is_passed_over() {
+        for contents in ["Summarise.\n", "---\nvariables:\n  day:\n---\n{{day}}\n"] {
+            let marked = PromptFile::parse(&format!("\u{feff}{contents}")).unwrap();
+            assert_eq!(marked, PromptFile::parse(contents).unwrap());
+        }
+    }
+
     fn texts() -> impl Strategy<Value = String> {
         prop_oneof![
             "[-\n\r\t \"\\\\:#a{}]{1,40}",

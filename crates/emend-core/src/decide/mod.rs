@@ -493,6 +493,8 @@ struct Evaluation<'a> {
 
 struct ReportedCandidate {
     candidate: CandidateId,
+    /// What the correction itself says; `None`: that is not known any more, or the candidate is the correction's own.
+    said: Option<ResourceValue>,
     was_new: bool,
     retracted: bool,
 }
@@ -691,8 +693,16 @@ impl<'a> Evaluation<'a> {
             Some(change) => change.candidate() == Some(candidate.id) && applies,
             None => false,
         };
+        let is_its_alone = candidate.ruling.is_some() || candidate.proposal.is_some();
+        let said = match &reported.said {
+            Some(said) => said.clone(),
+            None if is_its_alone => candidate.value.clone(),
+            // What others wrote is not shown: the key is what all wrote.
+            None => ResourceValue::of(candidate.value.learned.in_normal_form(&self.state.key)),
+        };
         let figures = Outcome::figures(
             self.state.key.key.as_str(),
+            said,
             candidate,
             reported.was_new,
             is_its_own && !reported.retracted,

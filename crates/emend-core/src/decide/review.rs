@@ -39,6 +39,7 @@ pub(super) fn happen(
             }
             evaluation.reported = Some(ReportedCandidate {
                 candidate: id,
+                said: None,
                 was_new: true,
                 retracted: retracted_by.is_some(),
             });
@@ -63,6 +64,7 @@ pub(super) fn happen(
             close(evaluation, ballot.candidate, Status::Withdrawn, Reason::Retracted);
             evaluation.reported = Some(ReportedCandidate {
                 candidate: ballot.candidate,
+                said: None,
                 was_new: false,
                 retracted: true,
             });

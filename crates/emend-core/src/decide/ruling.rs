@@ -46,6 +46,7 @@ pub(super) fn happen(
             evaluation.cause = Cause::Ruling;
             evaluation.reported = Some(ReportedCandidate {
                 candidate: id,
+                said: None,
                 was_new: true,
                 retracted: retracted_by.is_some(),
             });
@@ -55,6 +56,7 @@ pub(super) fn happen(
             evaluation.cause = Cause::Retraction;
             evaluation.reported = Some(ReportedCandidate {
                 candidate: ballot.candidate,
+                said: None,
                 was_new: false,
                 retracted: true,
             });

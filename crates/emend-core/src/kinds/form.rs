@@ -5,7 +5,7 @@ use crate::{
     normalize::{
         MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable, normalize,
     },
-    violation::{Invalid, bounded_prose, bounded_text},
+    violation::{Invalid, bounded_line, bounded_text, has_hidden},
 };
 
 /// Maximum length of an exact text in characters.
@@ -60,7 +60,7 @@ impl Form {
     /// the whole is known in its form.
     pub fn prefix(self, raw: &str) -> Result<String, Invalid> {
         match self {
-            Self::Phrase | Self::PhraseOrNone => Ok(normalize(&bounded_prose(raw, 0, MAX_KEY_CHARS)?)),
+            Self::Phrase | Self::PhraseOrNone => Ok(normalize(&bounded_line(raw, 0, MAX_KEY_CHARS)?)),
             Self::Choice => bounded_text(&compose(raw), 0, 256),
             Self::Domain if raw.is_ascii() => Ok(bounded_text(raw, 0, MAX_KEY_CHARS)?.to_ascii_lowercase()),
             Self::Domain => self.parse(raw),
@@ -73,12 +73,10 @@ impl Form {
 /// one choice. Case and width are kept.
 pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
     let text = bounded_text(&compose(raw), 1, 256)?;
+    // Also none that a script or an emoji needs: two choices must not look alike.
     match text.chars().find(|&c| is_default_ignorable(c)) {
         None => Ok(text),
-        Some(invisible) => Err(Invalid::new(format!(
-            "must not contain invisible characters, has U+{:04X}",
-            invisible as u32
-        ))),
+        Some(invisible) => Err(has_hidden(invisible)),
     }
 }
 

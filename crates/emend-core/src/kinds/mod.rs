@@ -423,6 +423,18 @@ impl Learned {
         self.fields().into_iter().find(|of| of.name == field)
     }
 
+    /// The same with what another field only writes as people do in the form that it has in the key.
+    #[must_use]
+    pub fn in_normal_form(&self, key: &crate::ResourceKey) -> Self {
+        match self {
+            Self::Synonym(synonym) => Self::Synonym(Synonym {
+                relation: synonym.relation,
+                representative: key.qualifier.clone(),
+            }),
+            _ => self.clone(),
+        }
+    }
+
     /// Stands between the key and this: that of the kind, unless the key is led to it and it is not led to the key.
     pub const fn arrow(&self) -> char {
         match self {

@@ -4,7 +4,10 @@
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 use super::{Field, Form, KindRules, Learned, Qualifier, ReviewRules, Rule};
-use crate::violation::{Invalid, Violations, bounded_text};
+use crate::{
+    text::clean,
+    violation::{Invalid, Violations, bounded_text, check_prose, check_verbatim},
+};
 
 /// The label of a prompt where nobody names one.
 pub const PRODUCTION: &str = "production";
@@ -58,7 +61,7 @@ impl Prompt {
                 format!("is required: 1 to {PROMPT_CHARS} characters, not only white space"),
             );
         } else {
-            violations.check("text", verbatim(text));
+            violations.check("text", check_verbatim(text, PROMPT_CHARS));
         }
         check_count(&mut violations, "variables", variables.len());
         for (index, Variable { name, default }) in variables.iter().enumerate() {
@@ -72,7 +75,7 @@ impl Prompt {
                 violations.add(field("name"), why);
             }
             if let Some(default) = default {
-                violations.check(&field("default_value"), verbatim(default));
+                violations.check(&field("default_value"), check_verbatim(default, PROMPT_CHARS));
             }
         }
         check_count(&mut violations, "settings", settings.len());
@@ -132,14 +135,14 @@ impl Prompt {
         names
     }
 
-    /// The text with each variable's value in its places. A value is put in as it is: what looks like a place in it is text.
-    /// Violations name the variable.
+    /// The text with each variable's value in its places. A value is put in as it is but for what people do not see: what looks
+    /// like a place in it is text. Violations name the variable.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<String, Violations> {
         let mut violations = Violations::new();
         for (name, value) in values {
             let field = format!("variables[{name}]");
             if self.variables.iter().any(|variable| variable.name == *name) {
-                violations.check(&field, verbatim(value));
+                violations.check(&field, check_prose(value, PROMPT_CHARS));
             } else {
                 violations.add(field, "is not a variable of this prompt");
             }
@@ -147,7 +150,7 @@ impl Prompt {
         let mut filled = Vec::with_capacity(self.variables.len());
         for variable in &self.variables {
             match values.get(&variable.name).or(variable.default.as_ref()) {
-                Some(value) => filled.push((variable.name.as_str(), value.as_str())),
+                Some(value) => filled.push((variable.name.as_str(), clean(value))),
                 None => violations.add(
                     format!("variables[{}]", variable.name),
                     "is required: the prompt has no default for it",
@@ -203,7 +206,7 @@ fn word_in_braces(text: &str) -> Option<(&str, usize)> {
 }
 
 /// Replaces the places that have a value; `None` if the text becomes too long.
-fn fill(text: &str, values: &[(&str, &str)]) -> Option<String> {
+fn fill(text: &str, values: &[(&str, Cow<'_, str>)]) -> Option<String> {
     let mut filled = String::with_capacity(text.len());
     let mut done = 0;
     for Place { at, name } in places(text) {
@@ -242,26 +245,6 @@ fn parse_name(name: &str) -> Result<(), Invalid> {
     Err(Invalid::new(format!(
         "must be 1 to {NAME_CHARS} characters of [a-z0-9_], beginning with a letter, is {name:?}"
     )))
-}
-
-/// A text that is kept byte for byte: no control characters but tabs and line ends.
-fn verbatim(text: &str) -> Result<(), Invalid> {
-    let length = text.chars().count();
-    if length > PROMPT_CHARS {
-        return Err(Invalid::new(format!(
-            "must have at most {PROMPT_CHARS} characters, has {length}"
-        )));
-    }
-    let control = text
-        .chars()
-        .find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
-    match control {
-        None => Ok(()),
-        Some(control) => Err(Invalid::new(format!(
-            "must not contain control characters, has U+{:04X}",
-            control as u32
-        ))),
-    }
 }
 
 pub(super) const RULES: KindRules = KindRules {

@@ -10,7 +10,7 @@ use super::{
     rating::cut,
     render::{fenced, visible},
 };
-use crate::{kinds::PROMPT_CHARS, normalize::normalize};
+use crate::{kinds::PROMPT_CHARS, normalize::normalize, text::clean};
 
 /// The most faults listed, and the most characters of one.
 const FAULTS: (usize, usize) = (20, 256);
@@ -168,7 +168,8 @@ fn line(raw: &str, chars: usize) -> String {
         cut(&mut line, chars.saturating_sub(1));
         line.push('…');
     }
-    line
+    // What was needed where it was cut is not needed any more.
+    clean(&line).into_owned()
 }
 
 /// The section of guidelines in a prompt, if it has one.

@@ -4,6 +4,7 @@ use super::{Language, RatedTexts, RatingClass};
 use crate::{
     ids::FeedbackId,
     kinds::Prompt,
+    text::clean,
     violation::{Violations, bounded_prose},
 };
 
@@ -59,7 +60,8 @@ impl Improved {
     pub fn version_of(&self, prompt: &Prompt) -> Result<Prompt, Violations> {
         let mut violations = Violations::new();
         violations.check("reason", bounded_prose(&self.reason, 1, REASON_CHARS));
-        let version = violations.part("", prompt.with_text(&self.text));
+        // What nobody sees is no part of what a generator says: nobody could review it.
+        let version = violations.part("", prompt.with_text(&clean(&self.text)));
         if version
             .as_ref()
             .is_some_and(|version| version.says_the_same(prompt))

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use crate::{
     kinds::{Example, FewShotSet},
     outputs::Profile,
+    text::clean,
     violation::Invalid,
 };
 
@@ -197,43 +198,7 @@ pub(super) fn fenced(text: &mut String, label: &str, raw: &str) {
 
 /// The text without characters that are not seen and change how it is shown or read; line ends are line feeds.
 pub(super) fn visible(raw: &str) -> String {
-    let mut shown = String::with_capacity(raw.len());
-    let mut chars = raw.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => shown.push('\n'),
-            '\n' | '\t' => shown.push(c),
-            _ if c.is_control() || is_hidden(c) => {}
-            _ => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Direction marks and overrides, zero-width spaces, fillers, interlinear annotations, and the tag characters and variation
-/// selectors of plane 14, which spell bytes unseen. Joiners stay: words of some scripts, and emoji, need them.
-const fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-            | '\u{e0100}'..='\u{e01ef}'
-    )
+    clean(raw).replace("\r\n", "\n").replace('\r', "\n")
 }
 
 #[cfg(test)]

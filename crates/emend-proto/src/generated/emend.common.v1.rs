@@ -1101,7 +1101,8 @@ impl ::prost::Name for Reporter {
     }
 }
 /// What a reporter says is wrong and, where known, what is right. Verbs, entity ids and forbidden choices are trimmed and
-/// brought into Normalization Form C; one with an invisible character (U+200B, U+202E …) is INVALID_ARGUMENT.
+/// brought into Normalization Form C; one with an invisible character (U+200B, U+202E …) is INVALID_ARGUMENT. From phrases, terms
+/// and rated texts invisible characters are removed, but those that a script or an emoji needs; a phrase becomes one line.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Correction {
     /// Exactly one is required.
@@ -1544,7 +1545,7 @@ impl ::prost::Name for Rating {
 /// What a correction teaches.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WhatWasLearned {
-    /// What the user says, as the reporter wrote it.
+    /// What the user says, as this correction has it; after a retraction in normal form. Never as another reporter wrote it.
     #[prost(string, tag = "1")]
     pub input: ::prost::alloc::string::String,
     /// What it maps to: a verb, an entity id, a forbidden choice, the term that a synonym stands for, a decision about a
@@ -1607,10 +1608,10 @@ pub struct Outcome {
     /// The threshold of net confirmations that applied.
     #[prost(int32, tag = "11")]
     pub threshold_applied: i32,
-    /// What was learned, or would be.
+    /// What was learned, or would be, as this correction says it.
     #[prost(message, optional, tag = "12")]
     pub what_was_learned: ::core::option::Option<WhatWasLearned>,
-    /// One sentence for the reporter.
+    /// One sentence for the reporter, in the reporter's own words. It says nothing that others wrote.
     #[prost(string, tag = "13")]
     pub message: ::prost::alloc::string::String,
     /// When it was evaluated, by learning-svc's clock.
@@ -1622,6 +1623,10 @@ pub struct Outcome {
     /// One per effect, in the correction's order, if it has several; empty for all others. Effects have no effects of their own.
     #[prost(message, repeated, tag = "16")]
     pub effects: ::prost::alloc::vec::Vec<Outcome>,
+    /// Where the state is REJECTED: the reason that the person gave who rejected the value, as that person wrote it; empty if none
+    /// was given, and in every other state.
+    #[prost(string, tag = "17")]
+    pub decision_reason: ::prost::alloc::string::String,
 }
 impl ::prost::Name for Outcome {
     const NAME: &'static str = "Outcome";

@@ -98,6 +98,11 @@ pub struct Proposal {
     /// When a person rejected it; absent if nobody did.
     #[prost(message, optional, tag = "4")]
     pub rejected_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// How many of the ratings that it, or the proposal that a person edited to make it, was generated from have been redacted since:
+    /// what they said may still be in the text. It is approved only with `accept_redacted`. Filled in by ListCandidates and
+    /// GetCandidate; 0 elsewhere.
+    #[prost(int32, tag = "5")]
+    pub redacted_count: i32,
 }
 impl ::prost::Name for Proposal {
     const NAME: &'static str = "Proposal";
@@ -446,6 +451,10 @@ pub struct ApproveCandidateRequest {
     /// The reviewer, as the caller asserts it. At most 128 characters.
     #[prost(string, tag = "6")]
     pub on_behalf_of: ::prost::alloc::string::String,
+    /// Approve it although ratings that it was generated from have been redacted since, whose words may still be in its text.
+    /// Default (false): such a proposal is FAILED_PRECONDITION with the reason RATINGS_REDACTED, also with an edited value.
+    #[prost(bool, tag = "7")]
+    pub accept_redacted: bool,
 }
 impl ::prost::Name for ApproveCandidateRequest {
     const NAME: &'static str = "ApproveCandidateRequest";

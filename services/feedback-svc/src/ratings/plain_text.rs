@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use emend_core::{Invalid, personal_data, violation::bounded_prose};
+use emend_core::{Invalid, personal_data, text, violation::bounded_prose};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Maximum length of a reason in grapheme clusters: characters as people see them.
@@ -146,16 +146,14 @@ fn text_of(html: &str) -> String {
     of_blocks.clean_content_tags(["script", "style"].into());
     let cleaned = of_blocks.clean(html).to_string();
     // What is escaped in text. The ampersand comes last: it begins the others.
-    with_line_breaks(&cleaned)
+    let plain = with_line_breaks(&cleaned)
         .replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&quot;", "\"")
         .replace("&nbsp;", "\u{a0}")
-        .replace("&amp;", "&")
-        .chars()
-        // Entities can name characters that no text may hold.
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'))
-        .collect()
+        .replace("&amp;", "&");
+    // Entities can name characters that no text may hold.
+    text::clean(&plain).into_owned()
 }
 
 #[cfg(test)]
@@ -193,6 +191,7 @@ mod tests {
             ("<a href='javascript:x'>link", "link"),
             ("<svg/onload=alert(1)>", ""),
             ("unfinished <b", "unfinished"),
+            ("&#x202e;on<br>e&#xe0041;", "on\ne"),
         ] {
             let (kept, removed) = cleaned(html);
             assert!(removed.html, "{html}");

@@ -2,6 +2,8 @@
 
 pub(crate) mod render;
 
+use std::slice;
+
 use emend_base::{Error, error::to_item_status};
 use emend_core::{Caller, CandidateId, Key, Kind, OperationId, Status as CandidateStatus, Violations};
 use emend_proto::{
@@ -86,6 +88,7 @@ impl Candidates {
                 verdict: Verdict::Approve {
                     edited: edited?,
                     reason: reason?,
+                    accept_redacted: request.accept_redacted,
                 },
             })
         })();
@@ -155,7 +158,9 @@ impl CandidateService for Candidates {
         let query = query(&request);
         let (filter, after, limit) = list(&request, query).map_err(Error::from)?;
         let (records, more) = self.app.list_candidates(&filter, after, limit).await?;
-        let (candidates, was_cut) = page::cut(records.iter().map(render::candidate).collect());
+        let redacted = self.app.redactions(&records).await?;
+        let rendered = records.iter().map(|record| render::counted(record, &redacted));
+        let (candidates, was_cut) = page::cut(rendered.collect());
         let last = records.iter().take(candidates.len()).next_back();
         let next = last.filter(|_| more || was_cut).map(CandidatePosition::of);
         Ok(Response::new(pb::ListCandidatesResponse {
@@ -178,7 +183,9 @@ impl CandidateService for Candidates {
         let (namespace, candidate) = violations.finish(namespace.zip(candidate)).map_err(Error::from)?;
         let details = self.app.candidate_details(&namespace, candidate, &access).await?;
         let improvement = self.app.improvement(&details.record).await?;
+        let redacted = self.app.redactions(slice::from_ref(&details.record)).await?;
         Ok(Response::new(pb::GetCandidateResponse {
+            candidate: Some(render::counted(&details.record, &redacted)),
             improvement: improvement.map(outputs::improvement),
             ..render::candidate_details(details)
         }))

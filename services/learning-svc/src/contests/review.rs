@@ -1,6 +1,6 @@
 //! People approve and reject candidates.
 
-use emend_base::Error;
+use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
 use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
@@ -17,6 +17,9 @@ use crate::{
     failure::{Failure, refused, value_too_large},
     log::numbering::RevisionChoice,
 };
+
+/// The reason for which a proposal is not approved without a word.
+const RATINGS_REDACTED: &str = "RATINGS_REDACTED";
 
 /// Which candidate a person decides on, and who that person is.
 #[derive(Debug, Clone)]
@@ -44,6 +47,8 @@ pub enum Verdict {
         edited: Option<ResourceValue>,
         /// The reason given.
         reason: Option<String>,
+        /// Also if ratings that it was generated from have been redacted since.
+        accept_redacted: bool,
     },
     /// Turn it down.
     Reject {
@@ -59,6 +64,23 @@ pub struct Reviewed {
     pub candidate: CandidateRecord,
     /// The revision written; 0 where no resource changed.
     pub revision: Revision,
+}
+
+/// The error for a proposal that may still say what was erased.
+fn ratings_redacted(candidate: CandidateId, redacted: u64) -> Error {
+    let message = format!(
+        "{redacted} of the ratings that it was made of have been redacted since, and what they said may still be in the text: \
+         read it, then approve it with accept_redacted"
+    );
+    Error::FailedPrecondition {
+        reason: RATINGS_REDACTED,
+        message: message.clone(),
+        violations: vec![PreconditionViolation {
+            kind: RATINGS_REDACTED.into(),
+            subject: candidate.to_string(),
+            description: message,
+        }],
+    }
 }
 
 impl App {
@@ -95,7 +117,11 @@ impl App {
         etag::check(review.etag.as_deref(), &etag::of_version(version))?;
 
         let (event, reason) = match &review.verdict {
-            Verdict::Approve { edited, reason } => {
+            Verdict::Approve {
+                edited,
+                reason,
+                accept_redacted: _,
+            } => {
                 if let Some(edited) = edited {
                     unit.check_size(&key, edited).map_err(value_too_large)?;
                 }
@@ -124,6 +150,17 @@ impl App {
         let made = unit
             .decide(contest, &event, &attribution, RevisionChoice::Own)
             .map_err(|refusal| refused(&refusal, &id.to_string()))?;
+        if let Verdict::Approve {
+            accept_redacted: false,
+            ..
+        } = review.verdict
+            && let Some(improvements) = tx.improvements()
+        {
+            match improvements.redacted(id).await? {
+                0 => {}
+                redacted => return Err(ratings_redacted(id, redacted).into()),
+            }
+        }
         let decided_upon = made.subject.unwrap_or(id);
         let written = self.commit(tx, &mut unit).await?;
         let candidate = unit.record(contest, decided_upon).ok_or_else(|| {

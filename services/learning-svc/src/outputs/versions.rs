@@ -1,8 +1,10 @@
 //! The versions of a prompt: what each is, which are current, and making one current again.
 
+use std::collections::HashMap;
+
 use emend_base::Error;
 use emend_core::{
-    CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision, contest::Verdict,
+    Candidate, CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision, contest::Verdict,
 };
 use emend_store::retry_conflicts;
 
@@ -85,6 +87,19 @@ impl App {
             previous_text: previous.as_ref().map(text_of).unwrap_or_default(),
             text: prompt.text().to_owned(),
         }))
+    }
+
+    /// How many redacted ratings each of these candidates, or what it was edited from, was generated from, by its id; those of
+    /// which none was are left out.
+    pub async fn redactions(&self, records: &[CandidateRecord]) -> Result<HashMap<CandidateId, u64>, Error> {
+        let Some(outputs) = self.store.outputs() else {
+            return Ok(HashMap::new());
+        };
+        let prompts = records.iter().map(|record| &record.candidate);
+        let prompts = prompts.filter(|of| matches!(of.value.learned, Learned::Prompt(_)));
+        let redacted = redactions(outputs, prompts.clone()).await?;
+        let counted = prompts.map(|of| of.id).zip(redacted);
+        Ok(counted.filter(|(_, redacted)| *redacted > 0).collect())
     }
 
     /// A page of the versions of a target, the greatest number first; how many of the ratings that each was made of have been
@@ -181,18 +196,22 @@ async fn with_redactions(
     outputs: &dyn OutputStore,
     versions: Vec<VersionRecord>,
 ) -> Result<Vec<(VersionRecord, u64)>, Error> {
-    let origins = |version: &VersionRecord| {
-        let candidate = &version.record.candidate;
-        [Some(candidate.id), candidate.edited_from].into_iter().flatten()
-    };
-    let ids: Vec<CandidateId> = versions.iter().flat_map(origins).collect();
+    let candidates = versions.iter().map(|version| &version.record.candidate);
+    let redacted = redactions(outputs, candidates).await?;
+    Ok(versions.into_iter().zip(redacted).collect())
+}
+
+/// How many redacted ratings each of these, or what it was edited from, was generated from.
+async fn redactions<'c>(
+    outputs: &dyn OutputStore,
+    candidates: impl Iterator<Item = &'c Candidate> + Clone,
+) -> Result<Vec<u64>, Error> {
+    let origins = |of: &Candidate| [Some(of.id), of.edited_from].into_iter().flatten();
+    let ids: Vec<CandidateId> = candidates.clone().flat_map(origins).collect();
     let improvements = outputs.improvements(&ids).await?;
-    let counted = versions.into_iter().map(|version| {
-        let redacted = origins(&version)
-            .filter_map(|id| improvements.get(&id))
-            .map(|of| of.redacted)
-            .sum();
-        (version, redacted)
+    let counted = candidates.map(|of| {
+        let known = origins(of).filter_map(|id| improvements.get(&id));
+        known.map(|of| of.redacted).sum()
     });
     Ok(counted.collect())
 }

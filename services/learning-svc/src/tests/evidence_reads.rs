@@ -210,6 +210,7 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
             emend_core::Learned::EdgeLabel(emend_core::kinds::EdgeLabel::parse("refutes").unwrap()),
         )),
         reason: None,
+        accept_redacted: false,
     };
     review(&app, candidate_of(&edited), None, verdict).await.unwrap();
     let rejected = one(&app, &waits(EdgeRelation::Neutral)).await;

@@ -85,6 +85,7 @@ async fn an_edited_approval_is_a_candidate_of_its_own(world: &World) {
     let verdict = Verdict::Approve {
         edited: Some(edited.clone()),
         reason: None,
+        accept_redacted: false,
     };
     let reviewed = review(&app, candidate_id("p", "v"), None, verdict).await.unwrap();
     let made = &reviewed.candidate.candidate;

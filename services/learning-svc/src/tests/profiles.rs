@@ -146,6 +146,7 @@ pub(super) async fn accept(app: &App, name: &str, of: &SuggestionRecord) -> Resu
     let verdict = Verdict::Approve {
         edited: None,
         reason: None,
+        accept_redacted: false,
     };
     let done = app
         .decide_suggestion(&decided(name, of, verdict), &Access::open())

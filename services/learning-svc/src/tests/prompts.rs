@@ -284,6 +284,7 @@ async fn an_edited_proposal_is_a_version_of_its_own(world: &World) {
     let edited = Verdict::Approve {
         edited: Some(value("Summarise well.")),
         reason: None,
+        accept_redacted: false,
     };
     let reviewed = review(&app, id, None, edited).await.unwrap();
     assert_ne!(reviewed.candidate.candidate.id, id);

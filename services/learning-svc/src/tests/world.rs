@@ -300,6 +300,7 @@ pub(crate) fn approval() -> Verdict {
     Verdict::Approve {
         edited: None,
         reason: Some("seen it".to_owned()),
+        accept_redacted: false,
     }
 }
 

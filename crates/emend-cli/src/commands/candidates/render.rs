@@ -140,6 +140,15 @@ fn proposal_lines(proposal: &Proposal, line: &mut impl FnMut(&str, &str)) {
         version => format!("made for version {version}"),
     };
     line("version", &format!("{} ({made_for})", proposal.version));
+    if proposal.redacted_count > 0 {
+        line(
+            "redacted",
+            &format!(
+                "{} of the ratings that it was made of; approve it with --accept-redacted",
+                proposal.redacted_count
+            ),
+        );
+    }
     for (name, at) in [
         ("approved", &proposal.approved_at),
         ("rejected", &proposal.rejected_at),
@@ -242,6 +251,19 @@ mod tests {
     use emend_proto::common::v1::{ResourceKey, ResourceValue};
 
     use super::*;
+
+    #[test]
+    fn what_a_reporter_hid_in_a_phrase_is_shown_to_reviewers_as_escapes() {
+        let candidate = Candidate {
+            value: Some(ResourceValue {
+                display: "pay\u{202E}\u{E0041} now".into(),
+                ..ResourceValue::default()
+            }),
+            ..Candidate::default()
+        };
+        let shown = table(&[candidate]).render(100);
+        assert!(shown.contains("pay\\u{202E}\\u{E0041} now"), "{shown}");
+    }
 
     #[test]
     fn a_candidate_of_one_user_says_whose_it_is() {

@@ -23,7 +23,10 @@ use emend_base::{
     http_client::{Client, Key, Limits, Sort, Unanswered, Waiting},
     lifecycle::Signals,
 };
-use emend_core::evidence::{EvidenceId, MAX_BEST, WorkId};
+use emend_core::{
+    evidence::{EvidenceId, MAX_BEST, WorkId},
+    text::escaped,
+};
 use emend_proto::learning::v1::{RankCitationsRequest, RankCitationsResponse};
 use http::{HeaderName, HeaderValue, Uri};
 use indicatif::ProgressBar;
@@ -202,7 +205,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     progress.finish_and_clear();
     let Gathered { request, failures } = gathered?;
     for failure in &failures {
-        eprintln!("emend: {failure}; going on without that");
+        eprintln!("emend: {}; going on without that", escaped(&failure.to_string()));
     }
     let Some(mut request) = request else {
         return print(

@@ -266,6 +266,10 @@ pub(super) struct ApproveArguments {
     /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
     #[serde(default)]
     pub(super) reporter: Option<String>,
+    /// Approve a proposal although ratings that it was made of have been erased since (`redacted_count`): only after the person
+    /// has read its text.
+    #[serde(default)]
+    pub(super) accept_redacted: bool,
 }
 
 /// A decision to reject a candidate.

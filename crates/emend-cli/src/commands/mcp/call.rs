@@ -2,10 +2,10 @@
 //!
 //! Everything that is wrong with a call is named at once, by the tool's own parameters, also what a service finds.
 
-use std::any::Any;
+use std::{any::Any, borrow::Cow};
 
 use emend_base::status::Explained;
-use emend_core::FieldViolation;
+use emend_core::{FieldViolation, text::escaped};
 use rmcp::{
     handler::server::tool::schema_for_type,
     model::{CallToolResult, ContentBlock, JsonObject},
@@ -48,6 +48,7 @@ pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallTo
             (true, json!({"message": message, "error": error}))
         }
     };
+    show(&mut object);
     let message = object.as_object_mut().and_then(|object| object.remove("message"));
     let answer = Answer {
         message: message.as_ref().and_then(Value::as_str).unwrap_or_default(),
@@ -59,6 +60,20 @@ pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallTo
         CallToolResult::error(content)
     } else {
         CallToolResult::success(content)
+    }
+}
+
+/// Puts escapes into all texts in the place of what people do not see: an assistant would read it all the same.
+fn show(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(escaped) = escaped(text) {
+                *text = escaped;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(show),
+        Value::Object(fields) => fields.values_mut().for_each(show),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -277,6 +292,13 @@ mod tests {
         };
         let good = text(Ok(json!({"found": true, "message": "Found."})));
         assert_eq!(good, r#"{"message":"Found.","found":true}"#);
+        let hidden = text(Ok(
+            json!({"message": "a\u{202E}", "of": [{"text": "b\u{E0041}\n"}]}),
+        ));
+        assert_eq!(
+            hidden,
+            r#"{"message":"a\\u{202E}","of":[{"text":"b\\u{E0041}\n"}]}"#
+        );
         let bad = text(Err(Failure::usage("no")));
         assert_eq!(bad, r#"{"message":"no","error":{"code":"INVALID_ARGUMENT"}}"#);
     }

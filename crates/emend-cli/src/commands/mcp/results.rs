@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use emend_core::Learned;
 use emend_proto::{
     common::v1::{Outcome, RiskLevel},
     feedback::v1::Feedback,
@@ -50,6 +51,7 @@ pub(super) fn decision_recorded(feedback: &Feedback) -> Value {
         "reason": outcome.reason,
         "revision": outcome.revision,
         "message": message(&outcome),
+        "decision_reason": outcome.decision_reason,
         "event_id": feedback.feedback_id,
     })
 }
@@ -86,6 +88,7 @@ fn result_of(feedback: &Feedback) -> Value {
         "auto_applied": auto_applied,
         "what_was_learned": learned,
         "message": message(&outcome),
+        "decision_reason": outcome.decision_reason,
         "feedback_id": feedback.feedback_id,
         "request_id": feedback.request_id,
         "candidate_id": outcome.candidate_id,
@@ -131,7 +134,7 @@ pub(super) fn decided(decided: Option<&Candidate>, revision: i64) -> Value {
     let mut object = candidate(&decided);
     object["message"] = format!(
         "{} is now {}{}.",
-        view::value_pair(decided.value.as_ref()),
+        in_normal_form(&decided),
         words::status_name(decided.status).replace('_', " "),
         match revision {
             0 => "; nothing changed for search nodes".to_owned(),
@@ -143,12 +146,29 @@ pub(super) fn decided(decided: Option<&Candidate>, revision: i64) -> Value {
     object
 }
 
+/// What a candidate says, in words that are nobody's own.
+fn in_normal_form(candidate: &Candidate) -> String {
+    let key = candidate.key.clone().unwrap_or_default();
+    let parsed = emend_wire::parse::resource_key(candidate.key.as_ref()).ok();
+    match (view::learned(candidate.value.as_ref()), parsed) {
+        (Some(Learned::Prompt(prompt)), _) => format!("Version {} of {}", prompt.version, key.key),
+        (Some(Learned::ProfileEntry(_)), _) => format!("An entry of {}", key.key),
+        (Some(learned), Some(parsed)) => view::pair(&key.key, &learned.in_normal_form(&parsed)),
+        _ => key.key,
+    }
+}
+
 fn candidate(candidate: &Candidate) -> Value {
     let key = candidate.key.clone().unwrap_or_default();
+    let redacted = candidate
+        .proposal
+        .as_ref()
+        .map(|proposal| proposal.redacted_count);
     json!({
         "candidate_id": candidate.candidate_id,
         "type": words::kind_name(key.kind),
-        "phrase": candidate.value.as_ref().map_or("", |value| value.display.as_str()),
+        "phrase": key.key,
+        "written_as": candidate.value.as_ref().map_or("", |value| value.display.as_str()),
         "maps_to": view::maps_to(candidate.value.as_ref()),
         "user_id": key.user_id,
         "status": words::status_name(candidate.status),
@@ -162,6 +182,7 @@ fn candidate(candidate: &Candidate) -> Value {
         "pinned": candidate.contest_pinned,
         "decided_by": candidate.decided_by.as_ref().map_or("", |actor| actor.on_behalf_of.as_str()),
         "decision_reason": candidate.decision_reason,
+        "redacted_count": redacted,
         "etag": candidate.etag,
         "proposed_at": view::time(candidate.created_at.as_ref()),
     })

@@ -6,11 +6,7 @@ use emend_client::prompt_files::PromptFile;
 use emend_core::Prompt;
 use similar::TextDiff;
 
-const RED: &str = "\x1b[31m";
-const GREEN: &str = "\x1b[32m";
-const CYAN: &str = "\x1b[36m";
-const BOLD: &str = "\x1b[1m";
-const RESET: &str = "\x1b[0m";
+use crate::output::{BOLD, CYAN, GREEN, RED, RESET};
 
 /// From one prompt to another, with variables and settings, as a unified diff; empty if they say the same. `None`: there was
 /// none.

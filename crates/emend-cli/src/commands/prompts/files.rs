@@ -246,7 +246,7 @@ fn report(
     if output.is_json() {
         let version = if version == 0 { Value::Null } else { version.into() };
         let json = json!({"file": name, "target": target, "action": action, "version": version});
-        output.line(&json.to_string())
+        output.json_line(&json.to_string())
     } else {
         text().map_or(Ok(()), |text| output.line(&text))
     }

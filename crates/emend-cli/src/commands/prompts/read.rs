@@ -353,7 +353,7 @@ pub(super) async fn render(args: RenderArgs, context: &Context, output: &mut Out
     let mut client = context.outputs().await?;
     let rendered = client.render_prompt(context.request(request)).await?.into_inner();
     if output.is_json() {
-        output.line(&view::rendered(&rendered).to_string())
+        output.json_line(&view::rendered(&rendered).to_string())
     } else {
         output.verbatim(&rendered.text)
     }
@@ -415,7 +415,7 @@ pub(super) async fn export(args: ExportArgs, context: &Context, output: &mut Out
         let parsed: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
         let split = parsed["split"].as_str().unwrap_or("unknown");
         *splits.entry(split.to_owned()).or_default() += 1;
-        output.line(&line)?;
+        output.json_line(&line)?;
     }
     let counts: Vec<String> = splits
         .iter()

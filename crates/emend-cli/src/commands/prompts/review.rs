@@ -78,6 +78,9 @@ pub(super) struct ApproveArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
+    /// Also if ratings that it was made of have been redacted since: what they said may still be in its text
+    #[arg(long)]
+    accept_redacted: bool,
     #[command(flatten)]
     decision: Decision,
 }
@@ -104,6 +107,7 @@ pub(super) async fn approve(args: ApproveArgs, context: &Context, output: &mut O
         reason: args.decision.reason,
         edited_value,
         on_behalf_of: args.decision.by,
+        accept_redacted: args.accept_redacted,
     };
     let mut client = context.candidates().await?;
     let approved = client

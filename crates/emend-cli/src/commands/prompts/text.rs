@@ -172,16 +172,19 @@ pub(super) fn proposals_table(candidates: &[Candidate]) -> Table {
         ("LABEL", Column::Text),
         ("VERSION", Column::Number),
         ("STATUS", Column::Fixed),
+        ("REDACTED", Column::Number),
         ("CREATED", Column::Fixed),
     ])
     .with_rows(candidates, |candidate| {
         let key = candidate.key.clone().unwrap_or_default();
+        let proposal = candidate.proposal.unwrap_or_default();
         [
             candidate.candidate_id.clone(),
             key.key,
             key.qualifier,
-            candidate.proposal.unwrap_or_default().version.to_string(),
+            proposal.version.to_string(),
             standing_word(candidate),
+            proposal.redacted_count.to_string(),
             short_time(candidate.created_at.as_ref()),
         ]
     })

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use emend_core::text::escaped;
 use emend_proto::feedback::v1::{Query, QueryInteraction};
 use serde_json::json;
 
@@ -54,7 +55,7 @@ pub(super) async fn run(
         .await
         .map_err(|error| Failure::failed(format!("the files can't be read: {error}")))??;
     for bad in documents.iter().flat_map(|file| &file.bad).take(MAX_SHOWN) {
-        eprintln!("{bad}");
+        eprintln!("{}", escaped(&bad.to_string()));
     }
     if let Some(file) = documents.iter().find(|file| file.ends) {
         return Err(Failure::usage(format!(

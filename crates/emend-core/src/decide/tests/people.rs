@@ -87,10 +87,11 @@ fn a_rejected_value_is_not_reopened_by_votes_and_says_why() {
         (OutcomeState::Rejected, None)
     );
     assert!(
-        outcome.message.contains("rejected before: not a verb"),
+        outcome.message.ends_with("It was rejected before."),
         "{}",
         outcome.message
     );
+    assert_eq!(outcome.decision_reason.as_deref(), Some("not a verb"));
     let twice = Event::Reject {
         candidate: id,
         reason: "x".into(),

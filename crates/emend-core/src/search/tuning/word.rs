@@ -145,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::text::clean;
 
     #[test]
     fn a_line_says_what_differs_from_the_defaults() {
@@ -189,7 +190,9 @@ mod tests {
     }
 
     fn a_name() -> impl Strategy<Value = String> {
-        "[^\\s\\p{C},=+]{1,8}"
+        "[^\\s\\p{C}\\p{M},=+]{1,8}"
+            .prop_map(|name| clean(&name).into_owned())
+            .prop_filter("a name", |name| !name.is_empty())
     }
 
     proptest! {

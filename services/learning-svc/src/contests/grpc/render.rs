@@ -1,7 +1,9 @@
 //! Renders candidates as messages.
 
+use std::collections::HashMap;
+
 use emend_core::{
-    Origin, Status,
+    CandidateId, Origin, Status,
     contest::{Proposed, Verdict},
     outputs::SURE,
 };
@@ -85,6 +87,15 @@ pub(crate) fn candidate(record: &CandidateRecord) -> pb::Candidate {
     }
 }
 
+/// A candidate, with how many redacted ratings it was generated from.
+pub(super) fn counted(record: &CandidateRecord, redacted: &HashMap<CandidateId, u64>) -> pb::Candidate {
+    let mut candidate = candidate(record);
+    if let (Some(proposal), Some(redacted)) = (&mut candidate.proposal, redacted.get(&record.candidate.id)) {
+        proposal.redacted_count = i32::try_from(*redacted).unwrap_or(i32::MAX);
+    }
+    candidate
+}
+
 fn proposal(proposal: &Proposed) -> pb::Proposal {
     let decided_as = |verdict| {
         let decided_at = proposal.decided_at.filter(|_| proposal.verdict == verdict);
@@ -95,6 +106,7 @@ fn proposal(proposal: &Proposed) -> pb::Proposal {
         base_version: small(proposal.base),
         approved_at: decided_as(Verdict::Approved),
         rejected_at: decided_as(Verdict::Rejected),
+        redacted_count: 0,
     }
 }
 

@@ -189,6 +189,9 @@ pub trait ImprovementRepository: Send {
     /// Forgets one that could not be generated, unless somebody else took it over.
     async fn give_up(&mut self, lease: Lease) -> Result<()>;
 
+    /// How many of the ratings that a candidate was generated from have been redacted; 0 of one that was not generated.
+    async fn redacted(&mut self, candidate: CandidateId) -> Result<u64>;
+
     /// A version of a prompt, under whichever label; of several the first.
     async fn version(&mut self, target: &ResourceKey, version: u32) -> Result<Option<CandidateRecord>>;
 }

@@ -127,6 +127,14 @@ impl ImprovementRepository for Work {
         Ok(())
     }
 
+    async fn redacted(&mut self, candidate: CandidateId) -> Result<u64> {
+        let row = self
+            .rows::<ImprovementRow>(improvements_of(&[candidate]))
+            .await?
+            .pop();
+        row.map_or(Ok(0), |row| row.parse().map(|(_, record)| record.redacted))
+    }
+
     async fn version(&mut self, target: &ResourceKey, version: u32) -> Result<Option<CandidateRecord>> {
         let query = versions(target, Some(version.saturating_add(1)), Some(version), 1);
         let row = self.rows::<CandidateRecordRow>(query).await?.pop();
@@ -210,14 +218,7 @@ impl OutputStore for Backend {
     ) -> Result<HashMap<CandidateId, ImprovementRecord>> {
         let mut found = HashMap::with_capacity(candidates.len());
         for candidates in batches(candidates) {
-            let mut query = QueryBuilder::new(
-                "SELECT i.candidate_id, i.generator, i.reason, i.good_count, i.neutral_count, i.bad_count, \
-                 (SELECT count(*) FROM improvement_ratings AS r JOIN redaction_marks AS m \
-                 ON m.feedback_id = r.feedback_id WHERE r.improvement = i.improvement) AS redacted \
-                 FROM improvements AS i WHERE i.candidate_id IN ",
-            );
-            push_list(&mut query, candidates.iter().map(|id| id.0));
-            for row in self.rows::<ImprovementRow>(query).await? {
+            for row in self.rows::<ImprovementRow>(improvements_of(candidates)).await? {
                 let (candidate, record) = row.parse()?;
                 found.insert(candidate, record);
             }
@@ -567,6 +568,18 @@ pub(super) fn versions(
         ") AS found CROSS JOIN candidates AS k CROSS JOIN contests AS c WHERE k.candidate = found.candidate \
          AND c.contest = k.contest ORDER BY k.proposal_version DESC",
     );
+    query
+}
+
+/// What is kept of these candidates as improvements.
+fn improvements_of(candidates: &[CandidateId]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT i.candidate_id, i.generator, i.reason, i.good_count, i.neutral_count, i.bad_count, \
+         (SELECT count(*) FROM improvement_ratings AS r JOIN redaction_marks AS m \
+         ON m.feedback_id = r.feedback_id WHERE r.improvement = i.improvement) AS redacted \
+         FROM improvements AS i WHERE i.candidate_id IN ",
+    );
+    push_list(&mut query, candidates.iter().map(|id| id.0));
     query
 }
 

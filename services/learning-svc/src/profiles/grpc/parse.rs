@@ -345,6 +345,7 @@ pub(crate) fn accepted(
     let verdict = Some(Verdict::Approve {
         edited: None,
         reason: None,
+        accept_redacted: false,
     });
     let ids = [
         &request.namespace,

@@ -245,11 +245,18 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
     let (versions, _) = app.prompt_versions(&key(), None, 10).await.unwrap();
     let redacted: Vec<u64> = versions.iter().map(|(_, redacted)| *redacted).collect();
     assert_eq!(redacted, [1, 0]);
+    let records: Vec<_> = versions
+        .iter()
+        .map(|(version, _)| version.record.clone())
+        .collect();
+    let counted: Vec<u64> = app.redactions(&records).await.unwrap().into_values().collect();
+    assert_eq!(counted, [1]);
 
     // Operators find all such texts: the proposal, and what a person made of it.
     let edited = Verdict::Approve {
         edited: Some(value("Summarise, without being vague.")),
         reason: None,
+        accept_redacted: false,
     };
     review(&app, record.candidate.id, None, edited).await.unwrap();
     let listed = async |target: Option<&ResourceKey>, after, limit| {
