@@ -110,13 +110,16 @@ impl<'a> Output<'a> {
             self.to.flush()?;
             return Ok(());
         }
-        self.line(text)
+        self.lines(text.strip_suffix('\n').unwrap_or(text))
     }
 
     /// Writes lines of text and flushes them, so that they appear at once when watching a stream.
     pub fn line(&mut self, text: &str) -> Result {
-        let lines = text.trim_end_matches('\n').split('\n');
-        for line in lines {
+        self.lines(text.trim_end_matches('\n'))
+    }
+
+    fn lines(&mut self, text: &str) -> Result {
+        for line in text.split('\n') {
             writeln!(self.to, "{}", shown(line, self.coloured))?;
         }
         self.to.flush()?;

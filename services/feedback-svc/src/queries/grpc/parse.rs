@@ -5,6 +5,7 @@ use std::time::Duration;
 use emend_core::{
     Caller, Invalid, Namespace, QueryId, Violations,
     personal_data::mask,
+    text::clean,
     violation::{bounded_prose, bounded_text},
 };
 use emend_proto::feedback::v1 as pb;
@@ -219,7 +220,8 @@ fn results(messages: Vec<pb::QueryResult>) -> Result<Vec<QueryResult>, Violation
 /// A document's title, whatever is in it: a backend can't change it.
 fn title(raw: &str) -> String {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
-    raw.trim().chars().map(shown).take(MAX_TITLE).collect()
+    let title: String = raw.trim().chars().map(shown).take(MAX_TITLE).collect();
+    clean(&title).into_owned()
 }
 
 fn interaction(message: &pb::QueryInteraction, now: Timestamp) -> Result<At<Interaction>, Violations> {
