@@ -1,8 +1,8 @@
 //! Which of the papers related to one are worth reading.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::cmp::Reverse;
 
-use super::{Weight, WorkId};
+use super::{Weight, WorkId, joined};
 use crate::violation::Invalid;
 
 /// How many papers are chosen if nobody says otherwise.
@@ -111,33 +111,17 @@ pub fn rank(papers: &[RelatedPaper], best: usize) -> Ranking {
     ranking
 }
 
-/// The places of what is one paper, in the order of their first (disjoint sets by union and find: Tarjan, "Efficiency of a Good
-/// But Not Linear Set Union Algorithm", 1975).
+/// The places of what is one paper, in the order of their first.
 fn groups(papers: &[RelatedPaper]) -> Vec<Vec<usize>> {
-    // Of each paper an earlier one that is the same, or itself: the first of its group is found by following them.
-    let mut same_as: Vec<usize> = (0..papers.len()).collect();
-    let mut with_id: HashMap<&WorkId, usize> = HashMap::new();
-    for (place, paper) in papers.iter().enumerate() {
-        for id in &paper.ids {
-            let other = *with_id.entry(id).or_insert(place);
-            let (one, other) = (first_of(&mut same_as, place), first_of(&mut same_as, other));
-            same_as[one.max(other)] = one.min(other);
-        }
-    }
     let mut groups: Vec<Vec<usize>> = vec![Vec::new(); papers.len()];
-    for place in 0..papers.len() {
-        groups[first_of(&mut same_as, place)].push(place);
+    for (place, first) in joined(papers.iter().map(|paper| &paper.ids))
+        .into_iter()
+        .enumerate()
+    {
+        groups[first].push(place);
     }
     groups.retain(|group| !group.is_empty());
     groups
-}
-
-fn first_of(same_as: &mut [usize], mut place: usize) -> usize {
-    while same_as[place] != place {
-        same_as[place] = same_as[same_as[place]];
-        place = same_as[place];
-    }
-    place
 }
 
 #[cfg(test)]

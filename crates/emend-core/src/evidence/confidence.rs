@@ -254,7 +254,7 @@ pub struct EvidenceEdge<'a> {
     pub relation: EdgeRelation,
     /// The confidence that counts; `None`: none is known.
     pub weight: Option<Weight>,
-    /// The work that the edge's page publishes, if it has an id: the least of its ids.
+    /// The work that the edge's page publishes, if it has an id: the least id of all pages of that work.
     pub work: Option<&'a WorkId>,
     /// The page's host, in the form of [`host`](super::host).
     pub host: &'a str,

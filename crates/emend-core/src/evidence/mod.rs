@@ -14,6 +14,7 @@ mod sources;
 mod trust;
 mod trust_file;
 mod verification;
+mod works;
 
 pub use self::{
     citations::{DEFAULT_BEST, MAX_BEST, RankedPaper, Ranking, RelatedPaper, parse_best, rank},
@@ -25,8 +26,9 @@ pub use self::{
     policy::NamespacePolicy,
     relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},
     rules::{Covering, RulesOfName},
-    sources::{SourceKey, independent_sources},
+    sources::SourceKey,
     trust::TrustLevel,
     trust_file::{MAX_DOMAINS, RuleChanges, TrustEntryFields, TrustFile, TrustFileFields},
     verification::{BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, VERIFYING_SOURCES},
+    works::joined,
 };

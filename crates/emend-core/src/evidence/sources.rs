@@ -1,42 +1,39 @@
 //! Which sources are independent of each other.
 //!
-//! A work that has an id is one source wherever it is published. Hosts at ACADEMIC and above publish the works of many, so
+//! A work that has an id is one source wherever it is published: pages that share an id are one work, also by way of others
+//! ([`joined`](super::joined)). Hosts at ACADEMIC and above publish the works of many, so
 //! that each page is a source of its own. What else a registrable domain publishes is one source: five pages of one blog are
 //! one, two papers in arXiv are two.
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
 use super::{TrustLevel, WorkId, registrable_domain};
 
-/// An independent source. Its text is stable, and different for different sources.
+/// An independent source. Its text is stable, and different for different sources. A work is named by its least id, or by what
+/// else is the same for all of its pages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SourceKey {
+pub enum SourceKey<W = WorkId> {
     /// A work.
-    Work(WorkId),
+    Work(W),
     /// A page, by its id.
     Page(String),
     /// A registrable domain.
     Domain(String),
 }
 
-impl SourceKey {
-    /// The source of a page: its id, the works it publishes by their ids, its host in the form of [`host`](super::host), and how
-    /// far that is trusted without the verified layer, which depends on independent sources.
-    pub fn of<'w>(
-        page: &str,
-        works: impl IntoIterator<Item = &'w WorkId>,
-        host: &str,
-        level: TrustLevel,
-    ) -> Self {
-        match works.into_iter().min() {
-            Some(work) => Self::Work(work.clone()),
+impl<W> SourceKey<W> {
+    /// The source of a page: its id, the work that it publishes if that has an id, its host in the form of
+    /// [`host`](super::host), and how far that is trusted without the verified layer, which depends on independent sources.
+    pub fn of(page: &str, work: Option<W>, host: &str, level: TrustLevel) -> Self {
+        match work {
+            Some(work) => Self::Work(work),
             None if level.pages_are_sources() => Self::Page(page.to_owned()),
             None => Self::Domain(registrable_domain(host).to_owned()),
         }
     }
 }
 
-impl fmt::Display for SourceKey {
+impl<W: fmt::Display> fmt::Display for SourceKey<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Work(work) => write!(f, "work:{work}"),
@@ -46,27 +43,30 @@ impl fmt::Display for SourceKey {
     }
 }
 
-/// How many independent sources there are among these.
-pub fn independent_sources<'s>(sources: impl IntoIterator<Item = &'s SourceKey>) -> usize {
-    sources.into_iter().collect::<HashSet<_>>().len()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::{
+        super::joined,
         TrustLevel::{Academic, Blocked, Government, Low, Primary, Trusted, Unverified},
         *,
     };
 
     fn count(pages: &[(&str, &[&str], &str, TrustLevel)]) -> usize {
+        let works = joined(
+            pages
+                .iter()
+                .map(|(_, ids, ..)| ids.iter().map(|id| WorkId::parse(id).unwrap())),
+        );
         let sources: Vec<_> = pages
             .iter()
-            .map(|(page, works, host, level)| {
-                let works: Vec<_> = works.iter().map(|id| WorkId::parse(id).unwrap()).collect();
-                SourceKey::of(page, &works, host, *level)
+            .zip(works)
+            .map(|((page, ids, host, level), work)| {
+                SourceKey::of(page, (!ids.is_empty()).then_some(work), host, *level)
             })
             .collect();
-        independent_sources(&sources)
+        sources.iter().collect::<HashSet<_>>().len()
     }
 
     #[test]
@@ -93,6 +93,22 @@ mod tests {
             ("p3", &["doi:10.1000/x"], "blog.example", Unverified),
         ];
         assert_eq!(count(&copies), 1);
+    }
+
+    #[test]
+    fn a_preprint_and_its_article_are_one_source_as_soon_as_a_third_page_has_both_ids() {
+        let mut pages = vec![
+            ("p1", &["arxiv:2101.00001"][..], "arxiv.org", Academic),
+            ("p2", &["doi:10.1000/x"], "publisher.example", Academic),
+        ];
+        assert_eq!(count(&pages), 2);
+        pages.push((
+            "p3",
+            &["doi:10.1000/x", "arxiv:2101.00001"],
+            "index.example",
+            Unverified,
+        ));
+        assert_eq!(count(&pages), 1);
     }
 
     #[test]

@@ -152,29 +152,34 @@ impl BlockingPolicy {
     }
 }
 
-/// The claims of a registrable domain: those with a SUPPORTS edge from it, each once. Of several claims that are a cause, the
-/// one with the least id is named, so that the order in which they are added does not matter.
+/// The claims of a registrable domain: those with a SUPPORTS edge from it, each once; and those that were found on its pages, which
+/// alone can be dangerous for it: who quotes a claim did not make it. Of several claims that are a cause, the one with the least
+/// id is named, so that the order in which they are added does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClaimsOfDomain {
-    /// How many there are.
+    /// How many it supports.
     pub claims: u64,
-    /// How many of them are rejected.
+    /// How many of these are rejected.
     pub rejected: u64,
-    /// One that is dangerous.
+    /// One that was found on its pages and is dangerous.
     pub dangerous: Option<String>,
-    /// One that is verified.
+    /// One that it supports and that is verified.
     pub verified: Option<String>,
 }
 
 impl ClaimsOfDomain {
-    /// Counts a claim.
+    /// Counts a claim that was found on one of its pages.
+    pub fn add_found(&mut self, claim_id: &str, facts: ClaimFacts) {
+        if facts.is_dangerous() {
+            keep_least(&mut self.dangerous, claim_id);
+        }
+    }
+
+    /// Counts a claim that it supports.
     pub fn add(&mut self, claim_id: &str, facts: ClaimFacts) {
         let status = facts.status();
         self.claims += 1;
         self.rejected += u64::from(status == ClaimStatus::Rejected);
-        if facts.is_dangerous() {
-            keep_least(&mut self.dangerous, claim_id);
-        }
         if status == ClaimStatus::Verified {
             keep_least(&mut self.verified, claim_id);
         }
@@ -257,10 +262,12 @@ mod tests {
         ..PENDING
     };
 
+    /// Claims that were found on a page of the domain that supports them.
     fn of(claims: &[ClaimFacts]) -> ClaimsOfDomain {
         let mut domain = ClaimsOfDomain::default();
         for (index, facts) in claims.iter().enumerate() {
             domain.add(&format!("claim:{index}"), *facts);
+            domain.add_found(&format!("claim:{index}"), *facts);
         }
         domain
     }
@@ -352,6 +359,16 @@ mod tests {
     }
 
     #[test]
+    fn a_dangerous_pattern_blocks_the_domain_that_the_claim_was_found_on_and_not_those_that_quote_it() {
+        let mut newspaper = ClaimsOfDomain::default();
+        newspaper.add("claim:1", DANGEROUS);
+        assert_eq!(rule(&newspaper), None);
+        let mut blog = ClaimsOfDomain::default();
+        blog.add_found("claim:1", DANGEROUS);
+        assert_eq!(rule(&blog).as_deref(), Some("blocked dangerous_pattern claim:1"));
+    }
+
+    #[test]
     fn an_unverified_domain_rises_while_a_claim_that_it_supports_is_verified() {
         assert_eq!(
             rule(&of(&[PENDING, VERIFIED])).as_deref(),
@@ -396,7 +413,10 @@ mod tests {
         ) {
             let of = |claims: &mut dyn Iterator<Item = &(String, ClaimFacts)>| {
                 let mut domain = ClaimsOfDomain::default();
-                claims.for_each(|(id, facts)| domain.add(id, *facts));
+                claims.for_each(|(id, facts)| {
+                    domain.add(id, *facts);
+                    domain.add_found(id, *facts);
+                });
                 domain
             };
             prop_assert_eq!(of(&mut claims.iter()), of(&mut claims.iter().rev()));

@@ -499,10 +499,11 @@ CREATE TABLE nodes (
 ) STRICT, WITHOUT ROWID;
 
 -- The evidence graph. Inside, nodes refer to each other by integer keys; the backends' own ids are unique in their namespace.
--- Nothing in it is deleted.
+-- Pages, fragments, claims and edges may be deleted; namespaces, domains, hosts and tasks stay.
 
--- Namespaces that have evidence or rules about domains. Who adds domains locks the row shared, who changes rules about domains and who brings levels up
--- to date exclusively: so no domain keeps a level that a rule has changed meanwhile.
+-- Namespaces that have evidence or rules about domains. Who adds domains locks the row shared; who changes rules about domains, who
+-- brings levels up to date, and who changes what edges of others depend on (ids of works, what was upserted wrongly, deletions)
+-- exclusively: so no domain keeps a level that a rule has changed meanwhile, and no edge is added unseen.
 CREATE TABLE evidence_spaces (
     space     INTEGER PRIMARY KEY,
     namespace TEXT NOT NULL UNIQUE,
@@ -571,10 +572,29 @@ CREATE TABLE evidence_pages (
     doi      TEXT NOT NULL,
     pmid     TEXT NOT NULL,
     arxiv_id TEXT NOT NULL,
-    -- What it is one source with, whoever publishes it: "doi:10.1000/x".
-    work     TEXT NOT NULL,
+    -- The work that it publishes; 0: none that has an id.
+    work     INTEGER NOT NULL,
     UNIQUE (space, page_id)
 ) STRICT;
+CREATE INDEX evidence_pages_by_work ON evidence_pages (work) WHERE work <> 0;
+
+-- Works: pages that share an id, also by way of other pages. Of two that an upsert joins, the one of fewer pages takes the key of
+-- the other: so a page seldom gets another key, however many there are of its work.
+CREATE TABLE evidence_works (
+    work  INTEGER PRIMARY KEY,
+    space INTEGER NOT NULL,
+    -- How many pages it has.
+    pages INTEGER NOT NULL
+) STRICT;
+
+-- Which work an id is of: "doi:10.1000/x". An id that no page has any more has no row.
+CREATE TABLE evidence_identities (
+    space    INTEGER NOT NULL,
+    identity TEXT NOT NULL,
+    work     INTEGER NOT NULL,
+    PRIMARY KEY (space, identity)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX evidence_identities_by_work ON evidence_identities (work);
 
 -- Parts of pages.
 CREATE TABLE evidence_fragments (
@@ -585,6 +605,7 @@ CREATE TABLE evidence_fragments (
     text        TEXT NOT NULL,
     UNIQUE (space, fragment_id)
 ) STRICT;
+CREATE INDEX evidence_fragments_by_page ON evidence_fragments (page, fragment);
 
 -- Claims.
 CREATE TABLE evidence_claims (
@@ -595,6 +616,8 @@ CREATE TABLE evidence_claims (
     task       INTEGER NOT NULL,
     -- 0: none.
     page       INTEGER NOT NULL,
+    -- The host of that page; 0: none.
+    host       INTEGER NOT NULL,
     text       TEXT NOT NULL,
     -- 1 adopted, 2 not adopted.
     adoption   INTEGER NOT NULL,
@@ -613,8 +636,11 @@ CREATE TABLE evidence_claims (
 CREATE INDEX evidence_claims_by_task ON evidence_claims (task, claim) WHERE task <> 0;
 CREATE INDEX evidence_claims_by_status ON evidence_claims (space, status, claim);
 CREATE INDEX evidence_claims_stale ON evidence_claims (claim) WHERE stale = 1;
+CREATE INDEX evidence_claims_by_page ON evidence_claims (page, claim) WHERE page <> 0;
+-- For what a domain is blocked.
+CREATE INDEX evidence_claims_dangerous ON evidence_claims (host) WHERE patterns <> '[]';
 
--- Edges. Their ends never change.
+-- Edges.
 CREATE TABLE evidence_edges (
     edge        INTEGER PRIMARY KEY,
     space       INTEGER NOT NULL,
@@ -645,6 +671,8 @@ CREATE TABLE evidence_edges (
 ) STRICT;
 CREATE INDEX evidence_edges_by_target ON evidence_edges (target, edge) WHERE target_sort = 3;
 CREATE INDEX evidence_edges_by_source ON evidence_edges (source, edge) WHERE source_sort = 3;
+CREATE INDEX evidence_edges_by_cited ON evidence_edges (target, edge) WHERE target_sort = 1;
+CREATE INDEX evidence_edges_by_page ON evidence_edges (page, edge);
 CREATE INDEX evidence_edges_by_host ON evidence_edges (host, edge);
 CREATE INDEX evidence_edges_by_task ON evidence_edges (task, edge) WHERE task <> 0;
 CREATE INDEX evidence_edges_reviewed ON evidence_edges (space, ruled_at, edge) WHERE ruled <> 0;

@@ -3,6 +3,7 @@
 //! What is marked to be computed anew is not compared: it is work in progress.
 
 mod domains;
+mod works;
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,6 +36,7 @@ pub(super) async fn check(
     watch.begins("edges", reading.edge_count().await?);
     check_claims(reading, findings).await?;
     check_edges(reading, findings, watch).await?;
+    works::check(reading, findings).await?;
     domains::check(reading, findings).await?;
     report(EVIDENCE_EDGE, reading.strays().await?, findings);
     report(EVIDENCE_RULING, reading.rules_of_nothing().await?, findings);
@@ -91,8 +93,8 @@ async fn sources(
     after: i64,
     through: i64,
     findings: &mut Findings,
-) -> Result<HashMap<i64, HashSet<SourceKey>>, StoreError> {
-    let mut sources: HashMap<i64, HashSet<SourceKey>> = HashMap::new();
+) -> Result<HashMap<i64, HashSet<SourceKey<i64>>>, StoreError> {
+    let mut sources: HashMap<i64, HashSet<SourceKey<i64>>> = HashMap::new();
     let mut rows = reading.supporting(after, through);
     while let Some(row) = rows.try_next().await? {
         let of_claim = sources.entry(row.claim).or_default();
@@ -108,7 +110,7 @@ async fn sources(
 fn check_claim(
     claim: &AuditedClaim,
     rulings: &Rulings,
-    sources: Option<&HashSet<SourceKey>>,
+    sources: Option<&HashSet<SourceKey<i64>>>,
     findings: &mut Findings,
 ) {
     let id = format!("claim number {}", claim.claim);
@@ -116,6 +118,9 @@ fn check_claim(
         findings.add(EVIDENCE_EDGE, &id, "its namespace does not exist");
         return;
     };
+    if claim.host != claim.page_host {
+        findings.add(EVIDENCE_EDGE, &id, "its host is not that of its page");
+    }
     let key = (namespace.clone(), claim.claim_id.clone());
     let (ruled, ..) = rulings.get(&key).copied().unwrap_or_default();
     if ruled != claim.ruled {

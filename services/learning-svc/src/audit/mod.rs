@@ -65,7 +65,8 @@ emend_store::checks! {
     SUGGESTION: "What is kept of a suggestion belongs to a candidate for the profile's field that it is about, and each candidate of a profile that was generated has it.";
     EVIDENCE_RULING: "What people say of a claim or edge in the evidence graph is what is in force in its contest, and since when and by which feedback; the graph has everything that is ruled about.";
     EVIDENCE_DERIVED: "The relation and weights of an edge follow from what the backend, its model and people say, and whether a claim is rejected from its ruling and its dangerous patterns.";
-    EVIDENCE_EDGE: "What rows of the evidence graph name exists, and an edge's page and host are those of its source.";
+    EVIDENCE_EDGE: "What rows of the evidence graph name exists, an edge's page and host are those of its source, and a claim's host is that of its page.";
+    EVIDENCE_WORK: "Pages are one work exactly if they share an id, also by way of others; a work says how many pages it has, and has their ids.";
     EVIDENCE_TARGET: "A contest says correctly whether the claim or edge that it is about is known.";
     EVIDENCE_EVENT: "An event of the evidence graph names a contest of its namespace and, if it changed something, a revision in the log.";
     EVIDENCE_STATUS: "A claim is verified if enough independent sources support it, and it is not rejected.";

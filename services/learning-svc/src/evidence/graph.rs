@@ -39,14 +39,6 @@ pub struct Page {
 }
 
 impl Page {
-    /// What it is one source with, whoever publishes it, in canonical form; empty if it has no id.
-    pub fn work(&self) -> String {
-        self.works
-            .iter()
-            .min()
-            .map_or_else(String::new, WorkId::to_string)
-    }
-
     /// Its DOI, PubMed id and arXiv id, each in canonical form without its type, or empty.
     pub fn works_by_type(&self) -> [String; 3] {
         let mut by_type = <[String; 3]>::default();

@@ -98,6 +98,9 @@ mod verification_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "work_sql.rs"]
 mod work_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/works_sql.rs"]
+mod works_sql;
 
 /// The database that the portable SQL is compiled against.
 pub(super) type Db = sqlx::Postgres;

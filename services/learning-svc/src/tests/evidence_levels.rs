@@ -8,18 +8,22 @@ use emend_core::{
     evidence::{
         BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, Covering,
         EdgeRelation, Layer, Layers, NamespacePolicy, RulesOfName, SourceKey, TrustLevel, WorkId, deciding,
-        registrable_domain,
+        joined, registrable_domain,
     },
 };
 use emend_proto::learning::v1 as pb;
 
 use crate::{
     app::App,
-    evidence::store::{ClaimFilter, EdgeFilter, EdgePosition},
+    evidence::{
+        grpc::parse,
+        store::{ClaimFilter, EdgeFilter, EdgePosition},
+    },
     ingest::event::IngestEvent,
     policies::namespaces::NamespacePolicyUpdate,
     resources::write::{Delete, Put},
     tests::{
+        erasure::assert_audited,
         evidence::{claim, correction, edge, support, upsert},
         on_both_databases,
         world::{World, assert_sound, head, namespace, one, operator},
@@ -33,6 +37,7 @@ on_both_databases!(
     more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_they_are_restored,
     a_domain_that_a_person_restores_stays_restored,
     a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored,
+    a_dangerous_claim_blocks_the_domain_that_it_was_found_on_and_nobody_who_quotes_it,
     five_pages_of_one_blog_are_one_source_and_two_papers_are_two,
     one_edge_of_each_source_weighs_where_the_policy_says_so_at_every_level,
     a_changed_policy_is_applied_to_domains_of_before,
@@ -41,7 +46,7 @@ on_both_databases!(
 );
 
 /// Works until nothing is left.
-async fn settle(app: &App) {
+pub(super) async fn settle(app: &App) {
     while app.follow_evidence_once().await.unwrap() {}
 }
 
@@ -93,7 +98,7 @@ async fn rules(app: &App, patterns: &[&str]) -> HashMap<(String, &'static str), 
 }
 
 /// What the system says of a domain: decision, cause and claim.
-async fn verified(app: &App, domain: &str) -> Option<String> {
+pub(super) async fn verified(app: &App, domain: &str) -> Option<String> {
     let mut rules = rules(app, &[domain]).await;
     let rule = rules.remove(&(domain.to_owned(), Layer::Verified.name()))?;
     let cause = rule.cause.unwrap();
@@ -111,7 +116,7 @@ async fn reject(world: &World, app: &App, claim: &str) -> IngestEvent {
     event
 }
 
-async fn update_policy(app: &App, change: fn(&mut NamespacePolicy)) {
+pub(super) async fn update_policy(app: &App, change: fn(&mut NamespacePolicy)) {
     let update = NamespacePolicyUpdate {
         namespace: namespace(),
         etag: None,
@@ -336,6 +341,7 @@ async fn a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored(world: 
     let app = world.instance().await;
     let mut dangerous = support(1, "blog.example", "c1", 1, 0.9);
     dangerous.claims[0].dangerous_patterns = vec!["prompt injection".into()];
+    dangerous.claims[0].page_id = "p1".into();
     upsert(&app, &dangerous).await;
     settle(&app).await;
     assert_eq!(
@@ -349,6 +355,44 @@ async fn a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored(world: 
     .await;
     settle(&app).await;
     assert_eq!(verified(&app, "blog.example").await, None);
+}
+
+async fn a_dangerous_claim_blocks_the_domain_that_it_was_found_on_and_nobody_who_quotes_it(world: &World) {
+    let app = world.instance().await;
+    // A newspaper and an academic quote what a blog says; nobody supports it.
+    for (number, domain) in [(1, "newspaper.example"), (2, "uni.example")] {
+        upsert(&app, &support(number, domain, "c1", 1, 0.9)).await;
+    }
+    let mut found = support(3, "www.blog.example", "c1", 3, 0.9);
+    found.claims[0].dangerous_patterns = vec!["prompt injection".into()];
+    found.claims[0].page_id = "p3".into();
+    upsert(&app, &found).await;
+    // Nobody knows where it was found.
+    let mut homeless = support(4, "other.example", "c2", 1, 0.9);
+    homeless.claims[0].dangerous_patterns = vec!["prompt injection".into()];
+    upsert(&app, &homeless).await;
+    settle(&app).await;
+    for (domain, expected) in [
+        ("blog.example", Some("blocked dangerous_pattern c1")),
+        ("newspaper.example", None),
+        ("uni.example", None),
+        ("other.example", None),
+    ] {
+        assert_eq!(verified(&app, domain).await.as_deref(), expected, "{domain}");
+    }
+    assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Rejected);
+    assert_audited(world).await;
+
+    // The pattern was a mistake of the backend's.
+    found.claims[0].dangerous_patterns.clear();
+    upsert(&app, &found).await;
+    settle(&app).await;
+    assert_eq!(verified(&app, "blog.example").await, None);
+    assert_eq!(
+        verified(&app, "uni.example").await.as_deref(),
+        Some("low independent_support c1")
+    );
+    assert_audited(world).await;
 }
 
 async fn five_pages_of_one_blog_are_one_source_and_two_papers_are_two(world: &World) {
@@ -462,11 +506,19 @@ fn random_support(draw: &mut impl FnMut(usize) -> usize) -> pb::UpsertEvidenceRe
     let number = draw(24);
     let claim = format!("c{}", number % 7);
     let mut request = support(number, HOSTS[number % 6], &claim, [1, 1, 1, 2, 3][draw(5)], 0.9);
+    // Some pages have two ids, and join what has one of them.
     if draw(4) == 0 {
         request.pages[0].doi = format!("10.1000/{}", draw(3));
     }
-    if draw(8) == 0 {
+    if draw(5) == 0 {
+        request.pages[0].pmid = (1 + draw(3)).to_string();
+    }
+    if draw(3) == 0 {
         request.claims[0].dangerous_patterns = vec!["injection".into()];
+    }
+    // The first pages are those on which the claims were found.
+    if number < 7 {
+        request.claims[0].page_id = format!("p{number}");
     }
     request
 }
@@ -480,7 +532,7 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
         state ^= state << 17;
         usize::try_from(state % below as u64).unwrap()
     };
-    let mut works: BTreeMap<String, String> = BTreeMap::new();
+    let mut works: BTreeMap<String, Vec<WorkId>> = BTreeMap::new();
     let mut said: Vec<IngestEvent> = Vec::new();
     let mut seen = BTreeSet::new();
     for round in 0..12 {
@@ -488,7 +540,8 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
             match draw(16) {
                 0..=4 => {
                     let request = random_support(&mut draw);
-                    works.insert(request.pages[0].page_id.clone(), request.pages[0].doi.clone());
+                    let ids = parse::upsert(&request).unwrap().pages.remove(0).works;
+                    works.insert(request.pages[0].page_id.clone(), ids);
                     upsert(&app, &request).await;
                 }
                 5 => {
@@ -544,6 +597,7 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
         assert_recomputed(&app, &works, &mut seen).await;
     }
     assert_sound(&app).await;
+    assert_audited(world).await;
     // The story is no trivial one.
     for expected in ["dangerous_pattern", "rejected_share", "independent_support"] {
         assert!(seen.contains(expected), "{expected} never came up: {seen:?}");
@@ -561,7 +615,12 @@ async fn delete_all_rules(app: &App) {
 }
 
 /// Statuses, verified rules and levels are what the core makes of the edges, rulings and rules that are stored.
-async fn assert_recomputed(app: &App, works: &BTreeMap<String, String>, seen: &mut BTreeSet<&'static str>) {
+async fn assert_recomputed(
+    app: &App,
+    works: &BTreeMap<String, Vec<WorkId>>,
+    seen: &mut BTreeSet<&'static str>,
+) {
+    let first: BTreeMap<&String, usize> = works.keys().zip(joined(works.values())).collect();
     let stored = rules(app, &PATTERNS[1..])
         .await
         .into_iter()
@@ -591,16 +650,16 @@ async fn assert_recomputed(app: &App, works: &BTreeMap<String, String>, seen: &m
         edge: None,
     };
     let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
-    let mut supporters: HashMap<String, Vec<(String, SourceKey)>> = HashMap::new();
+    let mut supporters: HashMap<String, Vec<(String, SourceKey<usize>)>> = HashMap::new();
     for (_, edge) in &edges {
         let host = edge.source_host.as_ref().unwrap();
         let level = decided(&host.name, Layers::All).map_or_else(Default::default, |(_, level)| level);
         assert_eq!(host.level, level, "{}", host.name);
         if edge.relation == EdgeRelation::Supports {
             let page = edge.source.id.as_str().replace('f', "p");
-            let work = works.get(&page).filter(|doi| !doi.is_empty());
-            let work = work.map(|doi| WorkId::parse(&format!("doi:{doi}")).unwrap());
-            let source = SourceKey::of(&page, work.iter(), &host.name, set_level(&host.name));
+            let has_ids = works.get(&page).is_some_and(|ids| !ids.is_empty());
+            let work = first.get(&page).copied().filter(|_| has_ids);
+            let source = SourceKey::of(&page, work, &host.name, set_level(&host.name));
             supporters
                 .entry(edge.target.id.as_str().to_owned())
                 .or_default()
@@ -627,6 +686,10 @@ async fn assert_recomputed(app: &App, works: &BTreeMap<String, String>, seen: &m
         let of: BTreeSet<String> = of_claim.into_iter().map(|(domain, _)| domain).collect();
         for domain in of {
             domains.entry(domain).or_default().add(claim.id.as_str(), facts);
+        }
+        if let Some(source) = &claim.source {
+            let found_on = domains.entry(registrable_domain(&source.name).to_owned());
+            found_on.or_default().add_found(claim.id.as_str(), facts);
         }
     }
     let policy = app.namespace_policy(&namespace()).await.unwrap().policy.blocking;
@@ -666,7 +729,7 @@ async fn replicas_that_work_at_once_lose_nothing(world: &World) {
     tokio::join!(writes, works(second), works(third));
     settle(&first).await;
     let works = (0..24)
-        .map(|number| (format!("p{number}"), String::new()))
+        .map(|number| (format!("p{number}"), Vec::new()))
         .collect();
     assert_recomputed(&first, &works, &mut BTreeSet::new()).await;
     assert_sound(&first).await;

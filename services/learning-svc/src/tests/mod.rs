@@ -11,6 +11,7 @@ mod evidence_exports;
 mod evidence_levels;
 mod evidence_reads;
 mod evidence_trust;
+mod evidence_works;
 mod hot;
 mod imports;
 mod mined;

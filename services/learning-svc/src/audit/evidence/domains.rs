@@ -147,6 +147,15 @@ async fn check_domains(
             of_domain.add(&claim.claim_id, claim.facts());
         }
         drop(supported);
+        let mut found = reading.found_claims(after, through);
+        while let Some(claim) = found.try_next().await? {
+            if claim.stale != 0 {
+                in_progress.insert(claim.domain);
+            }
+            let of_domain = claims.entry(claim.domain).or_default();
+            of_domain.add_found(&claim.claim_id, claim.facts());
+        }
+        drop(found);
         let names: Vec<(&str, &str)> = domains
             .iter()
             .filter_map(|domain| Some((domain.namespace.as_deref()?, domain.name.as_str())))

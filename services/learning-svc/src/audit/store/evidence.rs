@@ -5,7 +5,7 @@ use emend_core::{
     DomainRuleValue, FeedbackId, Kind, Learned, Namespace,
     evidence::{
         ClaimFacts, ClaimRuling, EdgeLabels, EdgeRelation, Layer, SourceKey, TrustLevel, VERIFYING_SOURCES,
-        Weight, WorkId,
+        Weight,
     },
     kinds::ClaimDecision,
 };
@@ -14,7 +14,10 @@ use futures::stream::BoxStream;
 use sqlx::FromRow;
 
 use crate::{
-    evidence::store::rows::{NamespacePolicyRow, reversed},
+    evidence::store::{
+        known_rows::WorkPageRow,
+        rows::{NamespacePolicyRow, reversed},
+    },
     store::rows::At,
 };
 
@@ -38,6 +41,9 @@ pub(crate) struct AuditedClaim {
     pub(crate) claim_id: String,
     /// None if its space does not exist.
     pub(crate) namespace: Option<String>,
+    pub(crate) host: i64,
+    /// The host of its page; 0: none.
+    pub(crate) page_host: i64,
     pub(crate) patterns: String,
     pub(crate) ruled: i32,
     pub(crate) status: i32,
@@ -157,19 +163,18 @@ impl RulingInForce {
 pub(crate) struct Supporting {
     pub(crate) claim: i64,
     page_id: String,
-    work: String,
+    work: i64,
     reversed: String,
     set_level: i32,
 }
 
 impl Supporting {
     /// Which independent source it is.
-    pub(crate) fn source(&self) -> Result<SourceKey> {
+    pub(crate) fn source(&self) -> Result<SourceKey<i64>> {
         let at = At {
             table: "evidence_pages",
             id: &self.page_id,
         };
-        let work = (!self.work.is_empty()).then(|| at.parse("work", WorkId::parse(&self.work)));
         let level = at.known(
             "set_level",
             self.set_level,
@@ -177,11 +182,18 @@ impl Supporting {
         )?;
         Ok(SourceKey::of(
             &self.page_id,
-            work.transpose()?.as_ref(),
+            (self.work != 0).then_some(self.work),
             &reversed(&self.reversed),
             level,
         ))
     }
+}
+
+/// A work's row.
+#[derive(Debug, FromRow)]
+pub(crate) struct AuditedWork {
+    pub(crate) work: i64,
+    pub(crate) pages: i64,
 }
 
 /// A host's row.
@@ -237,6 +249,23 @@ impl SupportedClaim {
     }
 }
 
+/// A claim with a dangerous pattern that was found on a page of a domain.
+#[derive(Debug, FromRow)]
+pub(crate) struct FoundClaim {
+    pub(crate) domain: i64,
+    pub(crate) claim_id: String,
+    ruled: i32,
+    patterns: String,
+    pub(crate) stale: i32,
+}
+
+impl FoundClaim {
+    /// What decides about it but for its sources.
+    pub(crate) fn facts(&self) -> ClaimFacts {
+        claim_facts(self.ruled, &self.patterns)
+    }
+}
+
 /// A decision in force about a pattern of domains.
 #[derive(Debug, FromRow)]
 pub(crate) struct RuleInForce {
@@ -278,6 +307,18 @@ pub(crate) trait AuditEvidence: Send {
     /// What supports the claims in (after, through], by claim.
     fn supporting(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<Supporting>>;
 
+    /// Works, at most `limit`.
+    async fn works_after(&mut self, after: i64, limit: u32) -> Result<Vec<AuditedWork>>;
+
+    /// The pages of the works in (after, through], by work.
+    fn pages_of_works(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<WorkPageRow>>;
+
+    /// The ids that are stored of the works in (after, through], by work.
+    fn ids_of_works(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<(i64, String)>>;
+
+    /// Pages and ids that name a work that does not exist, or none where they need one; at most 1,000.
+    async fn works_of_nothing(&mut self) -> Result<Vec<Stray>>;
+
     /// Names, as of namespaces, of which rules changed and whose hosts are not up to date.
     async fn stale_names(&mut self) -> Result<Vec<(String, String)>>;
 
@@ -292,6 +333,9 @@ pub(crate) trait AuditEvidence: Send {
 
     /// The claims that the domains in (after, through] support, by domain, each once.
     fn supported_claims(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<SupportedClaim>>;
+
+    /// The claims with dangerous patterns that were found on pages of the domains in (after, through], by domain.
+    fn found_claims(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<FoundClaim>>;
 
     /// The rules in force of patterns.
     async fn rules_of(&mut self, namespace: &Namespace, patterns: &[String]) -> Result<Vec<RuleInForce>>;

@@ -9,17 +9,21 @@ use sqlx::QueryBuilder;
 use super::{Db, audit_sql::Reading, work_sql::push_keys};
 use crate::{
     audit::store::evidence::{
-        AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, RuleInForce, RulingInForce,
-        Stray, SupportedClaim, Supporting,
+        AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, AuditedWork, FoundClaim,
+        RuleInForce, RulingInForce, Stray, SupportedClaim, Supporting,
     },
-    evidence::store::rows::{NamespacePolicyRow, reversed},
+    evidence::store::{
+        known_rows::WorkPageRow,
+        rows::{NamespacePolicyRow, reversed},
+    },
     store::batches::batches,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-const CLAIMS: &str = "SELECT c.claim, c.claim_id, s.namespace, c.patterns, c.ruled, c.status, c.stale \
-     FROM evidence_claims AS c LEFT JOIN evidence_spaces AS s ON s.space = c.space WHERE c.claim > ";
+const CLAIMS: &str = "SELECT c.claim, c.claim_id, s.namespace, c.host, COALESCE(p.host, 0) AS page_host, c.patterns, \
+     c.ruled, c.status, c.stale FROM evidence_claims AS c LEFT JOIN evidence_spaces AS s ON s.space = c.space \
+     LEFT JOIN evidence_pages AS p ON p.page = c.page WHERE c.claim > ";
 
 /// Edges with what their ends give.
 const EDGES: &str = "SELECT e.edge, e.edge_id, s.namespace, \
@@ -53,6 +57,24 @@ const SUPPORTED: &str = "SELECT found.domain, c.claim_id, c.ruled, c.patterns, \
      (SELECT DISTINCT h.domain, e.target FROM evidence_hosts AS h JOIN evidence_edges AS e ON e.host = h.host \
      WHERE e.relation = 1 AND e.target_sort = 3 AND h.domain > $1 AND h.domain <= $2) AS found \
      JOIN evidence_claims AS c ON c.claim = found.target ORDER BY found.domain";
+
+const FOUND: &str = "SELECT h.domain, c.claim_id, c.ruled, c.patterns, c.stale FROM evidence_hosts AS h \
+     JOIN evidence_claims AS c ON c.host = h.host \
+     WHERE c.patterns <> '[]' AND h.domain > $1 AND h.domain <= $2 ORDER BY h.domain";
+
+const PAGES_OF_WORKS: &str = "SELECT page, work, doi, pmid, arxiv_id FROM evidence_pages \
+     WHERE work <> 0 AND work > $1 AND work <= $2 ORDER BY work";
+
+const IDS_OF_WORKS: &str = "SELECT work, identity FROM evidence_identities WHERE work > $1 AND work <= $2 ORDER BY work";
+
+const WORKS_OF_NOTHING: &str = "
+    SELECT 'page' AS what, p.page AS id, CASE WHEN p.work = 0 THEN 'it has an id, but no work'
+        WHEN w.work IS NULL THEN 'its work does not exist' ELSE 'it has a work, but no id' END AS wrong
+    FROM evidence_pages AS p LEFT JOIN evidence_works AS w ON w.work = p.work AND w.space = p.space
+    WHERE CASE WHEN p.doi = '' AND p.pmid = '' AND p.arxiv_id = '' THEN p.work <> 0 ELSE w.work IS NULL END
+    UNION ALL SELECT 'work', i.work, 'an id names it, but it does not exist' FROM evidence_identities AS i
+    LEFT JOIN evidence_works AS w ON w.work = i.work AND w.space = i.space WHERE w.work IS NULL
+    LIMIT 1000";
 
 const STRAYS: &str = "
     SELECT 'claim' AS what, c.claim AS id, 'its task does not exist' AS wrong FROM evidence_claims AS c
@@ -172,6 +194,23 @@ impl AuditEvidence for Reading {
         self.between(SUPPORTING, after, through)
     }
 
+    async fn works_after(&mut self, after: i64, limit: u32) -> Result<Vec<AuditedWork>> {
+        let works = "SELECT work, pages FROM evidence_works WHERE work > ";
+        self.page(works, "work", after, limit).await
+    }
+
+    fn pages_of_works(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<WorkPageRow>> {
+        self.between(PAGES_OF_WORKS, after, through)
+    }
+
+    fn ids_of_works(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<(i64, String)>> {
+        self.between(IDS_OF_WORKS, after, through)
+    }
+
+    async fn works_of_nothing(&mut self) -> Result<Vec<Stray>> {
+        self.of_kinds(WORKS_OF_NOTHING, &[]).await
+    }
+
     async fn stale_names(&mut self) -> Result<Vec<(String, String)>> {
         let query = QueryBuilder::new(
             "SELECT DISTINCT s.namespace, n.reversed FROM evidence_stale_names AS n \
@@ -206,6 +245,10 @@ impl AuditEvidence for Reading {
 
     fn supported_claims(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<SupportedClaim>> {
         self.between(SUPPORTED, after, through)
+    }
+
+    fn found_claims(&mut self, after: i64, through: i64) -> BoxStream<'_, Result<FoundClaim>> {
+        self.between(FOUND, after, through)
     }
 
     async fn rules_of(&mut self, namespace: &Namespace, patterns: &[String]) -> Result<Vec<RuleInForce>> {

@@ -6,7 +6,7 @@ use super::{
         refresh_sql::{below, mark_claims, stale_names},
         work_sql::plan,
     },
-    claims_of_domains, domains_after, mark_domains_of_claims, stale_claims, stale_domains,
+    claims_of_domains, dangerous_of_domains, domains_after, mark_domains_of_claims, stale_claims, stale_domains,
 };
 use crate::evidence::store::rows::StaleNameRow;
 
@@ -20,8 +20,8 @@ const GRAPH: [&str; 7] = [
      SELECT 1, 'example.d' || (n / 4 + 1) || '.h' || n, n / 4 + 1, 6, 6, 0 \
      FROM (WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1999) \
      SELECT n FROM numbers) AS numbered",
-    "INSERT INTO evidence_claims (space, claim_id, task, page, text, adoption, patterns, ruled, status, stale, created_at, \
-     updated_at) SELECT 1, 'c' || n, 0, 0, '', 0, '[]', 0, 1, CASE WHEN n < 5 THEN 1 ELSE 0 END, 0, 0 \
+    "INSERT INTO evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, created_at, \
+     updated_at) SELECT 1, 'c' || n, 0, 0, n, '', 0, CASE WHEN n % 5 = 0 THEN '[\"x\"]' ELSE '[]' END, 0, 1, CASE WHEN n < 5 THEN 1 ELSE 0 END, 0, 0 \
      FROM (WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000) \
      SELECT n FROM numbers) AS numbered",
     "INSERT INTO evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, given, label, \
@@ -62,6 +62,10 @@ async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large
         (
             claims_of_domains(&keys),
             &["evidence_hosts_by_domain", "evidence_edges_by_host"],
+        ),
+        (
+            dangerous_of_domains(&keys),
+            &["evidence_hosts_by_domain", "evidence_claims"],
         ),
     ] {
         let text = query.sql().as_str().to_owned();

@@ -25,9 +25,9 @@ async fn fill(store: &Backend) {
              'caller-' || CAST(i % 20 AS TEXT), '', '', '', '', '', 0, i FROM n",
         ),
         (
-            "evidence_claims (space, claim_id, task, page, text, adoption, patterns, ruled, status, stale, created_at, \
+            "evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, created_at, \
              updated_at)",
-            "SELECT i % 10, 'c' || CAST(i AS TEXT), i % 500, i, '', 2, '[]', 0, 1, 0, 0, 0 FROM n",
+            "SELECT i % 10, 'c' || CAST(i AS TEXT), i % 500, i, 0, '', 2, '[]', 0, 1, 0, 0, 0 FROM n",
         ),
         (
             "evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, given, label, \

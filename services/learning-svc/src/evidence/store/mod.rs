@@ -2,6 +2,7 @@
 //! backends' own ids.
 
 mod derived;
+pub(crate) mod known_rows;
 mod listing;
 pub(crate) mod listing_rows;
 mod records;

@@ -35,16 +35,16 @@ async fn fill(store: &Backend) {
         ),
         (
             "evidence_pages (space, page_id, host, url, title, doi, pmid, arxiv_id, work)",
-            "SELECT 1, 'p' || CAST(i AS TEXT), i, '', '', '', '', '', '' FROM n",
+            "SELECT 1, 'p' || CAST(i AS TEXT), i, '', '', '', '', '', 0 FROM n",
         ),
         (
             "evidence_fragments (space, fragment_id, page, text)",
             "SELECT 1, 'f' || CAST(i AS TEXT), i, 'A part of a page.' FROM n",
         ),
         (
-            "evidence_claims (space, claim_id, task, page, text, adoption, patterns, ruled, status, stale, created_at, \
+            "evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, created_at, \
              updated_at)",
-            "SELECT 1, 'c' || CAST(i AS TEXT), i, 0, '', 2, '[]', 0, 1, 0, 0, 0 FROM n",
+            "SELECT 1, 'c' || CAST(i AS TEXT), i, 0, 0, '', 2, '[]', 0, 1, 0, 0, 0 FROM n",
         ),
         (
             "evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, given, label, \

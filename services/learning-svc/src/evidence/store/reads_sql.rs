@@ -317,11 +317,11 @@ const EDGES: &str = "SELECT e.edge, e.edge_id, e.given, e.label, e.confidence, e
 
 /// What makes two edges `e` of pages `p` on hosts `h` evidence of one source: the work, else the page where the host is at ACADEMIC or
 /// above, else the registrable domain. A claim without a page is a source of its own.
-const SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
+const SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> 0 THEN 'work ' || CAST(p.work AS TEXT) \
      WHEN h.set_level <= 3 THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
 /// The same where it is asked what edges weigh: trust has no part in confidence, so whatever a domain publishes without a work's id is
 /// one source.
-const WEIGHED_SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> '' THEN p.work \
+const WEIGHED_SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> 0 THEN 'work ' || CAST(p.work AS TEXT) \
      ELSE 'domain ' || CAST(h.domain AS TEXT) END";
 const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p ON p.page = e.page \
      LEFT JOIN evidence_hosts AS h ON h.host = e.host WHERE e.target_sort = 3 AND e.target IN ";

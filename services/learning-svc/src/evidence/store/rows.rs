@@ -19,69 +19,6 @@ pub(crate) fn reversed(name: &str) -> String {
     labels.join(".")
 }
 
-/// What is known of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownNode {
-    /// Its key within the database.
-    pub key: i64,
-    /// The key of its page; 0: none.
-    pub page: i64,
-    /// The key of that page's host; 0: none.
-    pub host: i64,
-    /// Of a page as found: the name of its host, in reverse.
-    pub reversed_host: String,
-    /// Of a page: its work; may be empty.
-    pub work: String,
-}
-
-#[derive(Debug, FromRow)]
-pub(crate) struct KnownNodeRow {
-    pub id: String,
-    pub node: i64,
-    pub page: i64,
-    pub host: i64,
-    pub reversed_host: String,
-    pub work: String,
-}
-
-impl KnownNodeRow {
-    pub(crate) fn parse(self) -> Result<(EvidenceId, KnownNode), StoreError> {
-        let at = At {
-            table: "evidence_nodes",
-            id: &self.id,
-        };
-        let id = at.parse("id", EvidenceId::parse(&self.id))?;
-        let known = KnownNode {
-            key: self.node,
-            page: self.page,
-            host: self.host,
-            reversed_host: self.reversed_host,
-            work: self.work,
-        };
-        Ok((id, known))
-    }
-}
-
-/// The ends of an edge, as stored.
-#[derive(Debug, FromRow)]
-pub(crate) struct KnownEdgeRow {
-    pub edge_id: String,
-    pub source_sort: i32,
-    pub source: i64,
-    pub target_sort: i32,
-    pub target: i64,
-}
-
-impl KnownEdgeRow {
-    pub(crate) fn id(&self) -> Result<EvidenceId, StoreError> {
-        let at = At {
-            table: "evidence_edges",
-            id: &self.edge_id,
-        };
-        at.parse("edge_id", EvidenceId::parse(&self.edge_id))
-    }
-}
-
 /// How far a host is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HostLevel {
@@ -226,11 +163,11 @@ pub(crate) struct DomainClaimsRow {
     pub domain: i64,
     pub claims: i64,
     pub rejected: i64,
-    pub dangerous: Option<String>,
     pub verified: Option<String>,
 }
 
 impl DomainClaimsRow {
+    /// Without what was found on its pages.
     pub(crate) fn parse(self) -> Result<ClaimsOfDomain, StoreError> {
         let at = At {
             table: "evidence_domains",
@@ -239,7 +176,7 @@ impl DomainClaimsRow {
         Ok(ClaimsOfDomain {
             claims: at.number("claims", self.claims)?,
             rejected: at.number("rejected", self.rejected)?,
-            dangerous: self.dangerous,
+            dangerous: None,
             verified: self.verified,
         })
     }

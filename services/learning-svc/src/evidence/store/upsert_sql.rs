@@ -1,7 +1,8 @@
 //! Upserting nodes and edges in SQL. Written once, compiled for each database.
 //!
 //! Rows are written in the order of their ids, claims before edges, so that two upserts seldom wait for each other in turn; where they
-//! do, the database says so and the use case is retried.
+//! do, the database says so and the use case is retried. Upserts hold the namespace shared. One that changes what edges of others
+//! depend on, which pages are one work, holds it alone: it waits for upserts under way, whose edges it could not see.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,11 +18,15 @@ use super::{
     levels_sql::levels,
     plan_anew,
     work_sql::{Work, push_keys},
+    works_sql::{Identified, relate},
 };
 use crate::{
     evidence::{
         graph::{ClaimUpsert, EdgeUpsert, Page, Upsert, Upserted},
-        store::rows::{KnownEdgeRow, KnownNode, KnownNodeRow, reversed},
+        store::{
+            known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
+            rows::reversed,
+        },
     },
     store::{batches::batches, conflict},
 };
@@ -45,23 +50,31 @@ pub(super) async fn upsert(
 ) -> Result<std::result::Result<Upserted, Violations>> {
     // Most of a graph may come before its tables are analysed.
     plan_anew(work.transaction().await?).await?;
-    let mut upserting = Upserting {
-        upsert,
-        space: space(work, &upsert.namespace).await?,
-        violations: Violations::new(),
-        added: 0,
-        nodes: HashMap::new(),
-        tasks: HashMap::new(),
+    let space = space(work, &upsert.namespace).await?;
+    let mut is_alone = names_new_ids(work, space, &upsert.pages).await?;
+    lock(work, space, is_alone).await?;
+    let (mut upserting, known_edges) = loop {
+        let mut upserting = Upserting {
+            upsert,
+            space,
+            violations: Violations::new(),
+            added: 0,
+            nodes: HashMap::new(),
+            tasks: HashMap::new(),
+        };
+        upserting.read(work).await?;
+        let known_edges = upserting.known_edges(work).await?;
+        upserting.check(&known_edges);
+        if !upserting.violations.is_empty() {
+            return Ok(Err(upserting.violations));
+        }
+        if is_alone || !upserting.changes_others() {
+            break (upserting, known_edges);
+        }
+        // What was read may change until it is locked alone.
+        lock(work, space, true).await?;
+        is_alone = true;
     };
-    upserting.read(work).await?;
-    let known_edges = upserting.known_edges(work).await?;
-    upserting.check(&known_edges);
-    if !upserting.violations.is_empty() {
-        return Ok(Err(upserting.violations));
-    }
-    if upserting.is_changing_works() {
-        lock_against_upserts(work, upserting.space).await?;
-    }
     upserting.save_pages(work).await?;
     upserting.save_fragments(work).await?;
     upserting.save_claims(work).await?;
@@ -71,11 +84,11 @@ pub(super) async fn upsert(
     }))
 }
 
-/// The key of a namespace's graph, which begins if there is none. Locked: no rule about its domains changes before the end.
+/// The key of a namespace's graph, which begins if there is none.
 async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
     loop {
         let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
-        query.push_bind(namespace.as_str()).push(FOR_SHARE);
+        query.push_bind(namespace.as_str());
         if let Some((space,)) = work.rows::<(i64,)>(query).await?.first() {
             return Ok(*space);
         }
@@ -86,22 +99,49 @@ async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
     }
 }
 
-/// Waits for upserts under way, which hold the namespace's graph, too; later ones wait. Pages whose works change make other sources of
-/// edges that these upserts may be adding, and that can't be seen yet.
-async fn lock_against_upserts(work: &mut Work, space: i64) -> Result<()> {
+/// Locks a namespace's graph: no rule about its domains changes before the end. Alone, it waits for upserts under way, and later
+/// ones wait.
+async fn lock(work: &mut Work, space: i64, alone: bool) -> Result<()> {
     let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE space = ");
-    query.push_bind(space).push(FOR_UPDATE);
+    query.push_bind(space).push(if alone { FOR_UPDATE } else { FOR_SHARE });
     work.rows::<(i64,)>(query).await?;
     Ok(())
 }
 
+/// Whether a page has ids that it was not stored with: so an upsert of papers takes the lock that it needs at once, and two of them
+/// don't wait for each other in turn.
+async fn names_new_ids(work: &mut Work, space: i64, pages: &[Page]) -> Result<bool> {
+    let with_ids: HashMap<&str, Vec<String>> = pages
+        .iter()
+        .map(|page| (page.id.as_str(), identities(&page.works_by_type())))
+        .filter(|(_, ids)| !ids.is_empty())
+        .collect();
+    let names: Vec<&str> = with_ids.keys().copied().collect();
+    let mut same = 0;
+    for names in batches(&names) {
+        let mut query =
+            QueryBuilder::new("SELECT page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ");
+        query.push_bind(space).push(" AND page_id IN ");
+        push_names(&mut query, names.iter().copied());
+        for (id, doi, pmid, arxiv) in work.rows::<(String, String, String, String)>(query).await? {
+            same += usize::from(with_ids.get(id.as_str()) == Some(&identities(&[doi, pmid, arxiv])));
+        }
+    }
+    Ok(same < with_ids.len())
+}
+
 impl Upserting<'_> {
-    /// Whether a page that is known is another work from now on.
-    fn is_changing_works(&self) -> bool {
+    /// Whether it changes what edges of other upserts depend on: ids of works, or the page of a claim that had none.
+    fn changes_others(&self) -> bool {
         let mut pages = self.upsert.pages.iter();
+        let mut claims = self.upsert.claims.iter();
         pages.any(|page| {
             let known = self.nodes.get(&node(NodeSort::Page, &page.id));
-            known.is_some_and(|known| known.work != page.work())
+            let ids = identities(&page.works_by_type());
+            known.map_or(!ids.is_empty(), |known| known.ids != ids)
+        }) || claims.any(|claim| {
+            let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+            claim.page.is_some() && known.is_some_and(|known| known.page == 0)
         })
     }
 
@@ -130,10 +170,7 @@ impl Upserting<'_> {
                 .map(|node| node.id.as_str())
                 .collect();
             for ids in batches(&ids) {
-                let (select, id) = known_nodes(sort);
-                let mut query = QueryBuilder::new(select);
-                query.push_bind(self.space);
-                query.push(format_args!(" AND n.{id} IN "));
+                let mut query = known_nodes(sort, self.space);
                 push_names(&mut query, ids.iter().copied());
                 for row in work.rows::<KnownNodeRow>(query).await? {
                     let (id, known) = row.parse()?;
@@ -244,7 +281,7 @@ impl Upserting<'_> {
         let mut pages: Vec<&Page> = self.upsert.pages.iter().collect();
         pages.sort_unstable_by_key(|page| &page.id);
         let hosts = self.hosts(work, &pages).await?;
-        let mut moved = Vec::new();
+        let (mut changed, mut left) = (Vec::new(), BTreeSet::new());
         for pages in batches(&pages) {
             let mut query = QueryBuilder::new(
                 "INSERT INTO evidence_pages (space, page_id, host, url, title, doi, pmid, arxiv_id, work) ",
@@ -259,34 +296,32 @@ impl Upserting<'_> {
                 for id in of {
                     row.push_bind(id);
                 }
-                row.push_bind(page.work());
+                row.push("0");
             });
             query.push(
                 " ON CONFLICT (space, page_id) DO UPDATE SET url = excluded.url, title = excluded.title, \
-                 doi = excluded.doi, pmid = excluded.pmid, arxiv_id = excluded.arxiv_id, work = excluded.work \
-                 RETURNING page_id AS id, page AS node, page, host, '' AS reversed_host, work",
+                 doi = excluded.doi, pmid = excluded.pmid, arxiv_id = excluded.arxiv_id \
+                 RETURNING page_id AS id, page AS node, page, host, '' AS reversed_host, work, doi, pmid, arxiv_id",
             );
             for row in work.rows::<KnownNodeRow>(query).await? {
                 let (id, known) = row.parse()?;
                 let before = self.nodes.insert(node(NodeSort::Page, &id), known.clone());
-                match before {
-                    None => self.added += 1,
-                    Some(before) if before.work != known.work => moved.push((known.host, known.key)),
-                    Some(_) => {}
+                self.added += usize::from(before.is_none());
+                let ids = before.map_or_else(Vec::new, |before| before.ids);
+                if ids == known.ids {
+                    continue;
                 }
+                if ids.iter().any(|id| !known.ids.contains(id)) {
+                    left.insert(known.work);
+                }
+                changed.push(Identified {
+                    page: known.key,
+                    work: known.work,
+                    ids: known.ids,
+                });
             }
         }
-        // What it supports has another independent source now.
-        for (host, page) in moved {
-            let mut query = QueryBuilder::new(
-                "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT target FROM evidence_edges WHERE host = ",
-            );
-            query.push_bind(host);
-            query.push(" AND target_sort = 3 AND page = ").push_bind(page);
-            query.push(")");
-            work.run(query).await?;
-        }
-        Ok(())
+        relate(work, self.space, changed, &left).await
     }
 
     /// The keys of the pages' hosts, by their reversed names; new ones get the level that the rules give them now.
@@ -345,9 +380,9 @@ impl Upserting<'_> {
             query.push(
                 " ON CONFLICT (space, fragment_id) DO UPDATE SET text = excluded.text \
                  RETURNING fragment_id AS id, fragment AS node, page, \
-                 (SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_fragments.page) AS host, \
-                 '' AS reversed_host, '' AS work",
+                 (SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_fragments.page) AS host",
             );
+            query.push(NO_WORK);
             self.note(NodeSort::Fragment, work.rows(query).await?)?;
         }
         Ok(())
@@ -359,7 +394,7 @@ impl Upserting<'_> {
         let mut found_on: Vec<EvidenceId> = Vec::new();
         for claims in batches(&claims) {
             let mut query = QueryBuilder::new(
-                "INSERT INTO evidence_claims (space, claim_id, task, page, text, adoption, patterns, ruled, status, stale, \
+                "INSERT INTO evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, \
                  created_at, updated_at) ",
             );
             query.push_values(claims, |mut row, claim| {
@@ -378,6 +413,7 @@ impl Upserting<'_> {
                     .push_bind(claim.id.as_str())
                     .push_bind(self.task(claim.task.as_ref()))
                     .push_bind(page.map_or(0, |page| page.key))
+                    .push_bind(page.map_or(0, |page| page.host))
                     .push_bind(claim.text.as_str())
                     .push_bind(adoption)
                     .push_bind(patterns)
@@ -391,15 +427,15 @@ impl Upserting<'_> {
                 " ON CONFLICT (space, claim_id) DO UPDATE SET \
                  task = CASE WHEN excluded.task = 0 THEN evidence_claims.task ELSE excluded.task END, \
                  page = CASE WHEN excluded.page = 0 THEN evidence_claims.page ELSE excluded.page END, \
+                 host = CASE WHEN excluded.page = 0 THEN evidence_claims.host ELSE excluded.host END, \
                  text = excluded.text, \
                  adoption = CASE WHEN excluded.adoption = 0 THEN evidence_claims.adoption ELSE excluded.adoption END, \
                  patterns = excluded.patterns, stale = 1, updated_at = excluded.updated_at, \
                  status = CASE WHEN evidence_claims.ruled = 1 OR (evidence_claims.ruled = 0 AND excluded.status = 3) \
                  THEN 3 WHEN evidence_claims.status = 3 THEN 1 ELSE evidence_claims.status END \
-                 RETURNING claim_id AS id, claim AS node, page, \
-                 COALESCE((SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_claims.page), 0) AS host, \
-                 '' AS reversed_host, '' AS work",
+                 RETURNING claim_id AS id, claim AS node, page, host",
             );
+            query.push(NO_WORK);
             let rows: Vec<KnownNodeRow> = work.rows(query).await?;
             for claim in claims {
                 let before = self.nodes.get(&node(NodeSort::Claim, &claim.id));
@@ -528,29 +564,37 @@ fn node(sort: NodeSort, id: &EvidenceId) -> NodeRef {
     NodeRef { sort, id: id.clone() }
 }
 
-/// What reads what is known of nodes, up to the space that they are in; and the column of their ids. Pages and hosts are looked up row
-/// by row: a join may be planned while the tables are small, and then reads all of them each time.
-fn known_nodes(sort: NodeSort) -> (&'static str, &'static str) {
-    match sort {
+/// What only pages have.
+const NO_WORK: &str =
+    ", '' AS reversed_host, CAST(0 AS BIGINT) AS work, '' AS doi, '' AS pmid, '' AS arxiv_id";
+
+/// A query for what is known of nodes, up to their ids. Pages and hosts are looked up row by row: a join may be planned while the tables
+/// are small, and then reads all of them each time.
+fn known_nodes(sort: NodeSort, space: i64) -> QueryBuilder<Db> {
+    let (columns, of_pages, table) = match sort {
         NodeSort::Page => (
-            "SELECT n.page_id AS id, n.page AS node, n.page, n.host, \
-             (SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host) AS reversed_host, n.work \
-             FROM evidence_pages AS n WHERE n.space = ",
-            "page_id",
+            "SELECT n.page_id AS id, n.page AS node, n.page, n.host",
+            ", (SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host) AS reversed_host, n.work, n.doi, n.pmid, \
+             n.arxiv_id",
+            "evidence_pages",
         ),
         NodeSort::Fragment => (
             "SELECT n.fragment_id AS id, n.fragment AS node, n.page, \
-             (SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page) AS host, '' AS reversed_host, '' AS work \
-             FROM evidence_fragments AS n WHERE n.space = ",
-            "fragment_id",
+             (SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page) AS host",
+            NO_WORK,
+            "evidence_fragments",
         ),
         NodeSort::Claim => (
-            "SELECT n.claim_id AS id, n.claim AS node, n.page, \
-             COALESCE((SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page), 0) AS host, '' AS reversed_host, \
-             '' AS work FROM evidence_claims AS n WHERE n.space = ",
-            "claim_id",
+            "SELECT n.claim_id AS id, n.claim AS node, n.page, n.host",
+            NO_WORK,
+            "evidence_claims",
         ),
-    }
+    };
+    let mut query = QueryBuilder::new(columns);
+    query.push(of_pages);
+    query.push(format_args!(" FROM {table} AS n WHERE n.space = ")).push_bind(space);
+    query.push(format_args!(" AND n.{}_id IN ", sort.name()));
+    query
 }
 
 /// A table whose rows are names with a key.

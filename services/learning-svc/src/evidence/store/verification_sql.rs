@@ -135,6 +135,9 @@ impl Derivations for Work {
             for row in self.rows::<DomainClaimsRow>(claims_of_domains(keys)).await? {
                 claims.insert(row.domain, row.parse()?);
             }
+            for (domain, claim) in self.rows::<(i64, String)>(dangerous_of_domains(keys)).await? {
+                claims.entry(domain).or_default().dangerous = Some(claim);
+            }
         }
         let names: Vec<&str> = domains.iter().map(|of| of.name.as_str()).collect();
         let mut rules = self.verified_rules(namespace, &names).await?;
@@ -320,17 +323,19 @@ pub(super) fn mark_domains_of_claims(claims: &[i64]) -> QueryBuilder<Db> {
          WHERE e.target_sort = 3 AND e.target IN ",
     );
     push_keys(&mut query, claims);
+    query.push(
+        " UNION SELECT h.domain FROM evidence_claims AS c JOIN evidence_hosts AS h ON h.host = c.host WHERE c.claim IN ",
+    );
+    push_keys(&mut query, claims);
     query.push(") ORDER BY domain").push(FOR_UPDATE).push(")");
     query
 }
 
-/// The claims that each domain supports, as its edges were corrected, each once. What is dangerous and what is rejected is what
-/// `ClaimFacts` says.
+/// The claims that each domain supports, as its edges were corrected, each once. What is rejected is what `ClaimFacts` says.
 pub(super) fn claims_of_domains(domains: &[i64]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
         "SELECT supported.domain, COUNT(*) AS claims, \
          CAST(SUM(CASE WHEN c.status = 3 THEN 1 ELSE 0 END) AS BIGINT) AS rejected, \
-         MIN(CASE WHEN c.patterns <> '[]' AND c.ruled <> 2 THEN c.claim_id END) AS dangerous, \
          MIN(CASE WHEN c.status = 2 THEN c.claim_id END) AS verified FROM \
          (SELECT DISTINCT h.domain, e.target FROM evidence_hosts AS h JOIN evidence_edges AS e ON e.host = h.host \
          WHERE e.relation = 1 AND e.target_sort = 3 AND h.domain IN ",
@@ -339,5 +344,17 @@ pub(super) fn claims_of_domains(domains: &[i64]) -> QueryBuilder<Db> {
     query.push(
         ") AS supported JOIN evidence_claims AS c ON c.claim = supported.target GROUP BY supported.domain",
     );
+    query
+}
+
+/// Of the dangerous claims that were found on pages of each domain the one with the least id. What is dangerous is what `ClaimFacts`
+/// says.
+pub(super) fn dangerous_of_domains(domains: &[i64]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "SELECT h.domain, MIN(c.claim_id) FROM evidence_hosts AS h CROSS JOIN evidence_claims AS c \
+         WHERE c.host = h.host AND c.patterns <> '[]' AND c.ruled <> 2 AND h.domain IN ",
+    );
+    push_keys(&mut query, domains);
+    query.push(" GROUP BY h.domain");
     query
 }

@@ -1,0 +1,97 @@
+//! Works are found by indexes, and a large one costs no more than a small one. Compiled for each database.
+
+use std::sync::Arc;
+
+use emend_base::{Entropy, ManualClock};
+use emend_core::{
+    Namespace,
+    evidence::{EvidenceId, WorkId},
+};
+
+use super::{
+    super::{Backend, open_for_test, work_sql::plan},
+    mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids,
+};
+use crate::{
+    evidence::graph::{Page, Upsert},
+    store::begin_installation,
+    tests::world::app_on,
+};
+
+/// A page with a PubMed id, and a DOI, which many may have.
+fn page(number: u64, doi: &str) -> Page {
+    let mut works = vec![WorkId::Pmid(number)];
+    works.extend((!doi.is_empty()).then(|| WorkId::doi(doi).unwrap()));
+    Page {
+        id: EvidenceId::parse(&format!("p{number}")).unwrap(),
+        host: "journal.example".into(),
+        url: String::new(),
+        title: String::new(),
+        works,
+    }
+}
+
+fn upsert(pages: Vec<Page>) -> Upsert {
+    Upsert {
+        namespace: Namespace::parse("research").unwrap(),
+        pages,
+        fragments: Vec::new(),
+        claims: Vec::new(),
+        edges: Vec::new(),
+    }
+}
+
+async fn works(store: &Backend) -> Vec<(i64, i64)> {
+    let mut transaction = store.begin_work().await.unwrap();
+    sqlx::query_as("SELECT work, pages FROM evidence_works ORDER BY pages DESC, work")
+        .fetch_all(&mut *transaction)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written() {
+    let Some((store, _guard)) = open_for_test().await else {
+        return;
+    };
+    let entropy = Entropy::system();
+    begin_installation(&store, &entropy).await.unwrap();
+    let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
+    let many = (1..=1_000).map(|number| page(number, "10.1000/many")).collect();
+    app.upsert_evidence(&upsert(many)).await.unwrap();
+    let [(key, 1_000)] = works(&store).await[..] else {
+        panic!("all are one work")
+    };
+    // One at a time, as new ones and as works of their own that are joined later: each is read by its own ids, and moved alone.
+    for number in 1_001..=1_040 {
+        let mut alone = page(number, "10.1000/many");
+        if number % 2 == 0 {
+            app.upsert_evidence(&upsert(vec![page(number, "")])).await.unwrap();
+            alone.works.reverse();
+        }
+        let statements = {
+            let mut tx = super::super::work_sql::Work::begin(&store).await.unwrap();
+            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone])).await.unwrap().unwrap();
+            let executed = tx.executed;
+            crate::store::UnitOfWork::commit(Box::new(tx)).await.unwrap();
+            executed
+        };
+        assert!(statements <= 24, "{statements} statements for page {number}");
+        let count = i64::try_from(number).unwrap();
+        assert_eq!(works(&store).await, [(key, count)], "the large one keeps its key");
+    }
+    for (query, indexes) in [
+        (works_of_ids(1, &["doi:10.1000/many", "pmid:7"]), &["evidence_identities"][..]),
+        (pages_of(&[key]), &["evidence_pages_by_work"]),
+        // All pages here are of one work: PostgreSQL may go through the edges, of which there are none.
+        (mark_claims_of_work(key), &[]),
+        (mark_claims_of_pages(&[7, 8]), &["evidence_edges_by_page"]),
+    ] {
+        let text = query.sql().as_str().to_owned();
+        let plan = plan(&store, query).await;
+        for index in indexes {
+            assert!(plan.contains(index), "no {index}: {text}\n{plan}");
+        }
+        assert!(!plan.contains("Seq Scan"), "{text}\n{plan}");
+    }
+}
