@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Subcommand;
-use emend_core::{Kind, text::escaped};
+use emend_core::Kind;
 use emend_proto::learning::v1::{
     EvidenceEvent, ExportMaterialsRequest, ImportError, ListEvidenceEventsRequest, UpsertEvidenceRequest,
 };
