@@ -119,7 +119,7 @@ impl RatingMetrics {
                 id: new.id,
                 rating,
                 query_type: state.query_type.clone(),
-                titles: titles(state),
+                titles: self.logs_titles.then(|| titles(state)).unwrap_or_default(),
             }]);
         }
     }
