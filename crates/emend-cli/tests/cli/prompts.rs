@@ -187,7 +187,15 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
 
     // The first version again, under a label of its own.
     let again = [
-        "use", TARGET, "1", "--label", "staging", "--by", "lee", "--reason", "to compare",
+        "use",
+        TARGET,
+        "1",
+        "--label",
+        "staging",
+        "--by",
+        "lee",
+        "--reason",
+        "to compare",
     ];
     up.shows(&again).await;
     let versions = up.shows(&["list", TARGET]).await;

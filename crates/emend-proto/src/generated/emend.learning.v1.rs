@@ -5234,8 +5234,8 @@ pub struct PromptDecision {
     /// The label.
     #[prost(string, tag = "1")]
     pub label: ::prost::alloc::string::String,
-    /// From which status to which, by whom, when and why. Without a status before it was proposed, or put, approved with changes or
-    /// taken over from another label, as the status after and the cause say.
+    /// From which status to which, by whom, when and why. A version that a person puts, approves with changes or takes over from
+    /// another label is created as PENDING and applied at once: two entries.
     #[prost(message, optional, tag = "2")]
     pub transition: ::core::option::Option<Transition>,
 }

@@ -70,29 +70,21 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
 
 /// The newest decision about a version itself: what others decided later, about another version, only replaced it.
 fn newest_decision(version: &PromptVersion) -> String {
-    let decided = version
-        .history
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(place, decision)| {
-            let transition = decision.transition.as_ref()?;
-            let is_about_it = matches!(
-                transition.to(),
-                CandidateStatus::Applied | CandidateStatus::Rejected
-            );
-            is_about_it.then(|| format!("{} by {}", done(transition, place), actor_name(transition)))
-        });
-    decided.unwrap_or_default()
+    let decided = decisions(version).into_iter().rev().find(|(_, transition, _)| {
+        matches!(
+            transition.to(),
+            CandidateStatus::Applied | CandidateStatus::Rejected
+        )
+    });
+    decided.map_or_else(String::new, |(_, transition, done)| {
+        format!("{done} by {}", actor_name(transition))
+    })
 }
 
 /// What was decided about a version, line by line, the oldest first: when, what, by whom, under which label, and why.
 pub(super) fn history_text(version: &PromptVersion) -> String {
     let mut text = String::new();
-    for (place, decision) in (0..).zip(&version.history) {
-        let Some(transition) = &decision.transition else {
-            continue;
-        };
+    for (label, transition, done) in decisions(version) {
         let reason = match &*transition.reason {
             "" => String::new(),
             reason => format!(": {reason}"),
@@ -100,14 +92,26 @@ pub(super) fn history_text(version: &PromptVersion) -> String {
         // Writing to a String can't fail.
         let _ = writeln!(
             text,
-            "{}  {} by {} under {}{reason}",
+            "{}  {done} by {} under {label}{reason}",
             short_time(transition.at.as_ref()),
-            done(transition, place),
             actor_name(transition),
-            decision.label,
         );
     }
     text
+}
+
+/// What was decided about a version, the oldest first: under which label, and what it did. That a version was created only to be
+/// applied at once is not told apart.
+fn decisions(version: &PromptVersion) -> Vec<(&str, &Transition, &'static str)> {
+    let mut decisions: Vec<(&str, &Transition, &'static str)> = Vec::new();
+    for decision in &version.history {
+        if let Some(transition) = &decision.transition
+            && let Some(done) = done(transition, decisions.is_empty())
+        {
+            decisions.push((&decision.label, transition, done));
+        }
+    }
+    decisions
 }
 
 fn actor_name(transition: &Transition) -> &str {
@@ -121,23 +125,24 @@ fn actor_name(transition: &Transition) -> &str {
     }
 }
 
-/// What the entry at this place of a history did.
-fn done(transition: &Transition, place: usize) -> &'static str {
-    use CandidateStatus::{Applied, AwaitingReview, Rejected, Superseded, Unspecified, Withdrawn};
-    match (transition.from(), transition.to(), transition.cause()) {
+/// What a transition did, perhaps as the first of its version.
+fn done(transition: &Transition, is_first: bool) -> Option<&'static str> {
+    use CandidateStatus::{Applied, AwaitingReview, Pending, Rejected, Superseded, Unspecified, Withdrawn};
+    Some(match (transition.from(), transition.to(), transition.cause()) {
+        (Unspecified, Pending, _) => return None,
         (_, Applied, Cause::Revert) => "restored",
-        (Unspecified, Applied, Cause::Review) => "approved with changes",
-        (Unspecified, Applied, _) if place == 0 => "put",
-        (Unspecified, Applied, _) => "made current",
+        (Unspecified | Pending, Applied, Cause::Review) => "approved with changes",
+        (Unspecified | Pending, Applied, _) if is_first => "put",
+        (Unspecified | Pending, Applied, _) => "made current",
         (AwaitingReview, Applied, _) => "approved",
         (_, Applied, _) => "made current again",
-        (Unspecified, _, _) => "proposed",
         (_, Rejected, _) => "rejected",
+        (Unspecified | Pending, AwaitingReview, _) => "proposed",
         (AwaitingReview, Superseded, _) => "closed",
         (_, Superseded, _) => "replaced",
         (_, Withdrawn, _) => "taken away",
         _ => "held for review",
-    }
+    })
 }
 
 /// Versions of several targets, with how many of the ratings that they were made of have been redacted.

@@ -142,24 +142,26 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
             (start + minute) % 60,
         )
     };
-    use Status::{Applied, AwaitingReview, Superseded};
+    use Status::{Applied, AwaitingReview, Pending, Superseded};
     assert_eq!(
         decided(&app, 1).await,
         [
-            entry("production", None, Applied, "dana", "the first", 0),
+            entry("production", None, Pending, "dana", "the first", 0),
+            entry("production", Some(Pending), Applied, "dana", "the first", 0),
             entry("production", Some(Applied), Superseded, "kim", "clearer", 2),
             entry("production", Some(Superseded), Applied, "lee", "as before", 3),
-            entry("staging", None, Applied, "lee", "as before", 3),
+            entry("staging", None, Pending, "lee", "as before", 3),
+            entry("staging", Some(Pending), Applied, "lee", "as before", 3),
         ]
     );
     let second = decided(&app, 2).await;
-    assert_eq!(second.len(), 3);
+    assert_eq!(second.len(), 4);
     assert_eq!(
-        (second[0].1, second[0].2, second[0].5),
-        (None, AwaitingReview, (start + 1) % 60)
+        (second[1].1, second[1].2, second[1].5),
+        (Some(Pending), AwaitingReview, (start + 1) % 60)
     );
     assert_eq!(
-        second[1..],
+        second[2..],
         [
             entry("production", Some(AwaitingReview), Applied, "kim", "clearer", 2),
             entry("production", Some(Applied), Superseded, "lee", "as before", 3),
