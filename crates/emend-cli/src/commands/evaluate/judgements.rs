@@ -279,7 +279,7 @@ mod tests {
             (
                 "query;docid;rating\n",
                 Format::Quepid,
-                "line 1: columns are separated by ;; they must be separated by commas",
+                "line 1: columns are separated by ;, expected commas",
             ),
         ] {
             assert_eq!(judgements(text, format).unwrap_err().to_string(), expected);

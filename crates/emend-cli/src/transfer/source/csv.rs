@@ -43,7 +43,7 @@ impl<R: BufRead> Records<R> {
             } else {
                 separator.to_string()
             };
-            let why = format!("columns are separated by {name}; they must be separated by commas");
+            let why = format!("columns are separated by {name}, expected commas");
             return Err((line, RowError::row(why).of_the_file()));
         }
         Ok((!header.is_empty()).then_some(Self {
