@@ -203,6 +203,7 @@ async fn import(file: &Path, mode: BadRows, context: &Context, output: &mut Outp
                         sent.lines += batch.len() as u64;
                         sent.added += i64::from(upserted.added);
                         sent.arrived += i64::from(upserted.corrections_arrived);
+                        sent.applied += i64::from(upserted.corrections_applied);
                         break;
                     }
                     Err(status) => Failure::from(status),
@@ -230,6 +231,7 @@ async fn import(file: &Path, mode: BadRows, context: &Context, output: &mut Outp
         "lines": sent.lines,
         "added": sent.added,
         "corrections_arrived": sent.arrived,
+        "corrections_applied": sent.applied,
         "rejected": sent.rejected,
     });
     output.result(&json, || sent.to_string())
@@ -241,6 +243,7 @@ struct Sent {
     lines: u64,
     added: i64,
     arrived: i64,
+    applied: i64,
     rejected: u64,
 }
 
@@ -262,7 +265,11 @@ impl fmt::Display for Sent {
             write!(f, ", {} rejected", self.rejected)?;
         }
         if self.arrived > 0 {
-            write!(f, "; corrections that took effect: {}", self.arrived)?;
+            write!(
+                f,
+                "; corrections that had waited: {}, of which {} took effect",
+                self.arrived, self.applied
+            )?;
         }
         Ok(())
     }

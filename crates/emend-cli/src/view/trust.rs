@@ -33,6 +33,8 @@ pub fn domain_rule(of: &DomainRuleRecord) -> Value {
         "feedback_id": of.feedback_id,
         "created_at": time(of.created_at.as_ref()),
         "applied_revision": of.applied_revision,
+        "effective_level": level(of.effective_level),
+        "effective_layer": (!of.effective_layer.is_empty()).then_some(&of.effective_layer),
     })
 }
 

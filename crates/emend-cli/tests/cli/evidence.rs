@@ -34,7 +34,9 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
             .run_with(&["evidence", "import", "-", "--json"], GRAPH)
             .await
             .ok();
-        let expected = json!({"lines": 10, "added": added, "corrections_arrived": 0, "rejected": 0});
+        let expected = json!({
+            "lines": 10, "added": added, "corrections_arrived": 0, "corrections_applied": 0, "rejected": 0,
+        });
         assert_eq!(imported.json(), expected);
     }
 

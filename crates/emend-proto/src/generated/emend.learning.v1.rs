@@ -1541,9 +1541,13 @@ pub struct UpsertEvidenceResponse {
     /// How many nodes and edges were not known before.
     #[prost(int32, tag = "1")]
     pub added: i32,
-    /// How many corrections had waited for one of them.
+    /// How many corrections had waited for one of them. Those that somebody took back did not wait.
     #[prost(int32, tag = "2")]
     pub corrections_arrived: i32,
+    /// How many of these took effect: of several about one claim or edge the newest, and none that still awaits review or can't be
+    /// in force.
+    #[prost(int32, tag = "3")]
+    pub corrections_applied: i32,
 }
 impl ::prost::Name for UpsertEvidenceResponse {
     const NAME: &'static str = "UpsertEvidenceResponse";
@@ -1570,7 +1574,7 @@ pub struct EvidencePage {
     /// At most 1,024 characters.
     #[prost(string, tag = "4")]
     pub title: ::prost::alloc::string::String,
-    /// The work's DOI, with or without <https://doi.org/.> May be empty. Pages with one id are one work.
+    /// The work's DOI, with or without <https://doi.org/.> May be empty. Pages that share any id are one work, also by way of others.
     #[prost(string, tag = "5")]
     pub doi: ::prost::alloc::string::String,
     /// The work's PubMed id. May be empty.
@@ -1625,7 +1629,7 @@ pub struct EvidenceClaim {
     /// What it says: the hypothesis of its edges. At most 32,768 characters.
     #[prost(string, tag = "3")]
     pub text: ::prost::alloc::string::String,
-    /// The page that it was found on: its source. May be empty.
+    /// The page that it was found on: its source. May be empty. A dangerous pattern blocks this page's domain, and no other.
     #[prost(string, tag = "4")]
     pub page_id: ::prost::alloc::string::String,
     /// Whether the backend adopted it. Default (0): as before, at first NOT_ADOPTED.
@@ -1835,8 +1839,8 @@ pub struct Confidence {
     /// How many edges there are.
     #[prost(int64, tag = "9")]
     pub evidence_count: i64,
-    /// How many independent sources support it: works by DOI, PMID or arXiv id, else pages of hosts at ACADEMIC and above, else
-    /// registrable domains.
+    /// How many independent sources support it: works (pages that share a DOI, PMID or arXiv id, also by way of others), else pages of
+    /// hosts at ACADEMIC and above, else registrable domains.
     #[prost(int64, tag = "10")]
     pub independent_sources: i64,
     /// What that comes to.
@@ -2126,6 +2130,13 @@ pub struct DomainRuleRecord {
     /// The revision by which it came into force; 0: it never did.
     #[prost(int64, tag = "12")]
     pub applied_revision: i64,
+    /// How far what the pattern covers is trusted now, by all rules in force: those of the layer human before file before verified, and
+    /// in a layer the most specific. It is not this rule's own level where another one comes before it.
+    #[prost(enumeration = "super::super::common::v1::TrustLevel", tag = "13")]
+    pub effective_level: i32,
+    /// The layer of the rule that decides so: human, file or verified; empty if none does and the default applies.
+    #[prost(string, tag = "14")]
+    pub effective_layer: ::prost::alloc::string::String,
 }
 impl ::prost::Name for DomainRuleRecord {
     const NAME: &'static str = "DomainRuleRecord";

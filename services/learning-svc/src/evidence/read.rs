@@ -11,6 +11,9 @@ use crate::{
     evidence::store::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
 };
 
+/// Queries for one page of claims at most.
+const BATCHES: usize = 10;
+
 /// What was listed, each with its position, and whether there is more.
 pub(crate) type Listed<P, T> = (Vec<(P, T)>, bool);
 
@@ -26,19 +29,34 @@ impl App {
         found.ok_or_else(|| Error::not_found("claim", claim.as_str()))
     }
 
-    /// Claims after a position.
+    /// Claims after a position, at most `limit`, and where the next page begins if there is one. Of a status are those that have it by
+    /// the sources that they have now: what is stored of one that is to be verified anew may be another.
     pub(crate) async fn claims(
         &self,
         filter: &ClaimFilter,
         after: i64,
         limit: u32,
-    ) -> Result<Listed<i64, ClaimRecord>, Error> {
+    ) -> Result<(Vec<(i64, ClaimRecord)>, Option<i64>), Error> {
         let combining = self.combining(&filter.namespace).await?;
-        let found = self
-            .evidence()?
-            .claims(filter, combining, after, limit + 1)
-            .await?;
-        Ok(up_to(found, limit))
+        let (mut found, mut last) = (Vec::new(), after);
+        for _ in 0..BATCHES {
+            let wanted = limit + 1 - u32::try_from(found.len()).unwrap_or(limit);
+            let batch = self.evidence()?.claims(filter, combining, last, wanted).await?;
+            let is_last = batch.len() < wanted as usize;
+            for (key, claim) in batch {
+                if filter.status.is_none_or(|status| status == claim.status) {
+                    if found.len() == limit as usize {
+                        return Ok((found, Some(last)));
+                    }
+                    found.push((key, claim));
+                }
+                last = key;
+            }
+            if is_last {
+                return Ok((found, None));
+            }
+        }
+        Ok((found, Some(last)))
     }
 
     /// Edges after a position.

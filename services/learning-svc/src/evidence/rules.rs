@@ -3,7 +3,7 @@
 //! Both lists are of candidates of the kind `DOMAIN_RULE`, newest first, of which a page looks at a bounded number: so one may be
 //! shorter than asked for, and yet have a next one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use emend_base::Error;
 use emend_core::{
@@ -53,6 +53,8 @@ pub(crate) struct ListedRule {
     pub actor: Actor,
     /// What else is stored of it.
     pub decision: Option<DecisionRecord>,
+    /// How far what its pattern covers is trusted now, by all rules in force, and the layer that decides so.
+    pub effective: (TrustLevel, Option<Layer>),
 }
 
 impl ListedRule {
@@ -107,7 +109,10 @@ impl App {
         limit: u32,
     ) -> Result<Page<ListedRule>, Error> {
         let (found, next) = self.decisions_kept(filter, after, limit, |_| true).await?;
-        Ok((self.listed(found).await?, next))
+        let names: BTreeSet<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let rules = self.evidence()?.rules_above(&filter.namespace, &names).await?;
+        Ok((self.listed(found, &rules).await?, next))
     }
 
     /// Blocked domains after a position, newest first.
@@ -134,7 +139,7 @@ impl App {
         let of_people: Vec<_> = of_people.map(|(record, _)| record.candidate.id).collect();
         let levels = self.evidence()?.levels_before(&of_people).await?;
         let mut blocked = Vec::with_capacity(found.len());
-        for rule in self.listed(found).await? {
+        for rule in self.listed(found, &rules).await? {
             let before = levels.get(&rule.record.candidate.id).copied();
             let original = before.unwrap_or_else(|| shown_level(rule.pattern(), &rules));
             blocked.push(self.blocked(namespace, rule, original).await?);
@@ -194,7 +199,11 @@ impl App {
         Ok((found, last))
     }
 
-    async fn listed(&self, found: Vec<(CandidateRecord, DomainRuleValue)>) -> Result<Vec<ListedRule>, Error> {
+    async fn listed(
+        &self,
+        found: Vec<(CandidateRecord, DomainRuleValue)>,
+        rules: &HashMap<String, RulesOfName<()>>,
+    ) -> Result<Vec<ListedRule>, Error> {
         let ids: Vec<_> = found.iter().map(|(record, _)| record.candidate.id).collect();
         let mut decisions = self.evidence()?.decisions(&ids).await?;
         let listed = found.into_iter().map(|(record, value)| {
@@ -202,7 +211,9 @@ impl App {
             let of_feedback = decision.as_ref().filter(|of| of.feedback.is_some());
             let said = of_feedback.map(|of| of.reason.clone());
             let actor = decision.as_ref().and_then(|of| of.actor.clone());
+            let decided = deciding(record.key.key.as_str(), Layers::All, |name| rules.get(name));
             ListedRule {
+                effective: decided.map_or_else(Default::default, |of| (of.level, Some(of.layer))),
                 reason: said.unwrap_or_else(|| record.candidate.decision_reason.clone().unwrap_or_default()),
                 actor: actor.unwrap_or_else(|| record.kept.decided_by.clone()),
                 record,

@@ -5,7 +5,10 @@
 //! what waits though its target is known.
 
 use emend_base::Error;
-use emend_core::{Caller, ContestId, Event, Kind, ResourceKey, Revision, Target, evidence::EvidenceId};
+use emend_core::{
+    Caller, Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, evidence::EvidenceId,
+    outcome::Reason,
+};
 use emend_store::retry_conflicts;
 
 use crate::{
@@ -29,8 +32,24 @@ const ARRIVING: u32 = 500;
 pub struct UpsertResult {
     /// What it added.
     pub upserted: Upserted,
-    /// For how many contests it brought the target.
-    pub arrived: usize,
+    /// The corrections that had waited for what it brought.
+    pub arrived: Arrived,
+}
+
+/// Corrections that had waited for their targets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// How many there are.
+    pub corrections: usize,
+    /// How many of them are in force now: of several about one target the newest.
+    pub applied: usize,
+}
+
+impl std::ops::AddAssign for Arrived {
+    fn add_assign(&mut self, other: Self) {
+        self.corrections += other.corrections;
+        self.applied += other.applied;
+    }
 }
 
 impl App {
@@ -40,7 +59,7 @@ impl App {
             retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_upsert_evidence(upsert)).await?;
         let claims = upsert.claims.iter().map(|claim| claim.id.clone()).collect();
         let edges = upsert.edges.iter().map(|edge| edge.id.clone()).collect();
-        let mut arrived = 0;
+        let mut arrived = Arrived::default();
         for (kind, targets) in [(Kind::ClaimState, claims), (Kind::EdgeLabel, edges)] {
             let targets: Vec<EvidenceId> = targets;
             if targets.is_empty() {
@@ -76,15 +95,15 @@ impl App {
         Ok(waiting.last().map(ResourceKey::contest_id))
     }
 
-    /// Decides contests whose target may be known now. Returns how many of them had waited for it.
-    async fn arrive(&self, waiting: &[ResourceKey]) -> Result<usize, Error> {
+    /// Decides contests whose target may be known now. Returns the corrections that had waited for it.
+    async fn arrive(&self, waiting: &[ResourceKey]) -> Result<Arrived, Error> {
         let (arrived, revision) =
             retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_arrive(waiting)).await?;
         self.publish(revision).await;
         Ok(arrived)
     }
 
-    async fn try_arrive(&self, waiting: &[ResourceKey]) -> Result<(usize, Revision), Failure> {
+    async fn try_arrive(&self, waiting: &[ResourceKey]) -> Result<(Arrived, Revision), Failure> {
         let mut tx = self.store.begin().await?;
         let now = self.clock.now();
         let mut unit = OpenContests::open(&mut *tx, &self.hot, now, waiting.iter().cloned(), 0).await?;
@@ -95,7 +114,7 @@ impl App {
             trigger: None,
             task: None,
         };
-        let mut arrived = 0;
+        let mut arrived = Arrived::default();
         for key in waiting {
             let contest = key.contest_id();
             let waited = unit
@@ -105,6 +124,11 @@ impl App {
                 .state(contest)
                 .is_some_and(|state| state.target != Target::Unknown);
             if waited && is_known {
+                let with = |unit: &OpenContests, is: fn(&Candidate) -> bool| {
+                    let state = unit.state(contest);
+                    state.map_or(0, |state| state.candidates.iter().filter(|of| is(of)).count())
+                };
+                let corrections = with(&unit, |of| of.reason == Some(Reason::TargetNotFound));
                 unit.decide(
                     contest,
                     &Event::TargetArrived,
@@ -112,7 +136,10 @@ impl App {
                     RevisionChoice::Shared,
                 )
                 .map_err(|refusal| refused(&refusal, &subject(key)))?;
-                arrived += 1;
+                arrived += Arrived {
+                    corrections,
+                    applied: with(&unit, |of| of.status == Status::Applied),
+                };
             }
         }
         let written = self.commit(tx, &mut unit).await?;

@@ -32,6 +32,7 @@ on_both_databases!(
     what_is_not_known_or_leads_elsewhere_is_refused_whole,
     a_corrected_edge_keeps_what_the_model_said,
     a_correction_that_comes_first_takes_effect_with_its_target,
+    corrections_that_waited_are_counted_and_of_them_those_that_took_effect,
     a_rejected_claim_stays_rejected_whatever_is_upserted,
     a_correction_of_a_citation_never_takes_effect_and_says_so,
     a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_counted_as_that,
@@ -84,7 +85,7 @@ pub(crate) async fn upsert(app: &App, request: &pb::UpsertEvidenceRequest) -> (u
         .upsert_evidence(&parse::upsert(request).unwrap())
         .await
         .unwrap();
-    (done.upserted.added, done.arrived)
+    (done.upserted.added, done.arrived.corrections)
 }
 
 pub(crate) async fn claim(app: &App, claim: &str) -> ClaimRecord {
@@ -261,6 +262,57 @@ async fn a_correction_that_comes_first_takes_effect_with_its_target(world: &Worl
     );
     assert_sound(&app).await;
     assert_audited(world).await;
+}
+
+async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(world: &World) {
+    let app = world.instance().await;
+    for relation in [EdgeRelation::Refutes, EdgeRelation::Neutral] {
+        one(&app, &edge_is(world, "e1", relation)).await;
+    }
+    let taken_back = edge_is(world, "e1", EdgeRelation::Refutes);
+    one(&app, &taken_back).await;
+    one(&app, &world.retraction_by_reviewer(&taken_back)).await;
+    // It awaits review, not its target.
+    let mut unentitled = edge_is(world, "e1", EdgeRelation::Supports);
+    if let FeedbackChange::Recorded(recorded) = &mut unentitled.what {
+        recorded.sender = Roles::parse(["reporter"].into_iter()).unwrap();
+    }
+    one(&app, &unentitled).await;
+    let reject = Correction::parse_claim_reject("c1", "SPAM").unwrap();
+    one(&app, &correction(world, &reject)).await;
+    // A citation is never corrected.
+    one(&app, &edge_is(world, "e2", EdgeRelation::Refutes)).await;
+
+    let mut request = support(1, "blog.example.org", "c1", 1, 0.9);
+    request.pages.push(pb::EvidencePage {
+        page_id: "p2".into(),
+        domain: "other.example".into(),
+        ..pb::EvidencePage::default()
+    });
+    let page = |id: &str| {
+        Some(pb::NodeRef {
+            node: Some(Node::PageId(id.into())),
+        })
+    };
+    request.edges.push(pb::EvidenceEdge {
+        edge_id: "e2".into(),
+        relation: 4,
+        source: page("p1"),
+        target: page("p2"),
+        ..pb::EvidenceEdge::default()
+    });
+    let done = app
+        .upsert_evidence(&parse::upsert(&request).unwrap())
+        .await
+        .unwrap();
+    let counted = (done.arrived.corrections, done.arrived.applied);
+    assert_eq!(
+        counted,
+        (4, 2),
+        "of four the newest about the edge, and that about the claim"
+    );
+    assert_eq!(edge(&app, "e1").await.relation, EdgeRelation::Neutral);
+    assert_eq!(upsert(&app, &request).await, (0, 0));
 }
 
 async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {

@@ -7,8 +7,8 @@ use emend_core::{
     correction::Form,
     evidence::{
         BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, Covering,
-        EdgeRelation, Layer, Layers, NamespacePolicy, RulesOfName, SourceKey, TrustLevel, WorkId, deciding,
-        joined, registrable_domain,
+        EdgeRelation, EvidenceId, Layer, Layers, NamespacePolicy, RulesOfName, SourceKey, TrustLevel, WorkId,
+        deciding, joined, registrable_domain,
     },
 };
 use emend_proto::learning::v1 as pb;
@@ -38,6 +38,7 @@ on_both_databases!(
     a_domain_that_a_person_restores_stays_restored,
     a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored,
     a_dangerous_claim_blocks_the_domain_that_it_was_found_on_and_nobody_who_quotes_it,
+    a_claim_is_read_with_the_status_that_its_sources_give_before_it_is_verified_anew,
     five_pages_of_one_blog_are_one_source_and_two_papers_are_two,
     one_edge_of_each_source_weighs_where_the_policy_says_so_at_every_level,
     a_changed_policy_is_applied_to_domains_of_before,
@@ -395,6 +396,84 @@ async fn a_dangerous_claim_blocks_the_domain_that_it_was_found_on_and_nobody_who
     assert_audited(world).await;
 }
 
+/// The ids of the claims that are listed with a status.
+async fn of_status(app: &App, status: ClaimStatus, task: Option<&str>) -> Vec<String> {
+    let filter = ClaimFilter {
+        namespace: namespace(),
+        task: task.map(|task| EvidenceId::parse(task).unwrap()),
+        status: Some(status),
+        adopted: None,
+    };
+    let (mut ids, mut after) = (Vec::new(), 0);
+    loop {
+        let (claims, next) = app.claims(&filter, after, 2).await.unwrap();
+        ids.extend(claims.into_iter().map(|(_, claim)| claim.id.to_string()));
+        match next {
+            Some(next) => after = next,
+            None => return ids,
+        }
+    }
+}
+
+async fn a_claim_is_read_with_the_status_that_its_sources_give_before_it_is_verified_anew(world: &World) {
+    let app = world.instance().await;
+    for number in 0..10 {
+        upsert(
+            &app,
+            &support(number, "blog.example", &format!("c{number}"), 1, 0.9),
+        )
+        .await;
+    }
+    settle(&app).await;
+    // Nothing is computed from here on.
+    for number in [2, 5, 7] {
+        upsert(
+            &app,
+            &support(10 + number, "other.example", &format!("c{number}"), 1, 0.9),
+        )
+        .await;
+    }
+    for (claim_id, expected) in [("c5", ClaimStatus::Verified), ("c6", ClaimStatus::Pending)] {
+        assert_eq!(claim(&app, claim_id).await.status, expected, "{claim_id}");
+    }
+    for task in [None, Some("t1")] {
+        assert_eq!(
+            of_status(&app, ClaimStatus::Verified, task).await,
+            ["c2", "c5", "c7"]
+        );
+        let pending = of_status(&app, ClaimStatus::Pending, task).await;
+        assert_eq!(pending, ["c0", "c1", "c3", "c4", "c6", "c8", "c9"]);
+    }
+    // A label that a person corrected, and a rejection.
+    let event = Correction::parse_edge("e15", Ok(EdgeRelation::Refutes)).unwrap();
+    one(&app, &correction(world, &event)).await;
+    reject(world, &app, "c7").await;
+    assert_eq!(of_status(&app, ClaimStatus::Verified, None).await, ["c2"]);
+    assert_eq!(of_status(&app, ClaimStatus::Rejected, None).await, ["c7"]);
+    settle(&app).await;
+    assert_eq!(
+        of_status(&app, ClaimStatus::Verified, None).await,
+        ["c2"],
+        "as it was read before"
+    );
+    // Where levels are not up to date, status and sources still go together.
+    put(&app, "blog.example", Layer::Human, "academic").await;
+    upsert(&app, &support(30, "blog.example", "c0", 1, 0.9)).await;
+    loop {
+        let c0 = claim(&app, "c0").await;
+        let due = if c0.independent_sources > 1 {
+            ClaimStatus::Verified
+        } else {
+            ClaimStatus::Pending
+        };
+        assert_eq!(c0.status, due, "{} sources", c0.independent_sources);
+        if app.refresh_levels_once().await.unwrap().is_none() {
+            break;
+        }
+    }
+    assert_eq!(claim(&app, "c0").await.status, ClaimStatus::Verified);
+}
+
 async fn five_pages_of_one_blog_are_one_source_and_two_papers_are_two(world: &World) {
     let app = world.instance().await;
     for number in 0..5 {
@@ -728,9 +807,7 @@ async fn replicas_that_work_at_once_lose_nothing(world: &World) {
     };
     tokio::join!(writes, works(second), works(third));
     settle(&first).await;
-    let works = (0..24)
-        .map(|number| (format!("p{number}"), Vec::new()))
-        .collect();
+    let works = (0..24).map(|number| (format!("p{number}"), Vec::new())).collect();
     assert_recomputed(&first, &works, &mut BTreeSet::new()).await;
     assert_sound(&first).await;
 }

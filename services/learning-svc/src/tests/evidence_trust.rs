@@ -42,6 +42,7 @@ on_both_databases!(
     decisions_are_listed_newest_first_with_reasons_and_filters,
     blocked_domains_page_and_leave_the_list_when_restored,
     what_decides_elsewhere_is_not_listed_as_blocked,
+    each_decision_is_listed_with_how_far_its_pattern_is_trusted_by_all_of_them,
     a_block_by_the_system_says_what_it_found,
     a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told,
     a_changed_file_with_the_version_in_force_is_told,
@@ -409,6 +410,62 @@ async fn blocked_domains_page_and_leave_the_list_when_restored(world: &World) {
         !names
             .iter()
             .any(|name| name.starts_with("own.") || name.starts_with("d3."))
+    );
+}
+
+async fn each_decision_is_listed_with_how_far_its_pattern_is_trusted_by_all_of_them(world: &World) {
+    let app = world.instance().await;
+    let rules = [
+        "example.org academic",
+        "docs.example.org trusted",
+        "other.example low",
+    ];
+    apply(&app, &file(1, &rules)).await;
+    let block = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+    let block = correction(world, &block);
+    one(&app, &block).await;
+    let filter = RuleFilter {
+        namespace: namespace(),
+        pattern: None,
+        layer: None,
+        with_ended: true,
+    };
+    let effective = async || {
+        let (rules, _) = app.domain_rules(&filter, None, 100).await.unwrap();
+        let lines = rules.iter().map(|rule| {
+            let (level, layer) = rule.effective;
+            let own = &rule.record.key.qualifier;
+            format!(
+                "{} {own}: {level} by {}",
+                rule.pattern(),
+                layer.map_or("nobody", Layer::name)
+            )
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(
+        effective().await,
+        [
+            // What people decided comes before the file, however specific that is.
+            "docs.example.org file: blocked by human",
+            "example.org file: blocked by human",
+            "example.org human: blocked by human",
+            "other.example file: low by file",
+        ]
+    );
+    one(&app, &world.retraction_by_reviewer(&block)).await;
+    apply(&app, &file(2, &rules[..2])).await;
+    assert_eq!(
+        effective().await,
+        [
+            "docs.example.org file: trusted by file",
+            "example.org file: academic by file",
+            "example.org human: academic by file",
+            "other.example file: unverified by nobody",
+        ],
+        "what ended is listed with what applies instead"
     );
 }
 

@@ -118,7 +118,9 @@ async fn every_order_of_upserts_ends_in_the_same_works(world: &World) {
             of.iter().copied().enumerate().filter(|(_, id)| *id < 3).collect()
         };
         let first = joined(pages.iter().map(ids));
-        let of_claim: Vec<Vec<usize>> = (0..3).map(|_| (0..8).filter(|_| draw(2) == 0).collect()).collect();
+        let of_claim: Vec<Vec<usize>> = (0..3)
+            .map(|_| (0..8).filter(|_| draw(2) == 0).collect())
+            .collect();
         let mut endings = Vec::new();
         for _ in 0..3 {
             told += 1;
@@ -168,14 +170,18 @@ async fn every_order_of_upserts_ends_in_the_same_works(world: &World) {
             .iter()
             .map(|supporters| {
                 // A page without an id is a source by its domain: each has its own.
-                let works: std::collections::BTreeSet<usize> = supporters.iter().map(|page| first[*page]).collect();
+                let works: std::collections::BTreeSet<usize> =
+                    supporters.iter().map(|page| first[*page]).collect();
                 works.len() as u64
             })
             .collect();
         for ending in &endings {
             let counted: Vec<u64> = ending.iter().map(|(sources, ..)| *sources).collect();
             assert_eq!(counted, due, "EMEND_TEST_SEED={seed}, story {story}: {pages:?}");
-            assert_eq!(ending, &endings[0], "EMEND_TEST_SEED={seed}, story {story}: {pages:?}");
+            assert_eq!(
+                ending, &endings[0],
+                "EMEND_TEST_SEED={seed}, story {story}: {pages:?}"
+            );
         }
     }
     assert_audited(world).await;
@@ -197,7 +203,12 @@ async fn pages_that_two_replicas_add_at_once_are_one_work(world: &World) {
     let c1 = claim(&first, "c1").await;
     assert_eq!((c1.evidence.supporting_count, c1.independent_sources), (40, 1));
     assert!(
-        first.evidence().unwrap().knows_page(&namespace(), &EvidenceId::parse("p39").unwrap()).await.unwrap()
+        first
+            .evidence()
+            .unwrap()
+            .knows_page(&namespace(), &EvidenceId::parse("p39").unwrap())
+            .await
+            .unwrap()
     );
     assert_audited(world).await;
 }

@@ -95,6 +95,7 @@ fn table(rules: &[DomainRuleRecord], all: bool) -> Table {
             record.layer.clone(),
             rule.map_or("?", |rule| rule.decision.name()).to_owned(),
             rule.map_or("?", |rule| rule.trust().name()).to_owned(),
+            effective(record),
             if record.active { "yes" } else { "no" }.to_owned(),
             record.reason.clone(),
             if by.on_behalf_of.is_empty() {
@@ -107,16 +108,31 @@ fn table(rules: &[DomainRuleRecord], all: bool) -> Table {
     };
     let (pattern, layer) = (("PATTERN", Column::Text), ("LAYER", Column::Fixed));
     let (decision, trust) = (("DECISION", Column::Fixed), ("TRUST", Column::Fixed));
+    let effective = ("EFFECTIVE", Column::Fixed);
     let (reason, by) = (("REASON", Column::Text), ("BY", Column::Text));
     let decided = ("DECIDED", Column::Fixed);
     if all {
         let in_force = ("IN FORCE", Column::Fixed);
-        Table::new([pattern, layer, decision, trust, in_force, reason, by, decided]).with_rows(rules, cells)
+        let columns = [
+            pattern, layer, decision, trust, effective, in_force, reason, by, decided,
+        ];
+        Table::new(columns).with_rows(rules, cells)
     } else {
-        Table::new([pattern, layer, decision, trust, reason, by, decided]).with_rows(rules, |record| {
-            let [pattern, layer, decision, trust, _, reason, by, decided] = cells(record);
-            [pattern, layer, decision, trust, reason, by, decided]
+        let columns = [pattern, layer, decision, trust, effective, reason, by, decided];
+        Table::new(columns).with_rows(rules, |record| {
+            let [pattern, layer, decision, trust, effective, _, reason, by, decided] = cells(record);
+            [pattern, layer, decision, trust, effective, reason, by, decided]
         })
+    }
+}
+
+/// How far what a pattern covers is trusted now, and by which layer if it is not the rule's own.
+fn effective(record: &DomainRuleRecord) -> String {
+    let level = view::evidence::level(record.effective_level).unwrap_or_default();
+    match record.effective_layer.as_str() {
+        "" => format!("{level} (default)"),
+        layer if layer == record.layer => level,
+        layer => format!("{level} ({layer})"),
     }
 }
 

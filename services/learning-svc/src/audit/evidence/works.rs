@@ -61,7 +61,11 @@ fn check_work(work: &AuditedWork, found: &OfWork, findings: &mut Findings) {
         findings.add(
             EVIDENCE_WORK,
             &id,
-            format_args!("it says that it has {} pages, but it has {}", work.pages, found.pages.len()),
+            format_args!(
+                "it says that it has {} pages, but it has {}",
+                work.pages,
+                found.pages.len()
+            ),
         );
     }
     let of_pages: BTreeSet<&String> = found.pages.iter().flatten().collect();

@@ -65,7 +65,8 @@ const FOUND: &str = "SELECT h.domain, c.claim_id, c.ruled, c.patterns, c.stale F
 const PAGES_OF_WORKS: &str = "SELECT page, work, doi, pmid, arxiv_id FROM evidence_pages \
      WHERE work <> 0 AND work > $1 AND work <= $2 ORDER BY work";
 
-const IDS_OF_WORKS: &str = "SELECT work, identity FROM evidence_identities WHERE work > $1 AND work <= $2 ORDER BY work";
+const IDS_OF_WORKS: &str =
+    "SELECT work, identity FROM evidence_identities WHERE work > $1 AND work <= $2 ORDER BY work";
 
 const WORKS_OF_NOTHING: &str = "
     SELECT 'page' AS what, p.page AS id, CASE WHEN p.work = 0 THEN 'it has an id, but no work'

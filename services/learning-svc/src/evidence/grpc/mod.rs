@@ -52,7 +52,8 @@ impl EvidenceService for EvidenceGraph {
         let done = self.app.upsert_evidence(&upsert).await?;
         Ok(Response::new(pb::UpsertEvidenceResponse {
             added: small(done.upserted.added),
-            corrections_arrived: small(done.arrived),
+            corrections_arrived: small(done.arrived.corrections),
+            corrections_applied: small(done.arrived.applied),
         }))
     }
 
@@ -85,14 +86,16 @@ impl EvidenceService for EvidenceGraph {
             },
         );
         let (filter, after, limit) = parse::list_claims(&message, query).map_err(Error::from)?;
-        let (claims, more) = self.app.claims(&filter, after, limit).await?;
+        let (claims, next) = self.app.claims(&filter, after, limit).await?;
         let positions: Vec<i64> = claims.iter().map(|(position, _)| *position).collect();
         let claims = claims
             .into_iter()
             .map(|(_, claim)| render::claim(claim))
             .collect();
-        let (claims, next_page_token) =
-            one_page(claims, &positions, more, |last| page::number_token(query, last));
+        let (claims, was_cut) = page::cut(claims);
+        let last = claims.len().checked_sub(1).and_then(|last| positions.get(last));
+        let next = if was_cut { last.copied() } else { next };
+        let next_page_token = next.map_or_else(String::new, |next| page::number_token(query, next));
         Ok(Response::new(pb::ListClaimsResponse {
             claims,
             next_page_token,

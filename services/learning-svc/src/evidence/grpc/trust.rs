@@ -168,6 +168,7 @@ fn one_page<M: prost::Message>(
 fn rule(of: ListedRule) -> pb::DomainRuleRecord {
     let active = of.is_active();
     let ListedRule {
+        effective: (effective_level, effective_layer),
         record,
         reason,
         actor: by,
@@ -195,6 +196,8 @@ fn rule(of: ListedRule) -> pb::DomainRuleRecord {
         feedback_id: feedback.map_or_else(String::new, |feedback| feedback.to_string()),
         created_at: Some(timestamp(record.kept.created_at)),
         applied_revision: candidate.applied_revision.0,
+        effective_level: effective_level.number(),
+        effective_layer: effective_layer.map_or("", Layer::name).to_owned(),
     }
 }
 

@@ -6,7 +6,8 @@ use super::{
         refresh_sql::{below, mark_claims, stale_names},
         work_sql::plan,
     },
-    claims_of_domains, dangerous_of_domains, domains_after, mark_domains_of_claims, stale_claims, stale_domains,
+    claims_of_domains, dangerous_of_domains, domains_after, mark_domains_of_claims, stale_claims,
+    stale_domains,
 };
 use crate::evidence::store::rows::StaleNameRow;
 

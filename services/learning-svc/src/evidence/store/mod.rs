@@ -69,7 +69,7 @@ pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Sen
     ) -> Result<Option<ClaimRecord>>;
 
     /// Claims after the one with the key `after`, at most `limit`, with their keys: of a task or status in the order in which they were
-    /// first upserted, otherwise by id.
+    /// first upserted, otherwise by id. Of a status also those that may have it because they are to be verified anew.
     async fn claims(
         &self,
         filter: &ClaimFilter,

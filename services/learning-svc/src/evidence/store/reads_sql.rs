@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, Kind, Namespace, ResourceKey,
-    evidence::{Combining, Evidence, EvidenceId},
+    evidence::{ClaimStatus, Combining, Evidence, EvidenceId},
     key_hash,
 };
 use emend_store::StoreError;
@@ -177,15 +177,25 @@ impl Backend {
             };
             query.push(" AND c.task <> 0 AND c.task = ").push_bind(task);
         }
-        if let Some(status) = filter.status {
-            query.push(" AND c.status = ").push_bind(status.number());
-        }
-        if let Some(adopted) = filter.adopted {
-            query.push(if adopted {
-                " AND c.adoption = 1"
-            } else {
-                " AND c.adoption <> 1"
-            });
+        let adoption = match filter.adopted {
+            None => "",
+            Some(true) => " AND c.adoption = 1",
+            Some(false) => " AND c.adoption <> 1",
+        };
+        query.push(adoption);
+        match filter.status {
+            None => {}
+            Some(status) if filter.task.is_some() => {
+                query
+                    .push(" AND (c.stale = 1 OR c.status = ")
+                    .push_bind(status.number());
+                query.push(")");
+            }
+            Some(status) => {
+                query.push(" AND c.claim IN (");
+                of_status(&mut query, space, status, adoption, after, limit);
+                query.push(")");
+            }
         }
         if filter.task.is_some() || filter.status.is_some() {
             query.push(" AND c.claim > ").push_bind(after);
@@ -196,6 +206,32 @@ impl Backend {
             query.push_bind(i64::from(limit));
         }
         Ok(Some(query))
+    }
+}
+
+/// Appends the keys of claims that are stored with a status, and of those that are to be verified anew: each by its index.
+fn of_status(
+    query: &mut QueryBuilder<Db>,
+    space: i64,
+    status: ClaimStatus,
+    adoption: &'static str,
+    after: i64,
+    limit: u32,
+) {
+    for (union, name, condition) in [
+        ("", "of_status", "c.status = "),
+        (" UNION ", "of_stale", "c.stale = 1"),
+    ] {
+        query.push(format_args!(
+            "{union}SELECT claim FROM (SELECT c.claim FROM evidence_claims AS c WHERE {condition}"
+        ));
+        if union.is_empty() {
+            query.push_bind(status.number());
+        }
+        query.push(" AND c.space = ").push_bind(space);
+        query.push(adoption).push(" AND c.claim > ").push_bind(after);
+        query.push(" ORDER BY c.claim LIMIT ").push_bind(i64::from(limit));
+        query.push(format_args!(") AS {name}"));
     }
 }
 

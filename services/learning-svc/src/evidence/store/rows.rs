@@ -106,6 +106,16 @@ pub(crate) struct StaleNameRow {
     pub done: String,
 }
 
+/// What people decided about a claim.
+fn claim_ruling(at: At<'_>, ruled: i32) -> Result<Option<ClaimRuling>, StoreError> {
+    match ruled {
+        0 => Ok(None),
+        1 => Ok(Some(ClaimRuling::Rejected)),
+        2 => Ok(Some(ClaimRuling::Restored)),
+        other => Err(at.corrupt("ruled", format_args!("unknown: {other}"))),
+    }
+}
+
 #[derive(Debug, FromRow)]
 pub(crate) struct StaleClaimRow {
     pub claim: i64,
@@ -119,16 +129,10 @@ impl StaleClaimRow {
             table: "evidence_claims",
             id: &self.claim,
         };
-        let ruling = match self.ruled {
-            0 => None,
-            1 => Some(ClaimRuling::Rejected),
-            2 => Some(ClaimRuling::Restored),
-            other => return Err(at.corrupt("ruled", format_args!("unknown: {other}"))),
-        };
         Ok(StaleClaim {
             claim: self.claim,
             facts: ClaimFacts {
-                ruling,
+                ruling: claim_ruling(at, self.ruled)?,
                 has_dangerous_pattern: self.dangerous != 0,
                 supporting_sources: at.number("supporting_sources", supporting_sources)?,
             },
@@ -296,15 +300,25 @@ impl ClaimRow {
             table: "evidence_claims",
             id: &self.claim_id,
         };
+        at.known("status", self.status, ClaimStatus::from_number(self.status))?;
+        let patterns: Vec<String> =
+            serde_json::from_str(&self.patterns).map_err(|error| at.corrupt("patterns", error))?;
+        let independent_sources = at.number("independent_sources", independent_sources)?;
+        let facts = ClaimFacts {
+            ruling: claim_ruling(at, self.ruled)?,
+            has_dangerous_pattern: !patterns.is_empty(),
+            supporting_sources: independent_sources,
+        };
         Ok(ClaimRecord {
             id: at.parse("claim_id", EvidenceId::parse(&self.claim_id))?,
             source: host_record(at, "level", self.reversed.as_deref(), self.level)?,
             adopted: self.adoption == 1,
-            patterns: serde_json::from_str(&self.patterns).map_err(|error| at.corrupt("patterns", error))?,
+            patterns,
             ruled: self.ruled,
-            status: at.known("status", self.status, ClaimStatus::from_number(self.status))?,
+            // By the sources that are shown beside it: what is stored of a claim that is to be verified anew may be older.
+            status: facts.status(),
             evidence,
-            independent_sources: at.number("independent_sources", independent_sources)?,
+            independent_sources,
             created_at: at.time("created_at", self.created_at)?,
             updated_at: at.time("updated_at", self.updated_at)?,
             task: self.task_id.unwrap_or_default(),

@@ -103,7 +103,9 @@ async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
 /// ones wait.
 async fn lock(work: &mut Work, space: i64, alone: bool) -> Result<()> {
     let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE space = ");
-    query.push_bind(space).push(if alone { FOR_UPDATE } else { FOR_SHARE });
+    query
+        .push_bind(space)
+        .push(if alone { FOR_UPDATE } else { FOR_SHARE });
     work.rows::<(i64,)>(query).await?;
     Ok(())
 }
@@ -592,7 +594,9 @@ fn known_nodes(sort: NodeSort, space: i64) -> QueryBuilder<Db> {
     };
     let mut query = QueryBuilder::new(columns);
     query.push(of_pages);
-    query.push(format_args!(" FROM {table} AS n WHERE n.space = ")).push_bind(space);
+    query
+        .push(format_args!(" FROM {table} AS n WHERE n.space = "))
+        .push_bind(space);
     query.push(format_args!(" AND n.{}_id IN ", sort.name()));
     query
 }

@@ -66,12 +66,17 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
     for number in 1_001..=1_040 {
         let mut alone = page(number, "10.1000/many");
         if number % 2 == 0 {
-            app.upsert_evidence(&upsert(vec![page(number, "")])).await.unwrap();
+            app.upsert_evidence(&upsert(vec![page(number, "")]))
+                .await
+                .unwrap();
             alone.works.reverse();
         }
         let statements = {
             let mut tx = super::super::work_sql::Work::begin(&store).await.unwrap();
-            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone])).await.unwrap().unwrap();
+            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]))
+                .await
+                .unwrap()
+                .unwrap();
             let executed = tx.executed;
             crate::store::UnitOfWork::commit(Box::new(tx)).await.unwrap();
             executed
@@ -81,7 +86,10 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
         assert_eq!(works(&store).await, [(key, count)], "the large one keeps its key");
     }
     for (query, indexes) in [
-        (works_of_ids(1, &["doi:10.1000/many", "pmid:7"]), &["evidence_identities"][..]),
+        (
+            works_of_ids(1, &["doi:10.1000/many", "pmid:7"]),
+            &["evidence_identities"][..],
+        ),
         (pages_of(&[key]), &["evidence_pages_by_work"]),
         // All pages here are of one work: PostgreSQL may go through the edges, of which there are none.
         (mark_claims_of_work(key), &[]),

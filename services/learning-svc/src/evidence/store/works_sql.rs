@@ -91,14 +91,27 @@ pub(super) async fn relate(
         for other in group.works.iter().copied().filter(|other| *other != key) {
             merge(work, other, key).await?;
         }
-        let new = group.pages.iter().filter(|page| !group.works.contains(&page.work));
+        let new = group
+            .pages
+            .iter()
+            .filter(|page| !group.works.contains(&page.work));
         let count: i64 = group.works.iter().filter_map(|of| sizes.get(of)).sum();
         counts.push((key, count + i64::try_from(new.clone().count()).unwrap_or(0)));
         moved.extend(new.filter(|page| page.work != key).map(|page| (page.page, key)));
         let of_group: BTreeSet<&String> = group.pages.iter().flat_map(|page| &page.ids).collect();
-        ids.extend(of_group.into_iter().filter(|id| !known.contains_key(*id)).map(|id| (id.clone(), key)));
+        ids.extend(
+            of_group
+                .into_iter()
+                .filter(|id| !known.contains_key(*id))
+                .map(|id| (id.clone(), key)),
+        );
     }
-    moved.extend(pages.values().filter(|page| page.ids.is_empty() && page.work != 0).map(|page| (page.page, 0)));
+    moved.extend(
+        pages
+            .values()
+            .filter(|page| page.ids.is_empty() && page.work != 0)
+            .map(|page| (page.page, 0)),
+    );
     write(work, space, &moved, &ids, &counts).await?;
     let free: Vec<i64> = free.into_iter().collect();
     for free in batches(&free) {
@@ -123,7 +136,11 @@ async fn known_ids(
     space: i64,
     pages: &BTreeMap<i64, Identified>,
 ) -> Result<HashMap<String, i64>> {
-    let ids: BTreeSet<&str> = pages.values().flat_map(|page| &page.ids).map(String::as_str).collect();
+    let ids: BTreeSet<&str> = pages
+        .values()
+        .flat_map(|page| &page.ids)
+        .map(String::as_str)
+        .collect();
     let ids: Vec<&str> = ids.into_iter().collect();
     let mut known = HashMap::new();
     for ids in batches(&ids) {
@@ -140,15 +157,22 @@ pub(super) fn works_of_ids(space: i64, ids: &[&str]) -> QueryBuilder<Db> {
 }
 
 /// Which of these pages are one work from now on.
-fn groups(pages: &BTreeMap<i64, Identified>, known: &HashMap<String, i64>, left: &BTreeSet<i64>) -> Vec<Group> {
+fn groups(
+    pages: &BTreeMap<i64, Identified>,
+    known: &HashMap<String, i64>,
+    left: &BTreeSet<i64>,
+) -> Vec<Group> {
     let pages: Vec<&Identified> = pages.values().filter(|page| !page.ids.is_empty()).collect();
     let works = |page: &Identified| {
         let own = Some(page.work).filter(|of| *of != 0 && !left.contains(of));
-        own.into_iter().chain(page.ids.iter().filter_map(|id| known.get(id).copied())).collect::<Vec<i64>>()
+        own.into_iter()
+            .chain(page.ids.iter().filter_map(|id| known.get(id).copied()))
+            .collect::<Vec<i64>>()
     };
     let first = joined(pages.iter().map(|page| {
         let ids = page.ids.iter().cloned().map(Tie::Id);
-        ids.chain(works(page).into_iter().map(Tie::Work)).collect::<Vec<_>>()
+        ids.chain(works(page).into_iter().map(Tie::Work))
+            .collect::<Vec<_>>()
     }));
     let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
     for (page, first) in pages.into_iter().zip(first) {
@@ -188,7 +212,13 @@ async fn choose(
     for place in order {
         let group = &groups[place];
         let size = |of: &&i64| (sizes.get(of).copied().unwrap_or(0), std::cmp::Reverse(**of));
-        let own = || group.pages.iter().map(|page| page.work).find(|of| free.contains(of));
+        let own = || {
+            group
+                .pages
+                .iter()
+                .map(|page| page.work)
+                .find(|of| free.contains(of))
+        };
         match group.works.iter().max_by_key(size).copied().or_else(own) {
             Some(key) => {
                 free.remove(&key);
@@ -219,7 +249,10 @@ async fn merge(work: &mut Work, from: i64, into: i64) -> Result<()> {
         "UPDATE evidence_identities SET work = ",
     ] {
         let mut query = QueryBuilder::new(sql);
-        query.push_bind(into).push(" WHERE work <> 0 AND work = ").push_bind(from);
+        query
+            .push_bind(into)
+            .push(" WHERE work <> 0 AND work = ")
+            .push_bind(from);
         work.run(query).await?;
     }
     let mut query = QueryBuilder::new("DELETE FROM evidence_works WHERE work = ");
