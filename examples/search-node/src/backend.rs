@@ -245,6 +245,8 @@ impl Backend {
             index_version: self.index.version(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
             session_id: question.session_id.to_owned(),
+            // Said also where nothing was found: left out it is not known.
+            hit_count: i32::try_from(found.titles.len()).ok(),
             ..Query::default()
         }
     }

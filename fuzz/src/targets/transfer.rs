@@ -102,9 +102,10 @@ fn of_users(bytes: &[u8], read: for<'t> fn(&mut dyn BufRead, Take<'t>)) -> usize
         match document {
             Ok(Document::Query(query)) => {
                 assert!(is_said(&[&query.query_id, &query.query_text]), "{query:?}");
-                let count = query.hit_count.map(usize::try_from);
-                let counted =
-                    count.is_some_and(|count| count.is_ok_and(|count| count >= query.top_results.len()));
+                let counted = match query.hit_count.map(usize::try_from) {
+                    Some(count) => count.is_ok_and(|count| count >= query.top_results.len()),
+                    None => query.top_results.is_empty(),
+                };
                 assert!(counted && query.top_results.len() <= 100, "{query:?}");
                 let ids = query
                     .top_results
@@ -119,7 +120,7 @@ fn of_users(bytes: &[u8], read: for<'t> fn(&mut dyn BufRead, Take<'t>)) -> usize
                 );
                 handed += what.object_id.len() + what.action.len();
             }
-            Ok(Document::Other) => {}
+            Ok(Document::Browsing | Document::Other) => {}
             Err(error) => handed += error.field.len() + error.description.len(),
         }
     }

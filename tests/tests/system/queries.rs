@@ -99,6 +99,75 @@ both_databases! {
         assert_eq!(listed(system, &[]).await.len(), 6, "what was recorded is kept over a restart");
     }
 
+    async fn what_ubi_does_not_say_is_unknown_and_several_documents_are_one_query(system) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ubi.ndjson");
+        let documents = [
+            r#"{"index":{"_index":"ubi_queries","_id":"1"}}"#,
+            r#"{"query_id":"silent","user_query":"tv","client_id":"c1","timestamp":"2024-12-10T00:01:29.378Z"}"#,
+            r#"{"index":{"_index":"ubi_queries","_id":"2"}}"#,
+            r#"{"query_id":"none","user_query":"soun","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.149+0000"}"#,
+            r#"{"index":{"_index":"ubi_queries","_id":"3"}}"#,
+            r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.148+0000"}"#,
+            r#"{"index":{"_index":"ubi_queries","_id":"4"}}"#,
+            r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":["a","b"],"timestamp":"2025-01-24T09:22:18.2+0000"}"#,
+            r#"{"index":{"_index":"ubi_queries","_id":"5"}}"#,
+            r#"{"query_id":"two","user_query":"","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:19+0000"}"#,
+            r#"{"index":{"_index":"ubi_events","_id":"6"}}"#,
+            r#"{"action_name":"impression","query_id":"two","event_attributes":{"object":{"object_id":"a"},"rank":0}}"#,
+            r#"{"index":{"_index":"ubi_events","_id":"7"}}"#,
+            r#"{"action_name":"click","query_id":"two","event_attributes":{"object":{"object_id":"b"},"rank":1}}"#,
+        ];
+        std::fs::write(&file, documents.join("\n")).unwrap();
+        let path = file.display().to_string();
+        let import = || run(system, &["queries", "import", "--format", "ubi", &path]);
+        let counts = import().await.json();
+        for (name, count) in [
+            ("queryCount", 3),
+            ("zeroHitCount", 1),
+            ("unknownHitCount", 1),
+            ("interactionCount", 2),
+            ("browsingCount", 1),
+            ("badCount", 0),
+        ] {
+            assert_eq!(counts[name], count, "{name} of {counts}");
+        }
+        assert_eq!(import().await.json(), counts);
+        eventually("all are listed", || async {
+            let listed = listed(system, &[]).await;
+            if listed.len() == 3 { Ok(()) } else { Err(listed.join("\n")) }
+        })
+        .await;
+        let one = async |id: &str| -> serde_json::Value {
+            serde_json::from_str(&listed(system, &["--query-id", id]).await[0]).unwrap()
+        };
+        assert_eq!(one("silent").await.get("hitCount"), None);
+        assert_eq!(one("none").await["hitCount"], 0);
+        assert_eq!(one("two").await["hitCount"], 2);
+        let places: Vec<_> = one("two").await["interactions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| (of["action"].clone(), of["position"].clone()))
+            .collect();
+        assert_eq!(places, [("impression".into(), 1.into()), ("click".into(), 2.into())]);
+        let without_hits = listed(system, &["--without-hits"]).await;
+        assert_eq!(without_hits.len(), 1);
+        assert!(without_hits[0].contains(r#""queryId":"none""#), "{without_hits:?}");
+        let stats = run(system, &["stats"]).await.json();
+        assert_eq!(
+            (&stats["total"]["zeroHitCount"], &stats["total"]["unknownHitCount"], &stats["total"]["zeroHitShare"]),
+            (&1.into(), &1.into(), &0.5.into())
+        );
+        let place = system.feedback[0].front.address().to_string();
+        let table = emend(&["queries", "list", "--feedback-addr", &place, "--namespace", NAMESPACE]).await.stdout;
+        let silent = table.lines().find(|line| line.contains("silent")).unwrap();
+        assert!(silent.contains("unknown"), "{table}");
+        let two = table.lines().find(|line| line.contains("two")).unwrap();
+        let words: Vec<&str> = two.split_whitespace().collect();
+        assert!(words.ends_with(&["2", "1", "sound"]), "an impression is no click: {table}");
+    }
+
     async fn ratings_are_counted_by_what_is_known_of_their_queries(system) {
         for (query, variant) in [("q-1", "A"), ("q-2", "B")] {
             let recorded = run(

@@ -5,6 +5,7 @@ mod import;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Subcommand, ValueEnum};
+use emend_core::search::is_click;
 use emend_proto::feedback::v1::{
     DropReason, ListNegativeTermsRequest, ListQueriesRequest, NegativeTerm, Query, QueryInteraction,
     QueryResult, RecordInteractionRequest, RecordQueryRequest, query_service_client::QueryServiceClient,
@@ -42,12 +43,17 @@ Backends record their queries themselves, with emend-client's QueryRecorder or t
 What is recorded is stored, and listed, within 250 ms. Queries are kept for a day unless the
 settings say otherwise: emend settings set --query-retention.
 
+HITS are unknown where the backend did not say them; CLICKS counts clicks, no impressions.
+
 A query that found nothing, and then in the same session, within 2 minutes, another one with a
 click, are a rewording that worked. After three sessions it is proposed as a synonym: `emend
 candidates list`. feedback-svc looks for them when it starts and then every five minutes.
 
 UBI files hold the documents of OpenSearch's indexes ubi_queries and ubi_events, as JSON lines or
-CSV. Importing a file twice changes nothing while its queries are kept.")]
+CSV, or as the _bulk API takes them, with a line for each action. Several documents of one query are
+one query: the earliest one's text, session and time, and the results of all. A query without
+query_response_hit_ids has unknown hits; one with an empty text is browsing, no search, and is
+passed over. Importing a file twice changes nothing while its queries are kept.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -68,7 +74,7 @@ enum Action {
             hide_default_value = true
         )]
         query_type: String,
-        /// Only queries that found nothing
+        /// Only queries that are known to have found nothing
         #[arg(long)]
         without_hits: bool,
         /// List at most this many; 0 for all
@@ -132,7 +138,7 @@ struct Record {
         hide_default_value = true
     )]
     query_type: String,
-    /// How many results there were
+    /// How many results there were; without it as many as are given with --result, and without those it is not known
     #[arg(long, value_name = "COUNT")]
     hits: Option<i32>,
     /// A result: its id, title and score; may be repeated
@@ -280,11 +286,19 @@ fn table(queries: &[Query]) -> Table {
             view::short_time(query.searched_at.as_ref()),
             query.query_id.clone(),
             query.query_type.clone(),
-            query.hit_count().to_string(),
-            query.interactions.len().to_string(),
+            query
+                .hit_count
+                .map_or_else(|| "unknown".to_owned(), |hits| hits.to_string()),
+            clicks(query).to_string(),
             query.query_text.clone(),
         ]
     })
+}
+
+/// How many of what users did with its results are clicks.
+fn clicks(query: &Query) -> usize {
+    let interactions = query.interactions.iter();
+    interactions.filter(|of| is_click(&of.action)).count()
 }
 
 fn terms_table(terms: &[NegativeTerm]) -> Table {

@@ -1,4 +1,4 @@
-//! `emend stats`: what ratings say of search.
+//! `emend stats`: what ratings and queries say of search.
 
 mod chart;
 
@@ -31,7 +31,8 @@ Examples:
 
 The share of ratings that are negative, with its 95 % confidence interval (Wilson). Ratings that
 were replaced or retracted do not count. A name that is – is not known, as of ratings whose query
-was never recorded.")]
+was never recorded. Below it the share of queries that found nothing, of those of which it is known
+how many results they found; the others are counted as UNKNOWN.")]
 pub struct Args {
     /// Only ratings stored at this time or later
     #[arg(long, value_name = "TIME", value_parser = words::instant)]
@@ -144,7 +145,7 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
                 share.rating_count.to_string(),
                 share.negative_count.to_string(),
                 share.negative_share.map(percent).unwrap_or_default(),
-                interval(share),
+                interval(share.negative_share_low, share.negative_share_high),
                 share.query_count.to_string(),
             ]);
         }
@@ -171,10 +172,40 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
             );
         }
     }
+    if stats.total.as_ref().is_some_and(|total| total.query_count > 0) {
+        text = format!("{}\n\n{}", text.trim_end(), found_nothing(&groups).render(width));
+    }
     if let Some(compared) = &stats.compared {
         text = format!("{}\n\n{}", text.trim_end(), verdict(compared));
     }
     text
+}
+
+/// How many queries found nothing, of those of which that is known.
+fn found_nothing(groups: &[(&str, &[RatingShare])]) -> Table {
+    let mut table = Table::new([
+        ("BY", Column::Fixed),
+        ("NAME", Column::Text),
+        ("QUERIES", Column::Number),
+        ("UNKNOWN", Column::Number),
+        ("NO HITS", Column::Number),
+        ("SHARE", Column::Number),
+        ("95 %", Column::Fixed),
+    ]);
+    for (by, shares) in groups {
+        for share in shares.iter().filter(|share| share.query_count > 0) {
+            table.row([
+                (*by).to_owned(),
+                if *by == "all" { String::new() } else { name(share) },
+                share.query_count.to_string(),
+                share.unknown_hit_count.to_string(),
+                share.zero_hit_count.to_string(),
+                share.zero_hit_share.map(percent).unwrap_or_default(),
+                interval(share.zero_hit_share_low, share.zero_hit_share_high),
+            ]);
+        }
+    }
+    table
 }
 
 fn name(share: &RatingShare) -> String {
@@ -189,8 +220,8 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn interval(share: &RatingShare) -> String {
-    match (share.negative_share_low, share.negative_share_high) {
+fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
         (Some(low), Some(high)) => format!("{:.1} to {:.1} %", low * 100.0, high * 100.0),
         _ => String::new(),
     }
@@ -209,12 +240,28 @@ fn verdict(compared: &StatsCompared) -> String {
         );
         format!("{}: {negative}", name(share))
     };
-    let verdict = match compared.p_value {
-        None => "They can't be compared: a side has no ratings.".to_owned(),
+    let verdict = |p_value: Option<f64>, none: &str| match p_value {
+        None => format!("They can't be compared: {none}."),
         Some(p) if p < SIGNIFICANT => format!("They differ by more than chance (p = {p:.4})."),
         Some(p) => format!("The difference may be chance (p = {p:.4})."),
     };
-    format!("{}, {}. {verdict}", says(&one), says(&other))
+    let of_ratings = format!(
+        "{}, {}. {}",
+        says(&one),
+        says(&other),
+        verdict(compared.p_value, "a side has no ratings")
+    );
+    let (Some(of_one), Some(of_other)) = (one.zero_hit_share, other.zero_hit_share) else {
+        return of_ratings;
+    };
+    format!(
+        "{}: {} without hits, {}: {} without hits. {}\n{of_ratings}",
+        name(&one),
+        percent(of_one),
+        name(&other),
+        percent(of_other),
+        verdict(compared.zero_hit_p_value, "of a side no hits are known")
+    )
 }
 
 #[cfg(test)]
@@ -251,7 +298,7 @@ pub(super) mod tests {
                     name: "B".into(),
                     ..RatingShare::default()
                 }),
-                p_value: None,
+                ..StatsCompared::default()
             }),
             ..GetFeedbackStatsResponse::default()
         };
@@ -272,6 +319,7 @@ pub(super) mod tests {
             ),
             "{text}"
         );
+        assert!(!text.contains("without hits"), "of B no hits are known: {text}");
         let compared = |p_value| {
             verdict(&StatsCompared {
                 p_value: Some(p_value),
@@ -280,5 +328,43 @@ pub(super) mod tests {
         };
         assert!(compared(0.01).ends_with("They differ by more than chance (p = 0.0100)."));
         assert!(compared(0.2).ends_with("The difference may be chance (p = 0.2000)."));
+    }
+
+    #[test]
+    fn queries_that_found_nothing_are_shown_apart_from_those_of_which_it_is_unknown() {
+        let share = |name: &str, nothing: i64, unknown: i64, share: Option<f64>| RatingShare {
+            zero_hit_count: nothing,
+            unknown_hit_count: unknown,
+            zero_hit_share: share,
+            zero_hit_share_low: share.map(|share| share - 0.1),
+            zero_hit_share_high: share.map(|share| share + 0.1),
+            ..self::share(name, 5, 20)
+        };
+        let (one, other) = (share("A", 40, 20, Some(0.5)), share("B", 0, 100, None));
+        let stats = GetFeedbackStatsResponse {
+            total: Some(one.clone()),
+            variants: vec![one.clone(), other],
+            compared: Some(StatsCompared {
+                one: Some(one.clone()),
+                other: Some(RatingShare {
+                    name: "C".into(),
+                    ..one
+                }),
+                p_value: Some(0.5),
+                zero_hit_p_value: Some(0.01),
+            }),
+            ..GetFeedbackStatsResponse::default()
+        };
+        let text = text(&stats, 100);
+        let shown = |name: &str| {
+            text.lines()
+                .any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == name)
+        };
+        assert!(shown("variant A 100 20 40 50.0 % 40.0 to 60.0 %"), "{text}");
+        assert!(shown("variant B 100 100 0"), "{text}");
+        assert!(
+            text.contains("A: 50.0 % without hits, C: 50.0 % without hits. They differ by more than chance (p = 0.0100)."),
+            "{text}"
+        );
     }
 }

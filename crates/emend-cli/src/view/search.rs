@@ -27,7 +27,7 @@ pub fn query(query: &Query) -> Value {
         "build": query.build,
         "variant": query.variant,
         "sessionId": query.session_id,
-        "hitCount": query.hit_count(),
+        "hitCount": query.hit_count,
         "searchedAt": time(query.searched_at.as_ref()),
         "recordedAt": time(query.recorded_at.as_ref()),
         "interactions": query.interactions.iter().map(interaction).collect::<Value>(),
@@ -42,6 +42,7 @@ pub fn feedback_stats(stats: &GetFeedbackStatsResponse) -> Value {
             "one": compared.one.as_ref().map(share),
             "other": compared.other.as_ref().map(share),
             "pValue": compared.p_value,
+            "zeroHitPValue": compared.zero_hit_p_value,
         })
     });
     present(json!({
@@ -72,6 +73,11 @@ fn share(share: &RatingShare) -> Value {
         "negativeShare": share.negative_share,
         "negativeShareLow": share.negative_share_low,
         "negativeShareHigh": share.negative_share_high,
+        "zeroHitCount": share.zero_hit_count,
+        "unknownHitCount": share.unknown_hit_count,
+        "zeroHitShare": share.zero_hit_share,
+        "zeroHitShareLow": share.zero_hit_share_low,
+        "zeroHitShareHigh": share.zero_hit_share_high,
     })
 }
 

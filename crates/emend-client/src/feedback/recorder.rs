@@ -99,7 +99,8 @@ impl FeedbackClient {
 }
 
 impl QueryRecorder {
-    /// Records a query. False: there is no room, or the program stops, and it is dropped and counted.
+    /// Records a query. Its `hit_count` is to be said also if nothing was found: without it and without results it is not known.
+    /// False: there is no room, or the program stops, and it is dropped and counted.
     pub fn query(&self, query: Query) -> bool {
         self.put(Item::Query(Box::new(query)))
     }

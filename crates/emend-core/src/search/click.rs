@@ -14,7 +14,7 @@ mod tests {
         for action in ["click", "item_click", "click_through"] {
             assert!(is_click(action), "{action}");
         }
-        for action in ["", "view", "item_hover", "add_to_cart"] {
+        for action in ["", "impression", "view", "item_hover", "add_to_cart"] {
             assert!(!is_click(action), "{action}");
         }
     }

@@ -20,8 +20,8 @@ pub struct Searched<'a> {
     pub text: &'a str,
     /// When.
     pub at: Timestamp,
-    /// Whether anything was found.
-    pub has_hits: bool,
+    /// Whether nothing was found, as it was reported: a query of which that is not known did not find nothing.
+    pub found_nothing: bool,
     /// When a result was first clicked, if one was.
     pub clicked_at: Option<Timestamp>,
 }
@@ -39,7 +39,11 @@ pub struct Rewrite {
 /// at most [`REWRITE_WITHIN`] after the query without results.
 pub fn rewrites(session: &[Searched<'_>]) -> Vec<Rewrite> {
     let mut found = Vec::new();
-    for (place, failed) in session.iter().enumerate().filter(|(_, query)| !query.has_hits) {
+    for (place, failed) in session
+        .iter()
+        .enumerate()
+        .filter(|(_, query)| query.found_nothing)
+    {
         let in_time = |at: Timestamp| (failed.at..=failed.at + REWRITE_WITHIN).contains(&at);
         let later = session[place + 1..].iter();
         let worked = later
@@ -104,7 +108,7 @@ mod tests {
         Searched {
             text,
             at: at(second),
-            has_hits: false,
+            found_nothing: true,
             clicked_at: None,
         }
     }
@@ -113,7 +117,7 @@ mod tests {
         Searched {
             text,
             at: at(second),
-            has_hits: true,
+            found_nothing: false,
             clicked_at: Some(at(clicked)),
         }
     }

@@ -47,7 +47,8 @@ pub struct Query {
     /// characters.
     #[prost(string, tag = "14")]
     pub session_id: ::prost::alloc::string::String,
-    /// How many results there were. 0 to 2^31 − 1; at least as many as top_results. Absent: as many as top_results.
+    /// How many results there were. 0 to 2^31 − 1; at least as many as top_results. Absent: as many as top_results, and if there
+    /// are none of those either, not known: 0 is said, never inferred.
     #[prost(int32, optional, tag = "15")]
     pub hit_count: ::core::option::Option<i32>,
     /// When it was searched; at most 5 minutes in the future. Absent: when the service received it.
@@ -57,7 +58,7 @@ pub struct Query {
     /// only.
     #[prost(message, optional, tag = "17")]
     pub recorded_at: ::core::option::Option<::prost_types::Timestamp>,
-    /// What users did with its results, oldest first, at most 100. Output only.
+    /// What users did with its results, oldest first, at most 100: of more, clicks before other actions. Output only.
     #[prost(message, repeated, tag = "18")]
     pub interactions: ::prost::alloc::vec::Vec<QueryInteraction>,
 }
@@ -104,7 +105,7 @@ pub struct QueryInteraction {
     #[prost(string, tag = "2")]
     pub object_id: ::prost::alloc::string::String,
     /// What was done: click, or another action's name. Whatever has `click` in its name is a click, like UBI's `item_click` and
-    /// `click_through`. Required; 1 to 64 characters, kept in lower case.
+    /// `click_through`; an impression is none. Required; 1 to 64 characters, kept in lower case.
     #[prost(string, tag = "3")]
     pub action: ::prost::alloc::string::String,
     /// The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000.
@@ -2080,7 +2081,7 @@ pub struct ListQueriesRequest {
     /// Only queries of this type. At most 64 characters. Default: all.
     #[prost(string, tag = "5")]
     pub query_type: ::prost::alloc::string::String,
-    /// Only queries that found nothing. Default: all.
+    /// Only queries that found nothing: those whose hit_count is 0, none of which it is not known. Default: all.
     #[prost(bool, tag = "6")]
     pub only_without_hits: bool,
     /// Only queries searched at this time or later.
@@ -2172,7 +2173,7 @@ impl ::prost::Name for StatsComparison {
         "/emend.feedback.v1.StatsComparison".into()
     }
 }
-/// Ratings of one week, type, version or variant.
+/// Ratings and queries of one week, type, version or variant.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RatingShare {
     /// Its name; of a week the date of its Monday in UTC, as YYYY-MM-DD. Empty: not known, as of ratings whose query is missing.
@@ -2200,6 +2201,21 @@ pub struct RatingShare {
     /// Its upper end. Absent without ratings.
     #[prost(double, optional, tag = "8")]
     pub negative_share_high: ::core::option::Option<f64>,
+    /// Of query_count those that found nothing: whose hit_count is 0.
+    #[prost(int64, tag = "9")]
+    pub zero_hit_count: i64,
+    /// Of query_count those of which it is not known how many results they found.
+    #[prost(int64, tag = "10")]
+    pub unknown_hit_count: i64,
+    /// zero_hit_count / (query_count − unknown_hit_count), 0 to 1. Absent without queries whose hit_count is known.
+    #[prost(double, optional, tag = "11")]
+    pub zero_hit_share: ::core::option::Option<f64>,
+    /// The lower end of the 95 % confidence interval of zero_hit_share (Wilson). Absent where that is.
+    #[prost(double, optional, tag = "12")]
+    pub zero_hit_share_low: ::core::option::Option<f64>,
+    /// Its upper end. Absent where zero_hit_share is.
+    #[prost(double, optional, tag = "13")]
+    pub zero_hit_share_high: ::core::option::Option<f64>,
 }
 impl ::prost::Name for RatingShare {
     const NAME: &'static str = "RatingShare";
@@ -2292,6 +2308,9 @@ pub struct StatsCompared {
     /// proportions with the pooled share. 0 to 1; absent where a side has no ratings.
     #[prost(double, optional, tag = "3")]
     pub p_value: ::core::option::Option<f64>,
+    /// The same of the share of queries that found nothing. Absent where a side has no queries whose hit_count is known.
+    #[prost(double, optional, tag = "4")]
+    pub zero_hit_p_value: ::core::option::Option<f64>,
 }
 impl ::prost::Name for StatsCompared {
     const NAME: &'static str = "StatsCompared";
@@ -2738,8 +2757,8 @@ pub mod query_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// How many ratings of search answers are negative: by week, type of query, version and variant, with confidence intervals;
-        /// and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
+        /// How many ratings of search answers are negative, and how many queries found nothing: by week, type of query, version and
+        /// variant, with confidence intervals; and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
         pub async fn get_feedback_stats(
             &mut self,
             request: impl tonic::IntoRequest<super::GetFeedbackStatsRequest>,
@@ -2866,8 +2885,8 @@ pub mod query_service_server {
             tonic::Response<super::ListQueriesResponse>,
             tonic::Status,
         >;
-        /// How many ratings of search answers are negative: by week, type of query, version and variant, with confidence intervals;
-        /// and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
+        /// How many ratings of search answers are negative, and how many queries found nothing: by week, type of query, version and
+        /// variant, with confidence intervals; and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
         async fn get_feedback_stats(
             &self,
             request: tonic::Request<super::GetFeedbackStatsRequest>,

@@ -190,7 +190,8 @@ CREATE TABLE queries (
     embedding_version TEXT   NOT NULL,
     index_version     TEXT   NOT NULL,
     variant           TEXT   NOT NULL,
-    hit_count         BIGINT NOT NULL,
+    -- How many results it found; NULL: not known.
+    hit_count         BIGINT,
     -- An encoded emend.feedback.v1.Query of its results, parts of the index, least score, client version and build alone.
     details           BYTEA  NOT NULL,
     searched_at       BIGINT NOT NULL,
@@ -264,6 +265,9 @@ CREATE TABLE query_days (
     index_version     TEXT   NOT NULL,
     variant           TEXT   NOT NULL,
     queries           BIGINT NOT NULL,
+    -- Of these queries those that found nothing, and those of which it is not known what they found.
+    zero_hits         BIGINT NOT NULL,
+    unknown_hits      BIGINT NOT NULL,
     PRIMARY KEY (namespace, day, query_type, embedding_version, index_version, variant)
 );
 

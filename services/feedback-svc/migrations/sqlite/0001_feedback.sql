@@ -170,7 +170,8 @@ CREATE TABLE queries (
     embedding_version TEXT    NOT NULL,
     index_version     TEXT    NOT NULL,
     variant           TEXT    NOT NULL,
-    hit_count         INTEGER NOT NULL,
+    -- How many results it found; NULL: not known.
+    hit_count         INTEGER,
     -- An encoded emend.feedback.v1.Query of its results, parts of the index, least score, client version and build alone.
     details           BLOB    NOT NULL,
     searched_at       INTEGER NOT NULL,
@@ -244,6 +245,9 @@ CREATE TABLE query_days (
     index_version     TEXT    NOT NULL,
     variant           TEXT    NOT NULL,
     queries           INTEGER NOT NULL,
+    -- Of these queries those that found nothing, and those of which it is not known what they found.
+    zero_hits         INTEGER NOT NULL,
+    unknown_hits      INTEGER NOT NULL,
     PRIMARY KEY (namespace, day, query_type, embedding_version, index_version, variant)
 ) STRICT, WITHOUT ROWID;
 

@@ -42,8 +42,8 @@ pub(crate) struct SessionQuery {
     pub(crate) text: String,
     /// When.
     pub(crate) at: Timestamp,
-    /// Whether anything was found.
-    pub(crate) has_hits: bool,
+    /// Whether nothing was found, as it was reported.
+    pub(crate) found_nothing: bool,
     /// When a result was first clicked.
     pub(crate) clicked_at: Option<Timestamp>,
 }
@@ -91,7 +91,7 @@ impl Counting {
         let searched = self.session.iter().map(|query| Searched {
             text: &query.text,
             at: query.at,
-            has_hits: query.has_hits,
+            found_nothing: query.found_nothing,
             clicked_at: query.clicked_at,
         });
         for rewrite in rewrites(&searched.collect::<Vec<_>>()) {
@@ -203,7 +203,7 @@ mod tests {
                     session_id: session.into(),
                     text: if worked { "return a card" } else { "bounce a card" }.into(),
                     at: second(number),
-                    has_hits: worked,
+                    found_nothing: !worked,
                     clicked_at: worked.then(|| second(number)),
                 });
                 assert!(counting.session.len() <= 2 * MAX_SESSION);

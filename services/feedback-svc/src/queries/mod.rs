@@ -89,8 +89,8 @@ pub(crate) struct Query {
     pub(crate) variant: String,
     /// The user's session.
     pub(crate) session_id: String,
-    /// How many results there were.
-    pub(crate) hit_count: u32,
+    /// How many results there were; none: not known.
+    pub(crate) hit_count: Option<u32>,
 }
 
 /// One result of a query.
@@ -170,7 +170,7 @@ pub(crate) struct QueryFilter {
     pub(crate) namespace: Namespace,
     /// Of this type.
     pub(crate) query_type: Option<String>,
-    /// Those that found nothing.
+    /// Those that are known to have found nothing.
     pub(crate) only_without_hits: bool,
     /// Searched at this time or later.
     pub(crate) from: Option<Timestamp>,

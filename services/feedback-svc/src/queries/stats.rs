@@ -1,4 +1,4 @@
-//! What ratings say of search: how many are negative, by week, type of query, version and variant; and which words stand out in
+//! What ratings and queries say of search: how many ratings are negative and how many queries found nothing, by week, type of query, version and variant; and which words stand out in
 //! the queries that were rated so.
 
 use std::collections::BTreeMap;
@@ -80,16 +80,36 @@ pub(crate) struct Share {
     pub(crate) positive: u64,
     /// Recorded queries.
     pub(crate) queries: u64,
+    /// Those of them that found nothing.
+    pub(crate) zero_hits: u64,
+    /// Those of them of which it is not known how many results they found.
+    pub(crate) unknown_hits: u64,
 }
 
 impl Share {
     /// The share of negative ratings and where it lies with 95 % confidence; none without ratings.
     pub(crate) fn interval(&self) -> Option<(f64, Interval)> {
-        let interval = wilson(self.negative, self.ratings)?;
-        #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
-        let share = self.negative as f64 / self.ratings as f64;
-        Some((share, interval))
+        share_of(self.negative, self.ratings)
     }
+
+    /// The queries of which it is known how many results they found.
+    fn known_hits(&self) -> u64 {
+        self.queries.saturating_sub(self.unknown_hits)
+    }
+
+    /// The share of queries that found nothing among those of which that is known, and where it lies with 95 % confidence; none
+    /// without such queries.
+    pub(crate) fn zero_hit_interval(&self) -> Option<(f64, Interval)> {
+        share_of(self.zero_hits, self.known_hits())
+    }
+}
+
+/// A share and where it lies with 95 % confidence; none of nothing.
+fn share_of(part: u64, whole: u64) -> Option<(f64, Interval)> {
+    let interval = wilson(part, whole)?;
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+    let share = part as f64 / whole as f64;
+    Some((share, interval))
 }
 
 /// What a store counts.
@@ -132,6 +152,8 @@ pub(crate) struct Comparison {
     pub(crate) other: Share,
     /// The probability of so great a difference if there is none; none where a side has no ratings.
     pub(crate) p_value: Option<f64>,
+    /// The same of the shares of queries that found nothing.
+    pub(crate) zero_hit_p_value: Option<f64>,
 }
 
 /// Words that stand out, with what they were counted in.
@@ -245,6 +267,10 @@ fn compare(shares: &[&Share], one: &str, other: &str) -> Comparison {
     let (one, other) = (of(one), of(other));
     Comparison {
         p_value: two_proportions((one.negative, one.ratings), (other.negative, other.ratings)),
+        zero_hit_p_value: two_proportions(
+            (one.zero_hits, one.known_hits()),
+            (other.zero_hits, other.known_hits()),
+        ),
         one,
         other,
     }

@@ -119,7 +119,7 @@ const INTERACTIONS: &str =
     "SELECT number, query_id, action, object_id, position, acted_at FROM query_interactions ORDER BY number";
 
 /// Rows of queries, and of what is counted of them, with what is wrong by the numbers of `Wrong`: parts that are not together;
-/// days on which fewer queries are counted than are still kept; terms that were in more queries than there were;
+/// days on which fewer queries are counted than are still kept, or more of a kind than all; terms that were in more queries than there were;
 /// interactions that are marked as clicks and are none, as `emend_core::search::is_click` says, or the other way round; what is
 /// dated ahead.
 const WRONG_QUERIES: &str = "
@@ -131,7 +131,8 @@ const WRONG_QUERIES: &str = "
     WHERE NOT EXISTS (SELECT 1 FROM query_personal AS p WHERE p.number = q.number AND p.namespace = q.namespace)
     UNION ALL SELECT 1, 'query ' || p.number FROM query_personal AS p
     WHERE NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.number = p.number)
-    UNION ALL SELECT 2, 'namespace ' || d.namespace || ', day ' || d.day FROM query_days AS d WHERE d.queries < 1
+    UNION ALL SELECT 2, 'namespace ' || d.namespace || ', day ' || d.day FROM query_days AS d
+    WHERE d.queries < 1 OR d.zero_hits < 0 OR d.unknown_hits < 0 OR d.zero_hits + d.unknown_hits > d.queries
     UNION ALL SELECT 2, 'namespace ' || k.namespace FROM (
         SELECT namespace, count(*) AS queries FROM queries GROUP BY namespace) AS k
     LEFT JOIN counted AS d ON d.namespace = k.namespace WHERE k.queries > COALESCE(d.queries, 0)

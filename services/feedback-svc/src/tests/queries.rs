@@ -8,6 +8,7 @@ use crate::testing::Backend;
 
 on_both! {
     what_one_replica_records_another_lists
+    a_hit_count_is_unknown_zero_or_a_number
     what_is_queued_when_the_service_stops_is_stored
     every_violation_of_every_query_is_named
 }
@@ -119,6 +120,69 @@ async fn what_one_replica_records_another_lists(database: Database) {
     for service in [Some(first), second].into_iter().flatten() {
         service.stop().await;
     }
+}
+
+async fn a_hit_count_is_unknown_zero_or_a_number(database: Database) {
+    let service = Service::start(&database, AWAY).await;
+    let found = |id: &str, hit_count| pb::Query {
+        hit_count,
+        top_results: Vec::new(),
+        ..query(id)
+    };
+    let queries = vec![
+        found("unknown", None),
+        found("zero", Some(0)),
+        found("three", Some(3)),
+        query("shown"),
+    ];
+    service.queries.clone().record_query(of(queries)).await.unwrap();
+    eventually("all are listed", || async { listed(&service).await.len() == 4 }).await;
+    let listed = listed(&service).await;
+    let hits: Vec<_> = listed
+        .iter()
+        .map(|query| (query.query_id.as_str(), query.hit_count))
+        .collect();
+    assert_eq!(
+        hits,
+        [
+            ("shown", Some(8)),
+            ("three", Some(3)),
+            ("zero", Some(0)),
+            ("unknown", None)
+        ]
+    );
+    let request = pb::ListQueriesRequest {
+        namespace: "fund-admin".into(),
+        only_without_hits: true,
+        ..pb::ListQueriesRequest::default()
+    };
+    let without = service
+        .queries
+        .clone()
+        .list_queries(request)
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(without.queries.len(), 1);
+    assert_eq!(without.queries[0].query_id, "zero");
+    let request = pb::GetFeedbackStatsRequest {
+        namespace: "fund-admin".into(),
+        ..pb::GetFeedbackStatsRequest::default()
+    };
+    let stats = service
+        .queries
+        .clone()
+        .get_feedback_stats(request)
+        .await
+        .unwrap()
+        .into_inner();
+    let total = stats.total.unwrap();
+    assert_eq!(
+        (total.query_count, total.zero_hit_count, total.unknown_hit_count),
+        (4, 1, 1)
+    );
+    assert!((total.zero_hit_share.unwrap() - 1.0 / 3.0).abs() < 1e-9);
+    service.stop().await;
 }
 
 async fn what_is_queued_when_the_service_stops_is_stored(database: Database) {

@@ -16,6 +16,7 @@ use crate::{
         RowError,
         source::Source,
         ubi::{self, Document},
+        ubi_queries::{Place, Searches},
     },
 };
 
@@ -24,23 +25,22 @@ const MAX_DOCUMENTS: usize = 1_000_000;
 /// The most bad rows that are shown.
 const MAX_SHOWN: usize = 20;
 
-/// What was read from one file, each with its line.
+/// What was read from files.
 #[derive(Debug, Default)]
 struct Documents {
-    file: String,
-    queries: Vec<(u64, Query)>,
-    interactions: Vec<(u64, QueryInteraction)>,
+    /// The names of the files.
+    files: Vec<String>,
+    searches: Searches,
+    /// Documents of queries and of interactions.
+    read: usize,
+    /// Queries with an empty text.
+    browsing: usize,
+    /// Events about no result.
     passed_over: usize,
     bad: Vec<String>,
     bad_count: usize,
-    /// Whether the file could be read only up to its last bad row.
-    ends: bool,
-}
-
-impl Documents {
-    fn count(&self) -> usize {
-        self.queries.len() + self.interactions.len()
-    }
+    /// The first file that could be read only up to its last bad row.
+    ends: Option<String>,
 }
 
 /// Runs `emend queries import`.
@@ -54,56 +54,73 @@ pub(super) async fn run(
     let documents = reading
         .await
         .map_err(|error| Failure::failed(format!("the files can't be read: {error}")))??;
-    for bad in documents.iter().flat_map(|file| &file.bad).take(MAX_SHOWN) {
-        eprintln!("{}", escaped(&bad.to_string()));
+    for bad in &documents.bad {
+        eprintln!("{}", escaped(bad));
     }
-    if let Some(file) = documents.iter().find(|file| file.ends) {
+    if let Some(file) = documents.ends {
         return Err(Failure::usage(format!(
-            "{} can't be read; nothing was imported",
-            file.file
+            "{file} can't be read; nothing was imported"
         )));
     }
-    let bad: usize = documents.iter().map(|file| file.bad_count).sum();
+    let bad = documents.bad_count;
     if bad > 0 && !skip_invalid {
         return Err(Failure::usage(format!(
             "{bad} rows can't be read and nothing is imported; --skip-invalid imports the others"
         )));
     }
-    let passed_over: usize = documents.iter().map(|file| file.passed_over).sum();
+    let (queries, interactions) = documents.searches.into_rows();
     let mut import = Import {
         sender: Sender::new(context).await?,
         skip_invalid,
         queries: 0,
+        zero: 0,
+        unknown: 0,
         interactions: 0,
         bad,
     };
     // A query comes before what was done with its results, whatever file that is in.
-    let mut interactions = Vec::new();
-    for file in documents {
-        import.queries(&file.file, file.queries).await?;
-        interactions.push((file.file, file.interactions));
+    for (file, rows) in by_file(&documents.files, queries) {
+        import.queries(file, rows).await?;
     }
-    for (file, interactions) in interactions {
-        import.interactions(&file, interactions).await?;
+    for (file, rows) in by_file(&documents.files, interactions) {
+        import.interactions(file, rows).await?;
     }
     let Import {
         queries,
+        zero,
+        unknown,
         interactions,
         bad,
         ..
     } = import;
+    let (browsing, passed_over) = (documents.browsing, documents.passed_over);
     let result = json!({
         "queryCount": queries,
+        "zeroHitCount": zero,
+        "unknownHitCount": unknown,
         "interactionCount": interactions,
+        "browsingCount": browsing,
         "passedOverCount": passed_over,
         "badCount": bad,
     });
     output.result(&result, || {
         format!(
-            "{queries} queries and {interactions} interactions are recorded; {passed_over} events about no result were passed \
-             over, {bad} rows were bad"
+            "{queries} queries ({zero} found nothing, of {unknown} it is unknown) and {interactions} interactions are recorded; \
+             {passed_over} events about no result and {browsing} queries without a text were passed over, {bad} rows were bad"
         )
     })
+}
+
+/// The rows of each file, with their lines.
+fn by_file<T>(files: &[String], rows: Vec<(Place, T)>) -> Vec<(&str, Vec<(u64, T)>)> {
+    let mut of_files: Vec<(&str, Vec<(u64, T)>)> =
+        files.iter().map(|file| (file.as_str(), Vec::new())).collect();
+    for (place, row) in rows {
+        if let Some((_, rows)) = of_files.get_mut(place.file) {
+            rows.push((place.line, row));
+        }
+    }
+    of_files
 }
 
 /// What is sent, and what has become of it.
@@ -111,6 +128,10 @@ struct Import<'a> {
     sender: Sender<'a>,
     skip_invalid: bool,
     queries: usize,
+    /// Of the queries those that found nothing.
+    zero: usize,
+    /// Of the queries those of which nobody said what they found.
+    unknown: usize,
     interactions: usize,
     bad: usize,
 }
@@ -123,7 +144,10 @@ impl Import<'_> {
                 let messages = batch.iter().map(|(_, query)| query.clone()).collect();
                 match self.sender.queries(messages).await {
                     Ok(()) => {
+                        let with = |hits| batch.iter().filter(|(_, query)| query.hit_count == hits).count();
                         self.queries += batch.len();
+                        self.zero += with(Some(0));
+                        self.unknown += with(None);
                         break;
                     }
                     Err(failure) => batch = self.without_refused(file, "queries", batch, failure)?,
@@ -183,31 +207,35 @@ fn next_batch<T>(rows: &mut Vec<T>) -> Vec<T> {
     std::mem::replace(rows, others)
 }
 
-fn read(files: &[PathBuf]) -> Result<Vec<Documents>> {
-    let mut all: Vec<Documents> = Vec::new();
-    for file in files {
-        let before: usize = all.iter().map(Documents::count).sum();
+fn read(files: &[PathBuf]) -> Result<Documents> {
+    let mut documents = Documents::default();
+    for (index, file) in files.iter().enumerate() {
         let source = Source::open(file)?;
-        let mut documents = Documents {
-            file: source.to_string(),
-            ..Documents::default()
-        };
+        let name = source.to_string();
         let mut take = |line: u64, document: Result<Document, RowError>| {
+            let place = Place { file: index, line };
             match document {
-                Ok(Document::Query(query)) => documents.queries.push((line, *query)),
-                Ok(Document::Interaction(interaction)) => documents.interactions.push((line, interaction)),
+                Ok(Document::Query(query)) => {
+                    documents.read += 1;
+                    documents.searches.query(place, *query);
+                }
+                Ok(Document::Interaction(interaction)) => {
+                    documents.read += 1;
+                    documents.searches.interaction(place, interaction);
+                }
+                Ok(Document::Browsing) => documents.browsing += 1,
                 Ok(Document::Other) => documents.passed_over += 1,
                 Err(error) => {
                     documents.bad_count += 1;
-                    documents.ends |= error.ends_file();
+                    if error.ends_file() {
+                        documents.ends.get_or_insert_with(|| name.clone());
+                    }
                     if documents.bad.len() < MAX_SHOWN || error.ends_file() {
-                        documents
-                            .bad
-                            .push(format!("{}, line {line}: {error}", documents.file));
+                        documents.bad.push(format!("{name}, line {line}: {error}"));
                     }
                 }
             }
-            before + documents.count() <= MAX_DOCUMENTS
+            documents.read <= MAX_DOCUMENTS
         };
         let is_csv = file
             .extension()
@@ -217,12 +245,12 @@ fn read(files: &[PathBuf]) -> Result<Vec<Documents>> {
         } else {
             ubi::read_jsonl(source.reader()?, &mut take);
         }
-        if before + documents.count() > MAX_DOCUMENTS {
+        if documents.read > MAX_DOCUMENTS {
             return Err(Failure::usage(format!(
                 "there are more than {MAX_DOCUMENTS} documents; import them in parts"
             )));
         }
-        all.push(documents);
+        documents.files.push(source.to_string());
     }
-    Ok(all)
+    Ok(documents)
 }

@@ -162,7 +162,12 @@ fn row(svg: &mut Svg, y: f64, share: &RatingShare) {
     let title = described("", share);
     svg.bar((x(low), middle - 5.0), (x(high) - x(low), 10.0), INTERVAL, &title);
     svg.dot((x(at), middle), SHARE, &title);
-    let numbers = format!("{} of {} ({})", percent(at), share.rating_count, interval(share));
+    let numbers = format!(
+        "{} of {} ({})",
+        percent(at),
+        share.rating_count,
+        interval(share.negative_share_low, share.negative_share_high)
+    );
     svg.text(BARS.1 + 12.0, y, "start", 12.0, MUTED, &numbers);
 }
 
@@ -181,7 +186,7 @@ fn described(what: &str, share: &RatingShare) -> String {
         "{what}{}: {of} of {} ratings, {}",
         name(share),
         share.rating_count,
-        interval(share)
+        interval(share.negative_share_low, share.negative_share_high)
     )
 }
 

@@ -19,7 +19,8 @@ pub(crate) fn record(request: pb::RecordQueryRequest) {
         let query = new.what;
         assert!(!query.query_text.is_empty());
         assert!(query.top_results.len() <= KEPT_RESULTS);
-        assert!(query.top_results.len() <= query.hit_count as usize);
+        let hits = query.hit_count.map_or(0, |hits| hits as usize);
+        assert!(query.top_results.len() <= hits);
         assert!(
             query
                 .top_results

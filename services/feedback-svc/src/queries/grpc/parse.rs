@@ -157,11 +157,12 @@ fn query(message: pb::Query, now: Timestamp) -> Result<At<Query>, Violations> {
     violations.finish(parsed)
 }
 
-fn hit_count(stated: Option<i32>, results: usize) -> Result<u32, Invalid> {
+/// How many results there were, if that is said: it is not known of a query that names neither their number nor any.
+fn hit_count(stated: Option<i32>, results: usize) -> Result<Option<u32>, Invalid> {
     let results = u32::try_from(results).unwrap_or(u32::MAX);
     match stated.map(u32::try_from) {
-        None => Ok(results),
-        Some(Ok(stated)) if stated >= results => Ok(stated),
+        None => Ok((results > 0).then_some(results)),
+        Some(Ok(stated)) if stated >= results => Ok(Some(stated)),
         Some(_) => Err(Invalid::new(format!(
             "must be at least the number of top_results, {results}"
         ))),

@@ -41,7 +41,9 @@ pub(crate) fn query(stored: StoredQuery) -> pb::Query {
         build: query.build,
         variant: query.variant,
         session_id: query.session_id,
-        hit_count: i32::try_from(query.hit_count).ok(),
+        hit_count: query
+            .hit_count
+            .map(|hits| i32::try_from(hits).unwrap_or(i32::MAX)),
         searched_at: Some(timestamp(stored.searched_at)),
         recorded_at: Some(timestamp(stored.recorded_at)),
         interactions: stored.interactions.into_iter().map(interaction).collect(),

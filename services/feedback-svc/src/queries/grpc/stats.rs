@@ -109,7 +109,7 @@ fn compared(message: &pb::StatsComparison) -> Result<Compared, Violations> {
 }
 
 fn share(share: &Share) -> pb::RatingShare {
-    let interval = share.interval();
+    let (interval, zero_hits) = (share.interval(), share.zero_hit_interval());
     pb::RatingShare {
         name: share.name.clone(),
         rating_count: saturated(share.ratings),
@@ -119,6 +119,11 @@ fn share(share: &Share) -> pb::RatingShare {
         negative_share: interval.map(|(share, _)| share),
         negative_share_low: interval.map(|(_, interval)| interval.low),
         negative_share_high: interval.map(|(_, interval)| interval.high),
+        zero_hit_count: saturated(share.zero_hits),
+        unknown_hit_count: saturated(share.unknown_hits),
+        zero_hit_share: zero_hits.map(|(share, _)| share),
+        zero_hit_share_low: zero_hits.map(|(_, interval)| interval.low),
+        zero_hit_share_high: zero_hits.map(|(_, interval)| interval.high),
     }
 }
 
@@ -143,6 +148,7 @@ pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
             one: Some(share(&comparison.one)),
             other: Some(share(&comparison.other)),
             p_value: comparison.p_value,
+            zero_hit_p_value: comparison.zero_hit_p_value,
         }),
         left_out: Some(pb::StatsLeftOut {
             week_count: left_out(Dimension::Week),

@@ -42,11 +42,30 @@ pub(super) const DAY: i64 = 86_400_000_000;
 
 const ADD_TO_DAY: &str =
     " ON CONFLICT (namespace, day, query_type, embedding_version, index_version, variant)
-      DO UPDATE SET queries = query_days.queries + excluded.queries";
+      DO UPDATE SET queries = query_days.queries + excluded.queries,
+                    zero_hits = query_days.zero_hits + excluded.zero_hits,
+                    unknown_hits = query_days.unknown_hits + excluded.unknown_hits";
+
+/// Queries of a day: all, those that found nothing, and those of which it is not known what they found.
+#[derive(Debug, Clone, Copy, Default)]
+struct DayCount {
+    queries: i64,
+    zero_hits: i64,
+    unknown_hits: i64,
+}
+
+impl DayCount {
+    /// Counts a query with so many results.
+    fn add(&mut self, hits: Option<u32>) {
+        self.queries += 1;
+        self.zero_hits += i64::from(hits == Some(0));
+        self.unknown_hits += i64::from(hits.is_none());
+    }
+}
 
 /// Adds new queries to the counts of their days.
 pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
-    let mut counts: BTreeMap<(&str, i64, [&str; 4]), i64> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, i64, [&str; 4]), DayCount> = BTreeMap::new();
     for (new, _) in arrived {
         let query = &new.what;
         let of = [
@@ -56,21 +75,25 @@ pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'
             &query.variant,
         ];
         let day = happened(new, now).div_euclid(DAY);
-        *counts
+        counts
             .entry((new.namespace.as_str(), day, of.map(String::as_str)))
-            .or_default() += 1;
+            .or_default()
+            .add(query.hit_count);
     }
     let counts: Vec<_> = counts.into_iter().collect();
     for chunk in chunks(&counts) {
         let mut insert = QueryBuilder::<Db>::new(
-            "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries) ",
+            "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries,
+                                     zero_hits, unknown_hits) ",
         );
         insert.push_values(chunk, |mut row, ((namespace, day, of), count)| {
             row.push_bind(*namespace).push_bind(*day);
             for column in of {
                 row.push_bind(*column);
             }
-            row.push_bind(*count);
+            row.push_bind(count.queries)
+                .push_bind(count.zero_hits)
+                .push_bind(count.unknown_hits);
         });
         insert.push(ADD_TO_DAY);
         insert.build().execute(&mut *connection).await?;
@@ -174,7 +197,7 @@ async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -
     .bind(kept)
     .fetch_all(&mut *connection)
     .await?;
-    let mut days: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut days: BTreeMap<i64, DayCount> = BTreeMap::new();
     for chunk in chunks(&named) {
         let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_days WHERE namespace = ");
         delete
@@ -187,19 +210,27 @@ async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -
                 .push_bind(index)
                 .push_bind(variant);
         });
-        delete.push(") RETURNING day, queries");
-        let deleted: Vec<(i64, i64)> = delete.build_query_as().fetch_all(&mut *connection).await?;
-        for (day, queries) in deleted {
-            *days.entry(day).or_default() += queries;
+        delete.push(") RETURNING day, queries, zero_hits, unknown_hits");
+        let deleted: Vec<(i64, i64, i64, i64)> = delete.build_query_as().fetch_all(&mut *connection).await?;
+        for (day, queries, zero_hits, unknown_hits) in deleted {
+            let count = days.entry(day).or_default();
+            count.queries += queries;
+            count.zero_hits += zero_hits;
+            count.unknown_hits += unknown_hits;
         }
     }
     let days: Vec<_> = days.into_iter().collect();
     for chunk in chunks(&days) {
         let mut insert = QueryBuilder::<Db>::new(
-            "INSERT INTO query_days (namespace, day, queries, query_type, embedding_version, index_version, variant) ",
+            "INSERT INTO query_days (namespace, day, queries, zero_hits, unknown_hits, query_type, embedding_version,
+                                     index_version, variant) ",
         );
-        insert.push_values(chunk, |mut row, (day, queries)| {
-            row.push_bind(namespace).push_bind(*day).push_bind(*queries);
+        insert.push_values(chunk, |mut row, (day, count)| {
+            row.push_bind(namespace)
+                .push_bind(*day)
+                .push_bind(count.queries)
+                .push_bind(count.zero_hits)
+                .push_bind(count.unknown_hits);
             row.push("'', '', '', ''");
         });
         insert.push(ADD_TO_DAY);

@@ -40,7 +40,7 @@ pub(crate) struct QueryRow {
     embedding_version: String,
     index_version: String,
     variant: String,
-    hit_count: i64,
+    hit_count: Option<i64>,
     details: Vec<u8>,
     searched_at: i64,
     recorded_at: i64,
@@ -68,6 +68,12 @@ fn query_id(table: &'static str, number: i64, raw: &str) -> Result<QueryId, Corr
     QueryId::parse(raw).map_err(|invalid| CorruptRow::new(table, "query_id", number, invalid))
 }
 
+/// How many results a query found, if that is known.
+fn hit_count(number: i64, stored: Option<i64>) -> Result<Option<u32>, CorruptRow> {
+    let parsed = stored.map(u32::try_from).transpose();
+    parsed.map_err(|error| CorruptRow::new("queries", "hit_count", number, error))
+}
+
 impl TryFrom<QueryRow> for StoredQuery {
     type Error = CorruptRow;
 
@@ -75,8 +81,7 @@ impl TryFrom<QueryRow> for StoredQuery {
         let number = row.number;
         let details = pb::Query::decode(row.details.as_slice())
             .map_err(|error| CorruptRow::new("queries", "details", number, error))?;
-        let hit_count = u32::try_from(row.hit_count)
-            .map_err(|error| CorruptRow::new("queries", "hit_count", number, error))?;
+        let hit_count = hit_count(number, row.hit_count)?;
         let results = details.top_results.into_iter().map(|result| QueryResult {
             title: result.title,
             score: result.score,
@@ -143,7 +148,7 @@ pub(crate) struct SessionRow {
     number: i64,
     session_id: String,
     query_text: String,
-    hit_count: i64,
+    hit_count: Option<i64>,
     searched_at: i64,
     clicked_at: Option<i64>,
 }
@@ -159,7 +164,7 @@ impl TryFrom<SessionRow> for SessionQuery {
             session_id: row.session_id,
             text: row.query_text,
             at: time("queries", "searched_at", row.number, row.searched_at)?,
-            has_hits: row.hit_count > 0,
+            found_nothing: hit_count(row.number, row.hit_count)? == Some(0),
             clicked_at: clicked_at.transpose()?,
         })
     }

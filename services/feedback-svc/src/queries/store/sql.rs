@@ -156,7 +156,7 @@ const FORGOTTEN_INTERACTIONS: &str = "
        OR number <= COALESCE((SELECT number FROM query_interactions WHERE namespace = $1
                               ORDER BY number DESC LIMIT 1 OFFSET $3), -1)";
 
-/// The newest queries of sessions in which a query found nothing, with the time of their first click: namespace, limit.
+/// The newest queries of sessions in which a query is known to have found nothing, with the time of their first click: namespace, limit.
 const FAILED_SESSIONS: &str = "
     SELECT number, session_id, query_text, hit_count, searched_at, clicked_at FROM (
         SELECT q.number, p.session_id, p.query_text, q.hit_count, q.searched_at,
@@ -228,7 +228,7 @@ async fn insert_queries<'a>(
                 .push_bind(query.embedding_version.as_str())
                 .push_bind(query.index_version.as_str())
                 .push_bind(query.variant.as_str())
-                .push_bind(i64::from(query.hit_count))
+                .push_bind(query.hit_count.map(i64::from))
                 .push_bind(rows::details(query))
                 .push_bind(happened(new, now))
                 .push_bind(now);
@@ -371,7 +371,7 @@ async fn with_interactions(
         let mut select = QueryBuilder::<Db>::new(
             "SELECT number, query_id, action, object_id, position, acted_at FROM (
                  SELECT number, query_id, action, object_id, position, acted_at,
-                        row_number() OVER (PARTITION BY query_id ORDER BY acted_at, number) AS place
+                        row_number() OVER (PARTITION BY query_id ORDER BY is_click DESC, acted_at, number) AS place
                  FROM query_interactions WHERE namespace = ",
         );
         select.push_bind(namespace.as_str()).push(" AND query_id IN (");
@@ -382,7 +382,7 @@ async fn with_interactions(
         select
             .push(")) AS placed WHERE place <= ")
             .push_bind(SHOWN_INTERACTIONS)
-            .push(" ORDER BY query_id, place");
+            .push(" ORDER BY query_id, acted_at, number");
         let rows: Vec<InteractionRow> = select.build_query_as().fetch_all(&mut *connection).await?;
         for row in rows {
             let interaction = StoredInteraction::try_from(row)?;

@@ -83,12 +83,16 @@ struct ShareRow {
     negative: i64,
     positive: i64,
     queries: i64,
+    zero_hits: i64,
+    unknown_hits: i64,
     place: i64,
     names: i64,
     all_ratings: i64,
     all_negative: i64,
     all_positive: i64,
     all_queries: i64,
+    all_zero_hits: i64,
+    all_unknown_hits: i64,
 }
 
 /// What ratings say, by all dimensions at one moment, with the number of queries of the same days; of each dimension the names
@@ -128,12 +132,16 @@ pub(super) async fn shares(
             negative: count(row.all_negative),
             positive: count(row.all_positive),
             queries: count(row.all_queries),
+            zero_hits: count(row.all_zero_hits),
+            unknown_hits: count(row.all_unknown_hits),
         };
         let share = Share {
             ratings: count(row.ratings),
             negative: count(row.negative),
             positive: count(row.positive),
             queries: count(row.queries),
+            zero_hits: count(row.zero_hits),
+            unknown_hits: count(row.unknown_hits),
             name: if dimension == Dimension::Week {
                 monday(&row.name)?
             } else {
@@ -160,14 +168,14 @@ fn push_counted(select: &mut QueryBuilder<Db>, filter: &StatsFilter) {
     select.push(
         "SELECT (r.rated_at - 345600000000) / 604800000000 AS week, r.query_type, r.embedding_version, r.index_version,
                 r.variant, count(*) AS ratings, count(*) FILTER (WHERE r.rating = -1) AS negative,
-                count(*) FILTER (WHERE r.rating = 1) AS positive, 0 AS queries",
+                count(*) FILTER (WHERE r.rating = 1) AS positive, 0 AS queries, 0 AS zero_hits, 0 AS unknown_hits",
     );
     push_filter(select, filter);
     // Weeks are rounded down also before 1970.
     select.push(
         " GROUP BY 1, 2, 3, 4, 5
           UNION ALL SELECT (d.day - 4 + 7000000) / 7 - 1000000 AS week, d.query_type, d.embedding_version, d.index_version,
-                d.variant, 0, 0, 0, sum(d.queries)",
+                d.variant, 0, 0, 0, sum(d.queries), sum(d.zero_hits), sum(d.unknown_hits)",
     );
     push_days(select, filter);
     select.push(" GROUP BY 1, 2, 3, 4, 5");
@@ -184,17 +192,19 @@ fn push_dimension(select: &mut QueryBuilder<Db>, number: i64, dimension: Dimensi
     select.push("SELECT * FROM (SELECT CAST(").push(number);
     select
         .push(
-            " AS BIGINT) AS dimension, name, ratings, negative, positive, queries, count(*) OVER () AS names,
+            " AS BIGINT) AS dimension, name, ratings, negative, positive, queries, zero_hits, unknown_hits, count(*) OVER () AS names,
               CAST(sum(ratings) OVER () AS BIGINT) AS all_ratings, CAST(sum(negative) OVER () AS BIGINT) AS all_negative,
               CAST(sum(positive) OVER () AS BIGINT) AS all_positive, CAST(sum(queries) OVER () AS BIGINT) AS all_queries,
-              row_number() OVER (ORDER BY ",
+              CAST(sum(zero_hits) OVER () AS BIGINT) AS all_zero_hits,
+              CAST(sum(unknown_hits) OVER () AS BIGINT) AS all_unknown_hits, row_number() OVER (ORDER BY ",
         )
         .push(order)
         .push(") AS place FROM (SELECT ")
         .push(name(dimension))
         .push(
             " AS name, CAST(sum(ratings) AS BIGINT) AS ratings, CAST(sum(negative) AS BIGINT) AS negative,
-               CAST(sum(positive) AS BIGINT) AS positive, CAST(sum(queries) AS BIGINT) AS queries
+               CAST(sum(positive) AS BIGINT) AS positive, CAST(sum(queries) AS BIGINT) AS queries,
+               CAST(sum(zero_hits) AS BIGINT) AS zero_hits, CAST(sum(unknown_hits) AS BIGINT) AS unknown_hits
               FROM counted GROUP BY 1) AS named) AS placed",
         );
 }

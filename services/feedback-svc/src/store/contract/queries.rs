@@ -31,6 +31,8 @@ on_both! {
     lists_have_conditions_and_pages
     what_is_old_or_too_much_is_forgotten_and_its_counts_stay
     a_rewording_that_worked_is_proposed_once
+    nothing_is_proposed_of_queries_whose_hits_are_not_known
+    of_many_interactions_clicks_are_shown_before_impressions
 }
 
 pub(super) fn query(id: &str, text: &str) -> Query {
@@ -53,7 +55,7 @@ pub(super) fn query(id: &str, text: &str) -> Query {
         build: "abc".into(),
         variant: "B".into(),
         session_id: "session-1".into(),
-        hit_count: 12,
+        hit_count: Some(12),
     }
 }
 
@@ -181,7 +183,8 @@ async fn lists_have_conditions_and_pages(database: &TestStore) {
         .map(|number| query(&format!("q-{number}"), "cards"))
         .collect();
     queries[1].query_type = "GREETING".into();
-    queries[3].hit_count = 0;
+    queries[2].hit_count = None;
+    queries[3].hit_count = Some(0);
     let mut recorded = group(queries, vec![]);
     recorded.queries[4].0.at = Some("2026-01-02T03:04:05Z".parse().unwrap());
     record(database, &recorded).await;
@@ -296,8 +299,8 @@ async fn what_is_old_or_too_much_is_forgotten_and_its_counts_stay(database: &Tes
     assert_eq!(ids(database, &all()).await, ["r-5", "r-4", "r-3"]);
 }
 
-/// A session in which nothing was found for one wording, and a result of the other was clicked.
-fn reworded(session: &str, failed: &str, worked: &str) -> Group {
+/// A session in which so much was found for one wording, and a result of the other was clicked.
+fn reworded(session: &str, (failed, found): (&str, Option<u32>), worked: &str) -> Group {
     let of = |id: String, text: &str, hit_count| Query {
         session_id: session.into(),
         hit_count,
@@ -306,23 +309,72 @@ fn reworded(session: &str, failed: &str, worked: &str) -> Group {
     let (nothing, something) = (format!("{session}-1"), format!("{session}-2"));
     let click = clicked(&something, "card-1");
     group(
-        vec![of(nothing, failed, 0), of(something, worked, 3)],
+        vec![of(nothing, failed, found), of(something, worked, Some(3))],
         vec![click],
     )
 }
 
-async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
-    let worker = crate::queries::mining::Miner {
+fn miner(database: &TestStore) -> crate::queries::mining::Miner {
+    crate::queries::mining::Miner {
         use_cases: crate::testing::use_cases(&database.store),
         metrics: crate::metrics::QueryMetrics::default(),
         entropy: emend_base::Entropy::system(),
+    }
+}
+
+async fn nothing_is_proposed_of_queries_whose_hits_are_not_known(database: &TestStore) {
+    for name in ["s-1", "s-2", "s-3"] {
+        record(database, &reworded(name, ("red shoes", None), "blue shoes")).await;
+        // In the same session something else found nothing, and its rewording led to no click.
+        let mut failed = query(&format!("{name}-3"), "a hat");
+        (failed.session_id, failed.hit_count) = (name.into(), Some(0));
+        record(database, &group(vec![failed], vec![])).await;
+    }
+    let stored = found(database, "s-1-1").await.unwrap();
+    assert_eq!(stored.query.hit_count, None);
+    let without_hits = QueryFilter {
+        only_without_hits: true,
+        ..all()
     };
+    assert_eq!(ids(database, &without_hits).await, ["s-3-3", "s-2-3", "s-1-3"]);
+    assert_eq!(miner(database).run_once().await.unwrap(), 0);
+}
+
+async fn of_many_interactions_clicks_are_shown_before_impressions(database: &TestStore) {
+    let mut shown: Vec<_> = (1..=120)
+        .map(|place| acted("q-1", &format!("card-{place}"), "impression", place))
+        .collect();
+    shown.push(acted("q-1", "card-120", "click", 120));
+    record(database, &group(vec![query("q-1", "cards")], shown)).await;
+    let stored = found(database, "q-1").await.unwrap();
+    assert_eq!(stored.interactions.len(), 100);
+    let clicks = stored
+        .interactions
+        .iter()
+        .filter(|one| one.interaction.is_click());
+    assert_eq!(clicks.count(), 1);
+}
+
+async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
+    let worker = miner(database);
     for name in ["s-1", "s-2"] {
-        record(database, &reworded(name, "Bounce a card", "return a card")).await;
-        record(database, &reworded(&format!("{name}-b"), "once", "twice")).await;
+        record(
+            database,
+            &reworded(name, ("Bounce a card", Some(0)), "return a card"),
+        )
+        .await;
+        record(
+            database,
+            &reworded(&format!("{name}-b"), ("once", Some(0)), "twice"),
+        )
+        .await;
     }
     assert_eq!(worker.run_once().await.unwrap(), 0, "two sessions are too few");
-    record(database, &reworded("s-3", "bounce a card", "return a card")).await;
+    record(
+        database,
+        &reworded("s-3", ("bounce a card", Some(0)), "return a card"),
+    )
+    .await;
     assert_eq!(worker.run_once().await.unwrap(), 1);
     assert_eq!(worker.run_once().await.unwrap(), 0);
     assert_eq!(worker.metrics.mined_so_far(), 1);

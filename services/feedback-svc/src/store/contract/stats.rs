@@ -4,7 +4,10 @@ use emend_core::search::SearchRating::{self, Down, Up};
 
 use super::queries::{group, on_both, query, record};
 use crate::{
-    queries::stats::{Compared, Dimension, Share, StatsFilter},
+    queries::{
+        KeptCounts, Query,
+        stats::{Compared, Dimension, Share, StatsFilter},
+    },
     testing::{TestStore, inserted, namespace, retraction, search_rated, stored, use_cases},
 };
 
@@ -12,6 +15,7 @@ on_both! {
     ratings_are_counted_by_week_type_version_and_variant
     only_ratings_that_count_and_were_asked_for_are_counted
     queries_count_where_nobody_rated_and_what_lists_leave_out_is_said
+    queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known
     words_that_stand_out_in_negative_queries_come_first
 }
 
@@ -49,6 +53,7 @@ fn share(name: &str, ratings: u64, negative: u64, positive: u64, queries: u64) -
         negative,
         positive,
         queries,
+        ..Share::default()
     }
 }
 
@@ -163,8 +168,9 @@ async fn queries_count_where_nobody_rated_and_what_lists_leave_out_is_said(datab
 
     let many = "
         WITH RECURSIVE variant (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM variant WHERE n < 1100)
-        INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries)
-        SELECT 'fund-admin', 20000, 'SEMANTIC', 'e5', '7', 'V' || n, 2 + n FROM variant";
+        INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries,
+                                zero_hits, unknown_hits)
+        SELECT 'fund-admin', 20000, 'SEMANTIC', 'e5', '7', 'V' || n, 2 + n, 0, 0 FROM variant";
     database.execute(many).await.unwrap();
     let compared = Compared {
         by: Dimension::Variant,
@@ -179,6 +185,61 @@ async fn queries_count_where_nobody_rated_and_what_lists_leave_out_is_said(datab
     assert_eq!(variants[999], share("V103", 0, 0, 0, 105));
     assert_eq!(stats.total.queries, 22 + (1..=1_100).map(|n| 2 + n).sum::<u64>());
     assert_eq!(stats.comparison.unwrap().other, share("V1", 0, 0, 0, 3));
+}
+
+/// Queries of a variant by how many results they found.
+async fn searched(database: &TestStore, variant: &str, found: &[(Option<u32>, usize)]) {
+    let hits = found
+        .iter()
+        .flat_map(|(hits, times)| std::iter::repeat_n(*hits, *times));
+    let queries = hits.enumerate().map(|(number, hit_count)| Query {
+        variant: variant.into(),
+        hit_count,
+        ..query(&format!("{variant}-{number}"), "cards")
+    });
+    record(database, &group(queries.collect(), vec![])).await;
+}
+
+async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(database: &TestStore) {
+    searched(database, "A", &[(None, 30), (Some(0), 8), (Some(3), 2)]).await;
+    searched(database, "B", &[(Some(0), 1), (Some(3), 9)]).await;
+    searched(database, "C", &[(None, 5)]).await;
+    let of = |name: &str, queries, zero_hits, unknown_hits| Share {
+        zero_hits,
+        unknown_hits,
+        ..share(name, 0, 0, 0, queries)
+    };
+    let compared = |other: &str| Compared {
+        by: Dimension::Variant,
+        one: "A".into(),
+        other: other.into(),
+    };
+    let use_cases = use_cases(&database.store);
+    let stats = use_cases.stats(&all(), Some(&compared("B"))).await.unwrap();
+    assert_eq!(stats.total, of("", 55, 9, 35));
+    let (a, b, c) = (of("A", 40, 8, 30), of("B", 10, 1, 0), of("C", 5, 0, 5));
+    assert_eq!(stats.by[&Dimension::Variant], [a.clone(), b, c.clone()]);
+    let (share, interval) = a.zero_hit_interval().unwrap();
+    assert!((share - 0.8).abs() < 1e-9 && interval.low < share && share < interval.high);
+    assert_eq!(c.zero_hit_interval(), None, "of none it is known");
+    let comparison = stats.comparison.unwrap();
+    let p_value = comparison.zero_hit_p_value.unwrap();
+    assert!((0.001..0.003).contains(&p_value), "{p_value}");
+    assert_eq!(comparison.p_value, None, "nobody rated");
+    let stats = use_cases.stats(&all(), Some(&compared("C"))).await.unwrap();
+    assert_eq!(stats.comparison.unwrap().zero_hit_p_value, None);
+
+    // Days that lose their names keep what was counted.
+    let kept = KeptCounts {
+        rows: 1,
+        ..KeptCounts::SET
+    };
+    let store = database.store.queries().unwrap();
+    store.prune_counts(kept).await.unwrap();
+    let stats = use_cases.stats(&all(), None).await.unwrap();
+    assert_eq!(stats.total, of("", 55, 9, 35));
+    assert_eq!(stats.by[&Dimension::Variant], [a, of("", 15, 1, 5)]);
+    assert_eq!(database.findings().await, []);
 }
 
 async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStore) {

@@ -85,7 +85,7 @@ fn is_same(score: f64, other: f64) -> bool {
 /// A query as it was recorded.
 #[derive(Debug)]
 pub(super) struct Recording {
-    /// How many results it found.
+    /// How many results it found; 0 also if that is not known.
     hits: usize,
     /// Searches that found nothing.
     failed: Vec<Search>,
@@ -99,8 +99,13 @@ impl Recording {
     /// Reads a recording as the work of the plan in force if a step of it fits, else as that of another tuning. Where it does
     /// not say what the minimum score was or where was searched, that is as the step has it.
     pub(super) fn new(query: &Query, in_force: &[Search]) -> Self {
-        let hits = usize::try_from(query.hit_count.unwrap_or_default()).unwrap_or_default();
-        let hits = hits.max(query.top_results.len());
+        let shown = query.top_results.len();
+        let said = query
+            .hit_count
+            .map(|count| usize::try_from(count).unwrap_or_default());
+        // Of a query that says neither how many there were nor any of them, it is not known whether it found anything.
+        let is_known = said.is_some() || shown > 0;
+        let hits = said.unwrap_or_default().max(shown);
         let mut scores: Vec<f64> = query.top_results.iter().map(|result| result.score).collect();
         scores.sort_by(|one, other| other.total_cmp(one));
         // Imported queries have results without scores.
@@ -125,6 +130,7 @@ impl Recording {
             expand: false,
         };
         let (failed, found) = match step {
+            _ if !is_known => (Vec::new(), None),
             Some(_) if hits == 0 => (in_force.to_vec(), None),
             Some(step) => (in_force[..step].to_vec(), Some(in_force[step].clone())),
             None if hits == 0 => (vec![other], None),
@@ -357,6 +363,21 @@ mod tests {
             ("namespaces=a,b,c retry=none", (1, 2, 10, Some(Change::More))),
         ] {
             assert_eq!(outlook(&query, ONCE, then), expected, "{then}");
+        }
+        // Nobody said whether it found anything: it may, as before.
+        for query in [
+            Query::default(),
+            Query {
+                hit_count: None,
+                ..recorded(&["a", "b"], 0.4, &[], 0)
+            },
+        ] {
+            for (then, expected) in [
+                (DEFAULTS, (1, 0, 10, None)),
+                ("top_k=20", (1, 0, 20, Some(Change::Unknown))),
+            ] {
+                assert_eq!(outlook(&query, DEFAULTS, then), expected, "{query:?}, {then}");
+            }
         }
         // Ten of ten: there may be more.
         let full = recorded(&["a", "b"], 0.4, &[0.9, 0.8, 0.7, 0.6, 0.5], 10);

@@ -1,0 +1,190 @@
+//! Queries and interactions of UBI as they are recorded: several documents of one query are one query, and equal interactions
+//! are one.
+//!
+//! Of the documents of a query the earliest one counts: its text, session and time; without times, the one that was read first.
+//! Its results are those of all of them, the earliest one's first. What it found is known if any of them says it.
+
+use std::collections::{HashMap, HashSet, hash_map::Entry};
+
+use emend_proto::feedback::v1::{Query, QueryInteraction};
+
+use super::ubi::MAX_RESULTS;
+
+/// Where a document was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The file, by its place among those that are read.
+    pub file: usize,
+    /// The line.
+    pub line: u64,
+}
+
+/// What was read, each with the place of the first document of it.
+#[derive(Debug, Default)]
+pub struct Searches {
+    queries: Vec<(Place, Query)>,
+    /// The place of each id in `queries`.
+    places: HashMap<String, usize>,
+    interactions: Vec<(Place, QueryInteraction)>,
+    /// Query, result, action and position of each.
+    known: HashSet<(String, String, String, i32)>,
+}
+
+impl Searches {
+    /// Adds a document of a query.
+    pub fn query(&mut self, place: Place, query: Query) {
+        match self.places.entry(query.query_id.clone()) {
+            Entry::Vacant(new) => {
+                new.insert(self.queries.len());
+                self.queries.push((place, query));
+            }
+            Entry::Occupied(known) => {
+                let (_, known) = &mut self.queries[*known.get()];
+                let (mut first, mut later) = (query, std::mem::take(known));
+                if !is_earlier(&first, &later) {
+                    std::mem::swap(&mut first, &mut later);
+                }
+                *known = joined(first, later);
+            }
+        }
+    }
+
+    /// Adds an interaction, unless an equal one is there.
+    pub fn interaction(&mut self, place: Place, interaction: QueryInteraction) {
+        let key = (
+            interaction.query_id.clone(),
+            interaction.object_id.clone(),
+            interaction.action.to_lowercase(),
+            interaction.position,
+        );
+        if self.known.insert(key) {
+            self.interactions.push((place, interaction));
+        }
+    }
+
+    /// The queries and the interactions, in the order in which they were first read.
+    pub fn into_rows(self) -> (Vec<(Place, Query)>, Vec<(Place, QueryInteraction)>) {
+        (self.queries, self.interactions)
+    }
+}
+
+/// Whether a document that was read later is the earlier one.
+fn is_earlier(read_later: &Query, read_first: &Query) -> bool {
+    let at = |query: &Query| query.searched_at.map(|at| (at.seconds, at.nanos));
+    match (at(read_later), at(read_first)) {
+        (Some(later), Some(first)) => later < first,
+        (later, first) => later.is_some() && first.is_none(),
+    }
+}
+
+/// A query of two documents.
+fn joined(mut first: Query, later: Query) -> Query {
+    let known: HashSet<String> = first
+        .top_results
+        .iter()
+        .map(|result| result.object_id.clone())
+        .collect();
+    let others = later.top_results.into_iter();
+    first
+        .top_results
+        .extend(others.filter(|result| !known.contains(&result.object_id)));
+    let together = i32::try_from(first.top_results.len()).unwrap_or(i32::MAX);
+    // Of long lists only the first results are kept: there are at least as many as in each of them.
+    let said = first.hit_count.into_iter().chain(later.hit_count).max();
+    first.hit_count = said.map(|said| said.max(together));
+    first.top_results.truncate(MAX_RESULTS);
+    if first.session_id.is_empty() {
+        first.session_id = later.session_id;
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_proto::feedback::v1::QueryResult;
+
+    use super::*;
+
+    fn document(text: &str, second: Option<i64>, hits: Option<&[&str]>) -> Query {
+        let result = |id: &&str| QueryResult {
+            object_id: (*id).to_owned(),
+            ..QueryResult::default()
+        };
+        Query {
+            query_id: "q".into(),
+            query_text: text.into(),
+            searched_at: second.map(|seconds| prost_types::Timestamp { seconds, nanos: 0 }),
+            top_results: hits.unwrap_or_default().iter().map(result).collect(),
+            hit_count: hits.map(|hits| i32::try_from(hits.len()).unwrap()),
+            ..Query::default()
+        }
+    }
+
+    fn together(documents: Vec<Query>) -> (String, Option<i32>, Vec<String>) {
+        let mut searches = Searches::default();
+        for (line, document) in (1..).zip(documents) {
+            searches.query(Place { file: 0, line }, document);
+        }
+        let (queries, _) = searches.into_rows();
+        let [(place, query)] = &queries[..] else {
+            panic!("{queries:?}");
+        };
+        assert_eq!(place.line, 1, "where it was read first");
+        let ids = query.top_results.iter().map(|result| result.object_id.clone());
+        (query.query_text.clone(), query.hit_count, ids.collect())
+    }
+
+    #[test]
+    fn of_several_documents_the_earliest_counts_with_the_results_of_all() {
+        let wall = document("wall mount", Some(1), Some(&[]));
+        let found = document("wall mount", Some(2), Some(&["a", "b"]));
+        let one_word = document("wallmount", Some(3), Some(&["b", "c"]));
+        let expected = (
+            "wall mount".to_owned(),
+            Some(3),
+            ["a", "b", "c"].map(str::to_owned).to_vec(),
+        );
+        let [first, second, third] = [&wall, &found, &one_word];
+        for order in [
+            [first, second, third],
+            [third, second, first],
+            [second, third, first],
+        ] {
+            let (text, hits, mut ids) = together(order.map(Clone::clone).to_vec());
+            ids.sort();
+            assert_eq!((text, hits, ids), expected);
+        }
+        let undated = document("tv", None, None);
+        assert_eq!(together(vec![undated, wall]).0, "wall mount");
+    }
+
+    #[test]
+    fn what_was_found_is_known_if_any_document_says_it() {
+        let unknown = || document("tv", None, None);
+        assert_eq!(together(vec![unknown(), unknown()]).1, None);
+        assert_eq!(
+            together(vec![unknown(), document("tv", None, Some(&[]))]).1,
+            Some(0)
+        );
+        assert_eq!(
+            together(vec![document("tv", None, Some(&[])), unknown()]).1,
+            Some(0)
+        );
+    }
+
+    #[test]
+    fn equal_interactions_are_one_and_an_impression_is_another_than_a_click() {
+        let mut searches = Searches::default();
+        for (action, position) in [("click", 1), ("Click", 1), ("impression", 1), ("click", 2)] {
+            let interaction = QueryInteraction {
+                query_id: "q".into(),
+                object_id: "a".into(),
+                action: action.into(),
+                position,
+                acted_at: None,
+            };
+            searches.interaction(Place { file: 0, line: 1 }, interaction);
+        }
+        assert_eq!(searches.into_rows().1.len(), 3);
+    }
+}
