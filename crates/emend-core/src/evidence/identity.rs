@@ -128,6 +128,30 @@ pub fn registrable_domain(host: &str) -> &str {
     psl::domain_str(host).unwrap_or(host)
 }
 
+/// Domains that lead to what others published: resolvers of ids, and indexes of papers.
+const LEADING_ELSEWHERE: [&str; 10] = [
+    "core.ac.uk",
+    "crossref.org",
+    "datacite.org",
+    "doi.org",
+    "handle.net",
+    "openalex.org",
+    "pubmed.ncbi.nlm.nih.gov",
+    "scholar.google.com",
+    "semanticscholar.org",
+    "unpaywall.org",
+];
+
+/// Whether a host, in the form of [`host`](super::host), only leads to what others published, as `doi.org` and its subdomains do.
+/// It is the source of nothing: what speaks against one paper there would speak against all publishers.
+pub fn leads_elsewhere(host: &str) -> bool {
+    let is_at_or_below = |domain: &&str| {
+        let before = host.strip_suffix(*domain);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    LEADING_ELSEWHERE.iter().any(is_at_or_below)
+}
+
 fn in_lower_case(raw: &str) -> Result<String, Invalid> {
     bounded_text(raw, 1, MAX_CHARS).map(|text| text.to_ascii_lowercase())
 }
@@ -155,6 +179,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn resolvers_and_indexes_of_papers_are_the_source_of_nothing() {
+        for host in [
+            "doi.org",
+            "dx.doi.org",
+            "api.openalex.org",
+            "pubmed.ncbi.nlm.nih.gov",
+        ] {
+            assert!(leads_elsewhere(host), "{host}");
+        }
+        for host in [
+            "arxiv.org",
+            "notdoi.org",
+            "www.ncbi.nlm.nih.gov",
+            "doi.org.example",
+            "",
+        ] {
+            assert!(!leads_elsewhere(host), "{host}");
+        }
+    }
 
     #[test]
     fn spellings_of_one_work_have_one_text() {

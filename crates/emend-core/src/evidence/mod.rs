@@ -19,7 +19,7 @@ mod works;
 pub use self::{
     citations::{DEFAULT_BEST, MAX_BEST, RankedPaper, Ranking, RelatedPaper, parse_best, rank},
     confidence::{Combining, Confidence, Evidence, EvidenceEdge, Verdict, Weight, combine},
-    identity::{WorkId, registrable_domain},
+    identity::{WorkId, leads_elsewhere, registrable_domain},
     layers::{Decided, Layer, Layers, Place, RulesHere, deciding},
     node::{EvidenceId, NodeRef, NodeSort},
     pattern::{DomainPattern, Suffix, host, suffixes},

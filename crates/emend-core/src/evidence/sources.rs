@@ -3,7 +3,7 @@
 //! A work that has an id is one source wherever it is published: pages that share an id are one work, also by way of others
 //! ([`joined`](super::joined)). Hosts at ACADEMIC and above publish the works of many, so
 //! that each page is a source of its own. What else a registrable domain publishes is one source: five pages of one blog are
-//! one, two papers in arXiv are two.
+//! one, two papers in arXiv are two. A page without a host is a source of its own.
 
 use std::fmt;
 
@@ -23,11 +23,12 @@ pub enum SourceKey<W = WorkId> {
 
 impl<W> SourceKey<W> {
     /// The source of a page: its id, the work that it publishes if that has an id, its host in the form of
-    /// [`host`](super::host), and how far that is trusted without the verified layer, which depends on independent sources.
+    /// [`host`](super::host), empty if it has none, and how far that is trusted without the verified layer, which depends on
+    /// independent sources.
     pub fn of(page: &str, work: Option<W>, host: &str, level: TrustLevel) -> Self {
         match work {
             Some(work) => Self::Work(work),
-            None if level.pages_are_sources() => Self::Page(page.to_owned()),
+            None if host.is_empty() || level.pages_are_sources() => Self::Page(page.to_owned()),
             None => Self::Domain(registrable_domain(host).to_owned()),
         }
     }
@@ -78,6 +79,12 @@ mod tests {
             ("p2", &["arxiv:2101.00002"], "arxiv.org", Academic),
         ];
         assert_eq!(count(&papers), 2);
+    }
+
+    #[test]
+    fn pages_without_a_host_are_each_their_own() {
+        let pages = [("p1", &[][..], "", Unverified), ("p2", &[], "", Unverified)];
+        assert_eq!(count(&pages), 2);
     }
 
     #[test]

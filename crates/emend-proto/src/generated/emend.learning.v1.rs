@@ -1565,7 +1565,9 @@ pub struct EvidencePage {
     /// Required.
     #[prost(string, tag = "1")]
     pub page_id: ::prost::alloc::string::String,
-    /// Its host, for example "blog.example.org", in any spelling. Required unless `url` has one.
+    /// Its host, for example "blog.example.org", in any spelling. Required unless there is a `url`, whose host it is by default. What only
+    /// leads to what others published is nobody's source: a page at doi.org, or at an index of papers, has no domain. Such a page is
+    /// trusted and blocked by no rule, and is an independent source of its own unless it is of a work.
     #[prost(string, tag = "2")]
     pub domain: ::prost::alloc::string::String,
     /// Where it is. http or https, at most 2,048 characters. May be empty.
@@ -2636,10 +2638,13 @@ impl ::prost::Name for RankCitationsRequest {
 /// A paper related to another.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RelatedPaper {
-    /// Its page, with a page_id of its own. Papers with one DOI, PMID or arXiv id are one: the first one's page stands for all.
+    /// Its page, with a page_id of its own; its domain may be empty, also without a url. Papers with one DOI, PMID or arXiv id are one:
+    /// the first one's page stands for all, with the first domain that is known. A page that is there already under one of these ids,
+    /// its page_id or other_page_ids is used instead.
     #[prost(message, optional, tag = "1")]
     pub page: ::core::option::Option<EvidencePage>,
-    /// Its abstract. A paper without one is not ranked, and listed as to be fetched.
+    /// Its abstract, at most 32,768 characters: it becomes a fragment of the page. A paper without one is not ranked, and listed as to be
+    /// fetched.
     #[prost(string, tag = "2")]
     pub r#abstract: ::prost::alloc::string::String,
     /// Whether the citation is an influential one.
@@ -2654,6 +2659,9 @@ pub struct RelatedPaper {
     /// Whether it cites the paper; otherwise the paper cites it.
     #[prost(bool, tag = "6")]
     pub cites_the_paper: bool,
+    /// Other ids under which its page may be known, for example openalex:W2741809807; at most 8.
+    #[prost(string, repeated, tag = "7")]
+    pub other_page_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for RelatedPaper {
     const NAME: &'static str = "RelatedPaper";
@@ -2700,6 +2708,12 @@ pub struct RankedPaper {
     /// The CITES edge.
     #[prost(string, tag = "3")]
     pub edge_id: ::prost::alloc::string::String,
+    /// The fragment that its abstract is.
+    #[prost(string, tag = "4")]
+    pub fragment_id: ::prost::alloc::string::String,
+    /// The page_id with which it was given: another one where its page was there already.
+    #[prost(string, tag = "5")]
+    pub given_page_id: ::prost::alloc::string::String,
 }
 impl ::prost::Name for RankedPaper {
     const NAME: &'static str = "RankedPaper";

@@ -565,6 +565,7 @@ CREATE TABLE evidence_pages (
     page     INTEGER PRIMARY KEY,
     space    INTEGER NOT NULL,
     page_id  TEXT NOT NULL,
+    -- 0: none.
     host     INTEGER NOT NULL,
     url      TEXT NOT NULL,
     title    TEXT NOT NULL,

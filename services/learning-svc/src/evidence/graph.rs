@@ -28,7 +28,7 @@ pub struct Upsert {
 pub struct Page {
     /// Its id.
     pub id: EvidenceId,
-    /// Its host: lower case, A-labels, no trailing dot.
+    /// Its host: lower case, A-labels, no trailing dot; empty if it has none.
     pub host: String,
     /// Where it is; may be empty.
     pub url: String,

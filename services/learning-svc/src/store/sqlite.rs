@@ -50,6 +50,9 @@ mod evidence_sql;
 #[path = "../evidence/store/exports_sql.rs"]
 mod exports_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../evidence/store/identities_sql.rs"]
+mod identities_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "../outputs/store/improvements_sql.rs"]
 mod improvements_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

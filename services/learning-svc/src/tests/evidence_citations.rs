@@ -13,7 +13,7 @@ use crate::{
     },
     tests::{
         on_both_databases,
-        world::{World, namespace},
+        world::{World, assert_sound, namespace},
     },
 };
 
@@ -24,6 +24,9 @@ on_both_databases!(
     the_best_come_first_and_equal_ones_as_given,
     an_unknown_paper_is_not_found,
     a_page_that_would_change_its_domain_is_named_where_it_was_given,
+    what_only_leads_to_papers_is_the_source_of_none,
+    a_page_that_is_there_under_another_id_is_used,
+    an_abstract_is_a_fragment_whose_edges_can_be_labelled,
 );
 
 fn related(page: &str, influential: bool, relevance: f64) -> pb::RelatedPaper {
@@ -38,6 +41,7 @@ fn related(page: &str, influential: bool, relevance: f64) -> pb::RelatedPaper {
         similarity: 0.5,
         relevance,
         cites_the_paper: false,
+        other_page_ids: Vec::new(),
     }
 }
 
@@ -216,6 +220,140 @@ async fn an_unknown_paper_is_not_found(world: &World) {
             "{refused}"
         );
     }
+}
+
+async fn what_only_leads_to_papers_is_the_source_of_none(world: &World) {
+    let app = with_paper(world).await;
+    let at = |page: &str, domain: &str, url: &str| {
+        let mut paper = related(page, false, 0.5);
+        if let Some(page) = &mut paper.page {
+            (page.domain, page.url) = (domain.into(), url.into());
+        }
+        pb::RelatedPaper {
+            cites_the_paper: true,
+            ..paper
+        }
+    };
+    let papers = vec![
+        at("a", "", "https://doi.org/10.1000/a"),
+        at("b", "dx.doi.org", ""),
+        at("c", "", "https://openalex.org/W1"),
+        at("d", "", ""),
+        at("e", "", "https://journal.example.org/e"),
+    ];
+    let ranked = rank(&app, papers.clone()).await.unwrap();
+    assert_eq!(pages(&ranked), ["a", "b", "c", "d", "e"]);
+    let edges = edges(&app).await;
+    let hosts: Vec<_> = ranked
+        .best
+        .iter()
+        .map(|paper| {
+            let edge = edges.iter().find(|edge| edge.id == paper.edge).unwrap();
+            edge.source_host.as_ref().map(|host| host.name.as_str())
+        })
+        .collect();
+    assert_eq!(hosts, [None, None, None, None, Some("journal.example.org")]);
+    assert_eq!(
+        rank(&app, papers).await.unwrap(),
+        ranked,
+        "again it changes nothing"
+    );
+    assert_sound(&app).await;
+}
+
+async fn a_page_that_is_there_under_another_id_is_used(world: &World) {
+    let app = with_paper(world).await;
+    let page = |id: &str, doi: &str, pmid: &str| pb::EvidencePage {
+        page_id: id.into(),
+        domain: "archive.example.org".into(),
+        doi: doi.into(),
+        pmid: pmid.into(),
+        ..pb::EvidencePage::default()
+    };
+    let there = pb::UpsertEvidenceRequest {
+        namespace: "fund-admin".into(),
+        pages: vec![
+            page("web:1", "10.1000/x", ""),
+            page("web:2", "", "7"),
+            page("openalex:W3", "", ""),
+            page("same", "10.1000/p", ""),
+        ],
+        ..pb::UpsertEvidenceRequest::default()
+    };
+    app.upsert_evidence(&parse::upsert(&there).unwrap())
+        .await
+        .unwrap();
+    let given = |id: &str, doi: &str, pmid: &str, other: &str| {
+        let mut paper = related(id, false, 0.5);
+        if let Some(page) = &mut paper.page {
+            (page.doi, page.pmid) = (doi.into(), pmid.into());
+        }
+        paper.other_page_ids = vec![other.to_owned()];
+        paper
+    };
+    let papers = vec![
+        given("doi:10.1000/x", "https://doi.org/10.1000/X", "", "openalex:W1"),
+        given("pmid:7", "", "7", "semanticscholar:2"),
+        given("doi:10.1000/z", "10.1000/z", "", "openalex:W3"),
+        given("doi:10.1000/new", "10.1000/new", "", "openalex:W4"),
+    ];
+    let ranked = rank(&app, papers.clone()).await.unwrap();
+    assert_eq!(
+        pages(&ranked),
+        ["web:1", "web:2", "openalex:W3", "doi:10.1000/new"]
+    );
+    assert_eq!(ranked.best[0].given.as_str(), "doi:10.1000/x");
+    assert_eq!(rank(&app, papers).await.unwrap(), ranked);
+    assert_eq!(edges(&app).await.len(), 4, "no page is there twice");
+    // The paper itself, under another of its ids.
+    let itself = pb::RankCitationsRequest {
+        page_id: "same".into(),
+        ..request(vec![given("doi:10.1000/p", "10.1000/p", "", "openalex:W9")])
+    };
+    let itself = app
+        .rank_citations(&citations::parse(&itself).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(pages(&itself), [""; 0]);
+}
+
+async fn an_abstract_is_a_fragment_whose_edges_can_be_labelled(world: &World) {
+    let app = with_paper(world).await;
+    let ranked = rank(&app, vec![related("a", true, 0.5)]).await.unwrap();
+    let fragment = ranked.best[0].fragment.to_string();
+    let labelled = pb::UpsertEvidenceRequest {
+        namespace: "fund-admin".into(),
+        fragments: vec![pb::EvidenceFragment {
+            fragment_id: fragment.clone(),
+            page_id: "a".into(),
+            text: "What it says.".into(),
+        }],
+        claims: vec![pb::EvidenceClaim {
+            claim_id: "c1".into(),
+            text: "It holds.".into(),
+            ..pb::EvidenceClaim::default()
+        }],
+        edges: vec![pb::EvidenceEdge {
+            edge_id: "e1".into(),
+            relation: EdgeRelation::Supports.number(),
+            source: Some(pb::NodeRef {
+                node: Some(pb::node_ref::Node::FragmentId(fragment)),
+            }),
+            target: Some(pb::NodeRef {
+                node: Some(pb::node_ref::Node::ClaimId("c1".into())),
+            }),
+            ..pb::EvidenceEdge::default()
+        }],
+        ..pb::UpsertEvidenceRequest::default()
+    };
+    let added = app
+        .upsert_evidence(&parse::upsert(&labelled).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(
+        added.upserted.added, 2,
+        "the fragment was there: only the claim and the edge are new"
+    );
 }
 
 async fn a_page_that_would_change_its_domain_is_named_where_it_was_given(world: &World) {

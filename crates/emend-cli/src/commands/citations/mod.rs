@@ -63,8 +63,9 @@ Examples:
 What the paper cites and what cites it is fetched from Semantic Scholar and OpenAlex. The papers
 are ranked by 0.5 for an influential citation (as Semantic Scholar says), 0.3 of the similarity
 to the paper and 0.2 of the relevance to the task. The best become pages, joined to the paper's
-page by CITES edges. Papers without an abstract are not ranked; they are listed. Running it again
-changes nothing. If one source fails, the other one counts.
+page by CITES edges, with their abstracts as fragments. A page that is there already under any id
+of a paper is used. A paper's domain is that of its journal's or archive's page, or none; it is never
+doi.org. Papers without an abstract are not ranked; they are listed. Running it again changes nothing. If one source fails, the other one counts.
 
 Texts are compared by the words that they share, or by a service (--scorer) that is sent
 {\"query\": \"…\", \"texts\": [\"…\"]} and answers {\"scores\": [0.7]}, a number from 0 to 1 for each text.
@@ -381,7 +382,8 @@ fn print(
             "pageId": paper.page_id,
             "score": paper.score,
             "edgeId": paper.edge_id,
-            "title": title(&paper.page_id),
+            "fragmentId": paper.fragment_id,
+            "title": title(&paper.given_page_id),
         })).collect::<Vec<_>>(),
         "toBeFetched": answer.to_be_fetched,
         "merged": answer.merged,
@@ -404,7 +406,7 @@ fn print(
             [
                 format!("{:.3}", paper.score),
                 paper.page_id.clone(),
-                title(&paper.page_id),
+                title(&paper.given_page_id),
             ]
         });
         let mut text = format!(

@@ -8,12 +8,14 @@ use serde::Deserialize;
 
 use super::{
     encoded, encoded_path,
-    paper::{Paper, Related, in_one_line},
+    paper::{Paper, Related, in_one_line, published_at},
     sources::{Source, Wanted, titled},
 };
 
 /// What is asked of a work that is related.
-const FIELDS: &str = "id,title,ids,abstract_inverted_index";
+const FIELDS: &str = "id,title,ids,abstract_inverted_index,primary_location";
+/// The work that OpenAlex puts in the place of those that it deletes.
+const DELETED: &str = "W4285719527";
 /// Results of a search by title that are looked through.
 const FOUND: usize = 5;
 
@@ -24,14 +26,26 @@ pub(super) struct OpenAlex<'a>(pub(super) Client<'a>);
 /// A work as it is sent.
 #[derive(Debug, Deserialize)]
 pub(super) struct Work {
-    id: String,
+    id: Option<String>,
     title: Option<String>,
-    #[serde(default)]
-    ids: Ids,
+    ids: Option<Ids>,
     /// Each word of the abstract, with where it stands.
-    abstract_inverted_index: Option<BTreeMap<String, Vec<u64>>>,
-    #[serde(default)]
-    referenced_works: Vec<String>,
+    abstract_inverted_index: Option<BTreeMap<String, Option<Vec<u64>>>>,
+    referenced_works: Option<Vec<Option<String>>>,
+    primary_location: Option<Location>,
+}
+
+/// Where a work is published.
+#[derive(Debug, Deserialize)]
+struct Location {
+    landing_page_url: Option<String>,
+    source: Option<Journal>,
+}
+
+/// A journal or an archive.
+#[derive(Debug, Deserialize)]
+struct Journal {
+    homepage_url: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,7 +56,13 @@ struct Ids {
 
 #[derive(Debug, Deserialize)]
 struct Works {
-    results: Vec<Work>,
+    results: Option<Vec<Option<Work>>>,
+}
+
+impl Works {
+    fn each(self) -> impl Iterator<Item = Work> {
+        self.results.into_iter().flatten().flatten()
+    }
 }
 
 impl Source for OpenAlex<'_> {
@@ -70,7 +90,7 @@ impl Source for OpenAlex<'_> {
                 let search = encoded(title);
                 let path = format!("/works?search={search}&per_page={FOUND}&select={fields}");
                 let found: Works = self.0.get(&path).await?;
-                titled(&self.0, title, found.results, |work| {
+                titled(&self.0, title, found.each(), |work| {
                     work.title.as_deref().unwrap_or_default()
                 })
             }
@@ -85,7 +105,10 @@ impl Source for OpenAlex<'_> {
         let wanted: Vec<&str> = of
             .referenced_works
             .iter()
+            .flatten()
+            .flatten()
             .filter_map(|id| number(id))
+            .filter(|id| *id != DELETED)
             .take(count)
             .collect();
         if wanted.is_empty() {
@@ -94,12 +117,12 @@ impl Source for OpenAlex<'_> {
         let filter = format!("openalex:{}", wanted.join("|"));
         let mut works = self.list(&filter, wanted.len()).await?;
         // They are sent in an order of their own.
-        works.sort_by_key(|work| wanted.iter().position(|id| number(&work.id) == Some(id)));
+        works.sort_by_key(|work| wanted.iter().position(|id| work.number() == Some(*id)));
         Ok(related(&works, false))
     }
 
     async fn cited_by(&self, of: &Work, count: usize) -> Result<Vec<Related>, Unanswered> {
-        let Some(id) = number(&of.id) else {
+        let Some(id) = of.number() else {
             return Err(self.0.unanswered(Sort::Never, "gave the paper no id"));
         };
         let works = self.list(&format!("cites:{id}"), count).await?;
@@ -111,16 +134,15 @@ impl OpenAlex<'_> {
     async fn list(&self, filter: &str, count: usize) -> Result<Vec<Work>, Unanswered> {
         let filter = encoded_path(filter);
         let path = format!("/works?filter={filter}&per_page={count}&select={FIELDS}");
-        let mut works: Works = self.0.get(&path).await?;
-        works.results.truncate(count);
-        Ok(works.results)
+        let works: Works = self.0.get(&path).await?;
+        Ok(works.each().take(count).collect())
     }
 }
 
 fn related(works: &[Work], cites_the_paper: bool) -> Vec<Related> {
     works
         .iter()
-        .filter(|work| number(&work.id).is_some())
+        .filter(|work| work.number().is_some() && !work.is_deleted())
         .map(|work| Related {
             paper: work.paper(),
             is_influential: false,
@@ -138,15 +160,34 @@ fn number(id: &str) -> Option<&str> {
 }
 
 impl Work {
+    fn number(&self) -> Option<&str> {
+        number(self.id.as_deref()?)
+    }
+
+    /// Whether it stands for what OpenAlex has deleted, in the place of many works.
+    fn is_deleted(&self) -> bool {
+        let title = self.title.as_deref().unwrap_or_default();
+        self.number() == Some(DELETED) || title.trim().eq_ignore_ascii_case("deleted work")
+    }
+
     fn paper(&self) -> Paper {
-        let number = number(&self.id).unwrap_or_default();
+        let number = self.number().unwrap_or_default();
         let mut ids = Vec::new();
-        ids.extend(self.ids.doi.as_deref().and_then(|doi| WorkId::doi(doi).ok()));
-        ids.extend(self.ids.pmid.as_deref().and_then(|pmid| WorkId::pmid(pmid).ok()));
+        if let Some(sent) = &self.ids {
+            ids.extend(sent.doi.as_deref().and_then(|doi| WorkId::doi(doi).ok()));
+            ids.extend(sent.pmid.as_deref().and_then(|pmid| WorkId::pmid(pmid).ok()));
+        }
+        let location = self.primary_location.as_ref();
+        let journal = location.and_then(|location| location.source.as_ref());
+        let domain = published_at([
+            location.and_then(|location| location.landing_page_url.as_deref()),
+            journal.and_then(|journal| journal.homepage_url.as_deref()),
+        ]);
         Paper {
             ids,
             source_id: format!("openalex:{number}"),
             url: format!("https://openalex.org/{number}"),
+            domain,
             title: in_one_line(self.title.as_deref().unwrap_or_default()),
             summary: self
                 .abstract_inverted_index
@@ -158,10 +199,10 @@ impl Work {
 }
 
 /// The text of which each word is given with where it stands.
-fn text_of(index: &BTreeMap<String, Vec<u64>>) -> String {
+fn text_of(index: &BTreeMap<String, Option<Vec<u64>>>) -> String {
     let mut words: Vec<(u64, &str)> = index
         .iter()
-        .flat_map(|(word, places)| places.iter().map(move |place| (*place, word.as_str())))
+        .flat_map(|(word, places)| places.iter().flatten().map(move |place| (*place, word.as_str())))
         .collect();
     words.sort_unstable();
     let words: Vec<&str> = words.into_iter().map(|(_, word)| word).collect();
@@ -174,7 +215,7 @@ mod tests {
 
     #[test]
     fn an_abstract_is_read_in_the_order_of_its_words() {
-        let index = r#"{"theory": [2, 18446744073709551615], "A": [0], "new": [1]}"#;
+        let index = r#"{"theory": [2, 18446744073709551615], "A": [0], "new": [1], "lost": null}"#;
         assert_eq!(
             text_of(&serde_json::from_str(index).unwrap()),
             "A new theory theory"

@@ -1,14 +1,15 @@
 //! Papers as the sources know them, and what they become.
 
-use emend_core::evidence::{EvidenceId, WorkId};
+use emend_core::evidence::{EvidenceId, WorkId, host, leads_elsewhere};
 use emend_proto::learning::v1 as pb;
+use http::Uri;
 
 use super::encoded_path;
 
 /// Characters of a title at most, as learning-svc takes it.
 const MAX_TITLE_CHARS: usize = 1_024;
-/// Characters of an abstract that are sent. learning-svc only looks whether there is one.
-const MAX_ABSTRACT_CHARS: usize = 1_024;
+/// Characters of an abstract at most, as learning-svc takes it.
+const MAX_ABSTRACT_CHARS: usize = 32_768;
 
 /// A paper.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +20,8 @@ pub(super) struct Paper {
     pub(super) source_id: String,
     /// Where its source shows it.
     pub(super) url: String,
+    /// The domain of its journal's or archive's page; empty if that is not known.
+    pub(super) domain: String,
     /// Its title; may be empty.
     pub(super) title: String,
     /// Its abstract; empty if the source has none.
@@ -60,6 +63,7 @@ impl Paper {
         };
         let mut page = pb::EvidencePage {
             page_id,
+            domain: self.domain.clone(),
             url,
             title: self.title.chars().take(MAX_TITLE_CHARS).collect(),
             ..pb::EvidencePage::default()
@@ -75,6 +79,27 @@ impl Paper {
     }
 }
 
+impl Paper {
+    /// Ids under which its page may be there already: those of its works and of its source.
+    fn other_page_ids(&self) -> Vec<String> {
+        let page_id = self.page().page_id;
+        let ids = self.ids.iter().map(WorkId::to_string);
+        let ids = ids.chain([self.source_id.clone()]);
+        ids.filter(|id| *id != page_id && EvidenceId::parse(id).is_ok())
+            .collect()
+    }
+}
+
+/// The domain of the first of these addresses that is where something was published, and does not only lead there; empty if none is.
+pub(super) fn published_at<'a>(addresses: impl IntoIterator<Item = Option<&'a str>>) -> String {
+    let hosts = addresses.into_iter().flatten().filter_map(|address| {
+        let address: Uri = address.trim().parse().ok()?;
+        let host = host(address.host()?).ok()?.to_string();
+        (!leads_elsewhere(&host)).then_some(host)
+    });
+    hosts.into_iter().next().unwrap_or_default()
+}
+
 impl Related {
     /// As it is sent, with what it scores.
     pub(super) fn message(&self, similarity: f64, relevance: f64) -> pb::RelatedPaper {
@@ -85,6 +110,7 @@ impl Related {
             similarity,
             relevance,
             cites_the_paper: self.cites_the_paper,
+            other_page_ids: self.paper.other_page_ids(),
         }
     }
 }
@@ -131,6 +157,44 @@ mod tests {
             (unnamed.page_id.as_str(), unnamed.url.as_str()),
             ("openalex:W1", "https://openalex.org/W1")
         );
+    }
+
+    #[test]
+    fn a_papers_domain_is_where_it_was_published_and_never_what_leads_there() {
+        for (addresses, domain) in [
+            (
+                &["https://doi.org/10.1000/1", "https://www.Journal.example/1"][..],
+                "www.journal.example",
+            ),
+            (
+                &[
+                    "http://dx.doi.org/10.1000/1",
+                    "https://pubmed.ncbi.nlm.nih.gov/1/",
+                ],
+                "",
+            ),
+            (&["https://arxiv.org/abs/2101.00001"], "arxiv.org"),
+            (&["https://192.0.2.1/x", "no address", ""], ""),
+            (&[], ""),
+        ] {
+            let addresses = addresses.iter().map(|address| Some(*address));
+            assert_eq!(published_at(addresses.chain([None])), domain);
+        }
+        let doi = WorkId::doi("10.1000/1").unwrap();
+        let related = Related {
+            paper: Paper {
+                ids: vec![doi],
+                source_id: "openalex:W1".into(),
+                summary: "x".repeat(40_000),
+                ..Paper::default()
+            },
+            is_influential: false,
+            cites_the_paper: false,
+        };
+        let message = related.message(0.0, 0.0);
+        assert_eq!(message.page.unwrap().domain, "");
+        assert_eq!(message.other_page_ids, ["openalex:W1"]);
+        assert_eq!(message.r#abstract.len(), MAX_ABSTRACT_CHARS);
     }
 
     #[test]

@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::{
     encoded, encoded_path,
-    paper::{Paper, Related, in_one_line},
+    paper::{Paper, Related, in_one_line, published_at},
     sources::{Source, Wanted, titled},
 };
 
 /// What is asked of a paper.
-const FIELDS: &str = "title,abstract,externalIds";
+const FIELDS: &str = "title,abstract,externalIds,publicationVenue,openAccessPdf";
 
 /// Semantic Scholar.
 #[derive(Debug)]
@@ -25,6 +25,14 @@ pub(super) struct Sent {
     title: Option<String>,
     r#abstract: Option<String>,
     external_ids: Option<ExternalIds>,
+    publication_venue: Option<Place>,
+    open_access_pdf: Option<Place>,
+}
+
+/// A journal, or a copy.
+#[derive(Debug, Deserialize)]
+struct Place {
+    url: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -40,7 +48,7 @@ struct ExternalIds {
 /// A list; papers whose citations a publisher withholds have none.
 #[derive(Debug, Deserialize)]
 struct Listed<T> {
-    data: Option<Vec<T>>,
+    data: Option<Vec<Option<T>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,9 +84,12 @@ impl Source for SemanticScholar<'_> {
                 );
                 let answer: Result<Listed<Sent>, _> = self.0.get(&path).await;
                 let found = answer.map_err(|failure| known(failure, "knows no paper with this title"))?;
-                titled(&self.0, title, found.data.into_iter().flatten(), |paper| {
-                    paper.title.as_deref().unwrap_or_default()
-                })?
+                titled(
+                    &self.0,
+                    title,
+                    found.data.into_iter().flatten().flatten(),
+                    |paper| paper.title.as_deref().unwrap_or_default(),
+                )?
             }
         };
         match found.paper_id {
@@ -111,7 +122,7 @@ impl SemanticScholar<'_> {
         let id = encoded(of.paper_id.as_deref().unwrap_or_default());
         let path = format!("/graph/v1/paper/{id}/{which}?fields={FIELDS},isInfluential&limit={count}");
         let listed: Listed<Citation> = self.0.get(&path).await?;
-        let citations = listed.data.into_iter().flatten().take(count);
+        let citations = listed.data.into_iter().flatten().flatten().take(count);
         Ok(citations
             .filter_map(|citation| {
                 let paper = citation.paper.filter(|paper| paper.paper_id.is_some())?;
@@ -133,10 +144,13 @@ impl Sent {
             ids.extend(sent.pub_med.as_deref().and_then(|pmid| WorkId::pmid(pmid).ok()));
             ids.extend(sent.arxiv.as_deref().and_then(|id| WorkId::arxiv(id).ok()));
         }
+        let place = |place: &'_ Option<Place>| place.as_ref().and_then(|place| place.url.clone());
+        let places = [place(&self.publication_venue), place(&self.open_access_pdf)];
         let id = in_one_line(self.paper_id.as_deref().unwrap_or_default());
         Paper {
             ids,
             url: format!("https://www.semanticscholar.org/paper/{}", encoded(&id)),
+            domain: published_at(places.iter().map(Option::as_deref)),
             source_id: format!("semanticscholar:{id}"),
             title: in_one_line(self.title.as_deref().unwrap_or_default()),
             summary: in_one_line(self.r#abstract.as_deref().unwrap_or_default()),

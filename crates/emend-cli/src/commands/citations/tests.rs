@@ -153,12 +153,12 @@ async fn both_sources_say_what_is_related_and_only_one_what_is_influential() {
     assert_eq!(
         paths(&one),
         [
-            "/graph/v1/paper/DOI:10.1000/p?fields=title,abstract,externalIds",
-            "/graph/v1/paper/p/references?fields=title,abstract,externalIds,isInfluential&limit=2",
-            "/graph/v1/paper/p/citations?fields=title,abstract,externalIds,isInfluential&limit=20",
+            "/graph/v1/paper/DOI:10.1000/p?fields=title,abstract,externalIds,publicationVenue,openAccessPdf",
+            "/graph/v1/paper/p/references?fields=title,abstract,externalIds,publicationVenue,openAccessPdf,isInfluential&limit=2",
+            "/graph/v1/paper/p/citations?fields=title,abstract,externalIds,publicationVenue,openAccessPdf,isInfluential&limit=20",
         ]
     );
-    let fields = "select=id,title,ids,abstract_inverted_index";
+    let fields = "select=id,title,ids,abstract_inverted_index,primary_location";
     assert_eq!(
         paths(&other),
         [
@@ -172,6 +172,54 @@ async fn both_sources_say_what_is_related_and_only_one_what_is_influential() {
     assert!(
         asked.contains(&format!("host: {}\r\n", &one.url["http://".len()..])),
         "{asked}"
+    );
+}
+
+#[tokio::test]
+async fn a_null_takes_no_list_away_and_deleted_works_are_left_out() {
+    let one = Server::start(|_: &str| Reply::Status(404, String::new(), "")).await;
+    let other = Server::start(|path: &str| {
+        if !path.contains("filter=") {
+            return alex(path);
+        }
+        if path.contains("filter=openalex:") {
+            return Reply::Json(json!({"results": null}));
+        }
+        Reply::Json(json!({"results": [
+            {"id": "https://openalex.org/W4285719527", "title": "Deleted Work", "ids": null},
+            {"id": "https://openalex.org/W8", "title": " Deleted work ", "ids": {}},
+            null,
+            {"id": null, "title": "Nameless"},
+            {"id": "https://openalex.org/W5", "title": null, "ids": null, "referenced_works": null,
+             "abstract_inverted_index": {"read": [0], "lost": null},
+             "primary_location": {"landing_page_url": "https://doi.org/10.1000/5",
+                                  "source": {"homepage_url": "https://Journal.example.org/home"}}},
+            {"id": "https://openalex.org/W6", "title": "Sixth", "ids": {"doi": "https://doi.org/10.1000/6", "pmid": null},
+             "primary_location": {"landing_page_url": null, "source": null}},
+        ]}))
+    })
+    .await;
+    let run = arguments(&[], &one.url, &other.url);
+    let found = gathered(&run, &Fake::new(TIMEOUT, false)).await.unwrap();
+    let related = found.request.unwrap().related;
+    let pages: Vec<_> = related
+        .iter()
+        .map(|paper| {
+            let page = paper.page.clone().unwrap();
+            (page.page_id, page.domain, &paper.other_page_ids[..])
+        })
+        .collect();
+    let of_sixth = ["openalex:W6".to_owned()];
+    assert_eq!(
+        pages,
+        [
+            (
+                "openalex:W5".to_owned(),
+                "journal.example.org".to_owned(),
+                &[][..]
+            ),
+            ("doi:10.1000/6".to_owned(), String::new(), &of_sixth[..]),
+        ]
     );
 }
 

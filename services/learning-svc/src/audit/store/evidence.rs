@@ -164,8 +164,9 @@ pub(crate) struct Supporting {
     pub(crate) claim: i64,
     page_id: String,
     work: i64,
-    reversed: String,
-    set_level: i32,
+    /// None: the page has no host.
+    reversed: Option<String>,
+    set_level: Option<i32>,
 }
 
 impl Supporting {
@@ -175,16 +176,14 @@ impl Supporting {
             table: "evidence_pages",
             id: &self.page_id,
         };
-        let level = at.known(
-            "set_level",
-            self.set_level,
-            TrustLevel::from_number(self.set_level),
-        )?;
+        let level = self
+            .set_level
+            .map(|level| at.known("set_level", level, TrustLevel::from_number(level)));
         Ok(SourceKey::of(
             &self.page_id,
             (self.work != 0).then_some(self.work),
-            &reversed(&self.reversed),
-            level,
+            &self.reversed.as_deref().map(reversed).unwrap_or_default(),
+            level.transpose()?.unwrap_or_default(),
         ))
     }
 }

@@ -49,7 +49,7 @@ const RULINGS: &str = "SELECT c.namespace, c.key, r.value, k.ruling_order, b.fee
      LEFT JOIN ballots AS b ON b.contest = k.contest AND b.candidate_id = k.candidate_id WHERE c.kind = ";
 
 const SUPPORTING: &str = "SELECT e.target AS claim, p.page_id, p.work, h.reversed, h.set_level \
-     FROM evidence_edges AS e JOIN evidence_pages AS p ON p.page = e.page JOIN evidence_hosts AS h ON h.host = p.host \
+     FROM evidence_edges AS e JOIN evidence_pages AS p ON p.page = e.page LEFT JOIN evidence_hosts AS h ON h.host = p.host \
      WHERE e.target_sort = 3 AND e.relation = 1 AND e.target > $1 AND e.target <= $2 ORDER BY e.target";
 
 const SUPPORTED: &str = "SELECT found.domain, c.claim_id, c.ruled, c.patterns, \
@@ -85,7 +85,7 @@ const STRAYS: &str = "
     UNION ALL SELECT 'fragment', f.fragment, 'its page does not exist' FROM evidence_fragments AS f
     LEFT JOIN evidence_pages AS p ON p.page = f.page AND p.space = f.space WHERE p.page IS NULL
     UNION ALL SELECT 'page', p.page, 'its host does not exist' FROM evidence_pages AS p
-    LEFT JOIN evidence_hosts AS h ON h.host = p.host AND h.space = p.space WHERE h.host IS NULL
+    LEFT JOIN evidence_hosts AS h ON h.host = p.host AND h.space = p.space WHERE p.host <> 0 AND h.host IS NULL
     UNION ALL SELECT 'host', h.host, 'its registrable domain does not exist' FROM evidence_hosts AS h
     LEFT JOIN evidence_domains AS d ON d.domain = h.domain AND d.space = h.space WHERE d.domain IS NULL
     UNION ALL SELECT 'task', t.task, 'its namespace does not exist' FROM evidence_tasks AS t

@@ -10,13 +10,16 @@ use emend_core::{
 use emend_proto::learning::v1 as pb;
 
 use super::{
-    parse::{MAX_TEXT_CHARS, page},
+    parse::{MAX_TEXT_CHARS, page_of_paper},
     small,
 };
 use crate::{
     evidence::citations::{Citations, MAX_RELATED, RankedCitations, Related},
     grpc::parse::namespace,
 };
+
+/// Other ids of a paper at most.
+const MAX_OTHER_IDS: usize = 8;
 
 /// Parses the request: every violation at once.
 pub(crate) fn parse(request: &pb::RankCitationsRequest) -> Result<Citations, Violations> {
@@ -77,7 +80,7 @@ pub(crate) fn parse(request: &pb::RankCitationsRequest) -> Result<Citations, Vio
 fn one(message: &pb::RelatedPaper) -> Result<Related, Violations> {
     let mut violations = Violations::new();
     let page = if let Some(of) = &message.page {
-        violations.part("page", page(of))
+        violations.part("page", page_of_paper(of))
     } else {
         violations.add("page", "is required");
         None
@@ -85,17 +88,31 @@ fn one(message: &pb::RelatedPaper) -> Result<Related, Violations> {
     let text = violations.check("abstract", bounded_prose(&message.r#abstract, 0, MAX_TEXT_CHARS));
     let similarity = violations.check("similarity", Weight::parse(message.similarity));
     let relevance = violations.check("relevance", Weight::parse(message.relevance));
+    let count = message.other_page_ids.len();
+    if count > MAX_OTHER_IDS {
+        violations.add(
+            "other_page_ids",
+            format!("must have at most {MAX_OTHER_IDS} entries, has {count}"),
+        );
+    }
+    let mut other_ids = Vec::new();
+    for (index, id) in message.other_page_ids.iter().take(MAX_OTHER_IDS).enumerate() {
+        let field = format!("other_page_ids[{index}]");
+        other_ids.extend(violations.check(&field, EvidenceId::parse(id)));
+    }
     let parsed = (|| {
-        let page = page?;
+        let (page, summary) = (page?, text?);
         let paper = RelatedPaper {
             ids: page.works.clone(),
-            has_abstract: !text?.is_empty(),
+            has_abstract: !summary.is_empty(),
             is_influential: message.is_influential,
             similarity: similarity?,
             relevance: relevance?,
         };
         Some(Related {
             page,
+            other_ids,
+            summary,
             paper,
             cites_the_paper: message.cites_the_paper,
         })
@@ -113,6 +130,8 @@ pub(crate) fn render(ranked: RankedCitations) -> pb::RankCitationsResponse {
                 page_id: paper.page.to_string(),
                 score: paper.score,
                 edge_id: paper.edge.to_string(),
+                fragment_id: paper.fragment.to_string(),
+                given_page_id: paper.given.to_string(),
             })
             .collect(),
         to_be_fetched: ranked.to_fetch.iter().map(ToString::to_string).collect(),

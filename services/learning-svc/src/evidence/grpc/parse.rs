@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use emend_core::{
     Invalid, Violations,
-    evidence::{self, ClaimStatus, EdgeRelation, EvidenceId, NodeRef, NodeSort, TrustLevel, Weight, WorkId},
+    evidence::{
+        self, ClaimStatus, EdgeRelation, EvidenceId, NodeRef, NodeSort, TrustLevel, Weight, WorkId,
+        leads_elsewhere,
+    },
     violation::{bounded_prose, bounded_text},
 };
 use emend_proto::learning::v1::{self as pb, node_ref::Node};
@@ -95,19 +98,24 @@ fn each<M, T>(
     parsed
 }
 
-pub(super) fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
+fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
+    let page = page_of_paper(message)?;
+    if page.host.is_empty() && page.url.is_empty() && message.domain.trim().is_empty() {
+        let mut violations = Violations::new();
+        violations.add("domain", "is required where url is empty");
+        return Err(violations);
+    }
+    Ok(page)
+}
+
+/// A page that may have no domain: that of a paper of which nobody said who published it.
+pub(super) fn page_of_paper(message: &pb::EvidencePage) -> Result<Page, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("page_id", EvidenceId::parse(&message.page_id));
     let url = violations.check("url", url(&message.url));
     let host = if message.domain.trim().is_empty() {
         let of_url = url.as_ref().map(|url| url.as_ref().map(|(_, host)| host.clone()));
-        match of_url {
-            Some(None) => {
-                violations.add("domain", "is required where url is empty");
-                None
-            }
-            of_url => of_url.flatten(),
-        }
+        of_url.map(Option::unwrap_or_default)
     } else {
         violations.check(
             "domain",
@@ -132,7 +140,11 @@ pub(super) fn page(message: &pb::EvidencePage) -> Result<Page, Violations> {
     let parsed = (|| {
         Some(Page {
             id: id?,
-            host: host?,
+            host: if leads_elsewhere(host.as_ref()?) {
+                String::new()
+            } else {
+                host?
+            },
             url: url?.map(|(url, _)| url).unwrap_or_default(),
             title: title?,
             works: works.into_iter().collect(),

@@ -196,17 +196,18 @@ pub(crate) fn line(line: Line) -> pb::ExportMaterialsResponse {
 
 fn exported_page(page: PageRecord) -> pb::ExportedPage {
     let [doi, pmid, arxiv_id] = page.works;
+    let (domain, level) = render::host(page.host);
     pb::ExportedPage {
         page: Some(pb::EvidencePage {
             page_id: page.id.to_string(),
-            domain: page.host.name,
+            domain,
             url: page.url,
             title: page.title,
             doi,
             pmid,
             arxiv_id,
         }),
-        level: render::level(page.host.level),
+        level,
     }
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn node(node: &NodeRef) -> pb::NodeRef {
 }
 
 /// The name of a host and its level's number; empty and 0 where there is none.
-fn host(host: Option<HostRecord>) -> (String, i32) {
+pub(crate) fn host(host: Option<HostRecord>) -> (String, i32) {
     host.map_or_else(Default::default, |host| (host.name, level(host.level)))
 }
 

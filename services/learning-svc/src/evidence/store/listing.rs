@@ -130,8 +130,8 @@ pub struct SampleRecord {
 pub struct PageRecord {
     /// Its id.
     pub id: EvidenceId,
-    /// Its host, and how far it is trusted.
-    pub host: HostRecord,
+    /// Its host, if it has one, and how far that is trusted.
+    pub host: Option<HostRecord>,
     /// Where it is; may be empty.
     pub url: String,
     /// Its title; may be empty.

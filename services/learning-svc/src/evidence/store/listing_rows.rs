@@ -117,7 +117,7 @@ impl PageRow {
         let host = host_record(at, "level", self.reversed.as_deref(), self.level)?;
         Ok(PageRecord {
             id: at.parse("page_id", EvidenceId::parse(&self.page_id))?,
-            host: at.known("host", "none", host)?,
+            host,
             url: self.url,
             title: self.title,
             works: [self.doi, self.pmid, self.arxiv_id],

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, Kind, Namespace, ResourceKey, Target, Violations,
-    evidence::{Combining, EvidenceId},
+    evidence::{Combining, EvidenceId, WorkId},
 };
 use emend_store::StoreError;
 
@@ -57,8 +57,14 @@ pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Sen
     /// Contests that wait for a target that is known, after `after`, at most `limit`.
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
 
-    /// Whether a page was upserted.
-    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool>;
+    /// The pages that have one of these ids, and of each work that has one of these the page that was upserted first; in the order
+    /// in which they were.
+    async fn pages_known_as(
+        &self,
+        namespace: &Namespace,
+        ids: &[EvidenceId],
+        works: &[WorkId],
+    ) -> Result<Vec<KnownPage>>;
 
     /// One claim.
     async fn claim(

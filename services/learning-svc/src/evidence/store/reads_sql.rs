@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, Kind, Namespace, ResourceKey,
-    evidence::{ClaimStatus, Combining, Evidence, EvidenceId},
+    evidence::{ClaimStatus, Combining, Evidence, EvidenceId, WorkId},
     key_hash,
 };
 use emend_store::StoreError;
 use sqlx::{Database, FromRow, QueryBuilder};
 
 use super::{
-    Backend, Db,
+    Backend, Db, identities_sql,
     work_sql::{bytes, push_keys},
 };
 use crate::{
     evidence::store::{
-        ClaimFilter, ClaimRecord, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord, EvidenceStore,
+        ClaimFilter, ClaimRecord, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord, EvidenceStore, KnownPage,
         rows::{ClaimRow, EdgeRow, SumRow},
     },
     store::{batches::batches, rows::KeyRow},
@@ -82,13 +82,13 @@ impl EvidenceStore for Backend {
         rows.iter().map(|row| row.parse("contests")).collect()
     }
 
-    async fn knows_page(&self, namespace: &Namespace, page: &EvidenceId) -> Result<bool> {
-        let mut query = QueryBuilder::new(
-            "SELECT p.page FROM evidence_pages AS p JOIN evidence_spaces AS s ON s.space = p.space WHERE s.namespace = ",
-        );
-        query.push_bind(namespace.as_str());
-        query.push(" AND p.page_id = ").push_bind(page.as_str());
-        Ok(!self.rows::<(i64,)>(query).await?.is_empty())
+    async fn pages_known_as(
+        &self,
+        namespace: &Namespace,
+        ids: &[EvidenceId],
+        works: &[WorkId],
+    ) -> Result<Vec<KnownPage>> {
+        identities_sql::pages_known_as(&mut &*self, namespace, ids, works).await
     }
 
     async fn claim(
@@ -352,13 +352,13 @@ const EDGES: &str = "SELECT e.edge, e.edge_id, e.given, e.label, e.confidence, e
      LEFT JOIN ballot_details AS d ON d.feedback_id = e.ruled_by WHERE e.edge IN ";
 
 /// What makes two edges `e` of pages `p` on hosts `h` evidence of one source: the work, else the page where the host is at ACADEMIC or
-/// above, else the registrable domain. A claim without a page is a source of its own.
+/// above, else the registrable domain. A page without a host, and a claim without a page, is a source of its own.
 const SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> 0 THEN 'work ' || CAST(p.work AS TEXT) \
-     WHEN h.set_level <= 3 THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
+     WHEN h.host IS NULL OR h.set_level <= 3 THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
 /// The same where it is asked what edges weigh: trust has no part in confidence, so whatever a domain publishes without a work's id is
 /// one source.
 const WEIGHED_SOURCE: &str = "CASE WHEN p.page IS NULL THEN 'claim ' || CAST(e.source AS TEXT) WHEN p.work <> 0 THEN 'work ' || CAST(p.work AS TEXT) \
-     ELSE 'domain ' || CAST(h.domain AS TEXT) END";
+     WHEN h.host IS NULL THEN 'page ' || CAST(e.page AS TEXT) ELSE 'domain ' || CAST(h.domain AS TEXT) END";
 const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p ON p.page = e.page \
      LEFT JOIN evidence_hosts AS h ON h.host = e.host WHERE e.target_sort = 3 AND e.target IN ";
 

@@ -2,7 +2,9 @@
 
 use emend_core::{
     AcceptOrder, CandidateId, FeedbackId, Namespace, ResourceKey, Revision,
-    evidence::{ClaimStatus, EdgeLabels, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel, Weight},
+    evidence::{
+        ClaimStatus, EdgeLabels, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel, Weight, WorkId,
+    },
 };
 use jiff::Timestamp;
 
@@ -144,6 +146,17 @@ pub struct ClaimRecord {
     pub created_at: Timestamp,
     /// When it was last upserted.
     pub updated_at: Timestamp,
+}
+
+/// A page by what it is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownPage {
+    /// Its id.
+    pub id: EvidenceId,
+    /// Whether it has a host.
+    pub has_host: bool,
+    /// Ids of its work: its own, and those by which it was looked for.
+    pub works: Vec<WorkId>,
 }
 
 /// A host, and how far it is trusted now.

@@ -227,7 +227,11 @@ impl Upserting<'_> {
                 let before = reversed(&known.reversed_host);
                 self.violations.add(
                     format!("pages[{index}].domain"),
-                    format!("must be as before, {before}: a page keeps its domain"),
+                    if before.is_empty() {
+                        "must be as before, none: a page keeps its domain".to_owned()
+                    } else {
+                        format!("must be as before, {before}: a page keeps its domain")
+                    },
                 );
             }
         }
@@ -292,7 +296,11 @@ impl Upserting<'_> {
                 let of = page.works_by_type();
                 row.push_bind(self.space)
                     .push_bind(page.id.as_str())
-                    .push_bind(hosts.get(&reversed(&page.host)).copied())
+                    .push_bind(if page.host.is_empty() {
+                        Some(0)
+                    } else {
+                        hosts.get(&reversed(&page.host)).copied()
+                    })
                     .push_bind(page.url.as_str())
                     .push_bind(page.title.as_str());
                 for id in of {
@@ -330,6 +338,7 @@ impl Upserting<'_> {
     async fn hosts(&self, work: &mut Work, pages: &[&Page]) -> Result<HashMap<String, i64>> {
         let names: BTreeMap<String, &str> = pages
             .iter()
+            .filter(|page| !page.host.is_empty())
             .map(|page| (reversed(&page.host), page.host.as_str()))
             .collect();
         let all: BTreeSet<&str> = names.keys().map(String::as_str).collect();
@@ -576,7 +585,7 @@ fn known_nodes(sort: NodeSort, space: i64) -> QueryBuilder<Db> {
     let (columns, of_pages, table) = match sort {
         NodeSort::Page => (
             "SELECT n.page_id AS id, n.page AS node, n.page, n.host",
-            ", (SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host) AS reversed_host, n.work, n.doi, n.pmid, \
+            ", COALESCE((SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host), '') AS reversed_host, n.work, n.doi, n.pmid, \
              n.arxiv_id",
             "evidence_pages",
         ),
