@@ -1,12 +1,13 @@
 //! Text that people write.
 
 use emend_core::{
-    Example, FeedbackId, FewShotSet, NormalizedKey,
+    Example, FeedbackId, FewShotSet, NormalizedKey, RatedId,
     normalize::{MAX_KEY_CHARS, normalize},
     outputs::{Language, render},
     personal_data,
 };
 use icu_normalizer::ComposingNormalizer;
+use uuid::Uuid;
 
 use super::lossy;
 
@@ -56,6 +57,7 @@ fn rendered(texts: [&str; 5]) -> String {
     let [input, output, corrected, issue, other] = texts.map(str::to_owned);
     let example = Example {
         feedback: FeedbackId::none(),
+        rated: RatedId(Uuid::nil()),
         input,
         output,
         corrected,

@@ -316,6 +316,7 @@ impl OperatorAction {
                         Verdict::Approve {
                             edited: None,
                             reason: None,
+                            accept_redacted: false,
                         }
                     } else {
                         Verdict::Reject {

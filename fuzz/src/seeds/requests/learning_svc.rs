@@ -23,6 +23,7 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
         reason: "right".into(),
         edited_value: Some(value()),
         on_behalf_of: "ana".into(),
+        accept_redacted: true,
     };
     let reject = learning::RejectCandidateRequest {
         namespace: namespace(),
