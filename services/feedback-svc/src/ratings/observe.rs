@@ -119,7 +119,11 @@ impl RatingMetrics {
                 id: new.id,
                 rating,
                 query_type: state.query_type.clone(),
-                titles: self.logs_titles.then(|| titles(state)).unwrap_or_default(),
+                titles: if self.logs_titles {
+                    titles(state)
+                } else {
+                    Vec::new()
+                },
             }]);
         }
     }
