@@ -173,14 +173,14 @@ both_databases! {
             ..ApproveCandidateRequest::default()
         };
         let refusal = refused(learning.candidates.clone().approve_candidate(unread.clone()).await);
-        assert_eq!((refusal.code, refusal.reason.as_str()), (Code::FailedPrecondition, "RATINGS_REDACTED"));
+        assert_eq!((refusal.code, refusal.reason.as_deref()), (Code::FailedPrecondition, Some("RATINGS_REDACTED")));
         assert!(refusal.message.contains("accept_redacted"), "{refusal:?}");
         let edited = ApproveCandidateRequest {
             edited_value: Some(prompt_value("Summarise {{day}} well.\n")),
             ..unread.clone()
         };
         let refusal = refused(learning.candidates.clone().approve_candidate(edited).await);
-        assert_eq!(refusal.reason, "RATINGS_REDACTED");
+        assert_eq!(refusal.reason.as_deref(), Some("RATINGS_REDACTED"));
         let read = ApproveCandidateRequest { accept_redacted: true, ..unread };
         let approved = answered(learning.candidates.clone().approve_candidate(read).await);
         assert_eq!(approved.candidate.unwrap().status(), CandidateStatus::Applied);
