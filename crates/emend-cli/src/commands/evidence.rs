@@ -311,7 +311,7 @@ fn check(source: &Source) -> Result<Checked> {
 /// The next line that is not empty.
 fn next(lines: &mut Lines<impl BufRead>) -> Option<(u64, Result<Material, RowError>)> {
     loop {
-        let (line, text) = lines.next()?;
+        let (line, text) = lines.next_text()?;
         if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }

@@ -116,7 +116,7 @@ fn rows(path: &Path) -> Result<Vec<(String, String)>> {
     };
     let (text, category) = (column("text")?, column("category")?);
     let mut rows = Vec::new();
-    while let Some((line, record)) = records.next() {
+    while let Some((line, record)) = records.next_record() {
         let record = record.map_err(|error| bad(line, &error))?;
         let cell = |index: usize, name: &str| match record.get(index).map(|cell| cell.trim()) {
             None | Some("") => Err(bad(line, &format_args!("{name}: is required"))),

@@ -26,7 +26,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             return;
         }
     };
-    while let Some((line, record)) = records.next() {
+    while let Some((line, record)) = records.next_record() {
         if !take(line, record.and_then(|record| row(&columns, record))) {
             return;
         }

@@ -12,7 +12,7 @@ use crate::output::json_escaped;
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
     let mut lines = Lines::of(from);
-    while let Some((line, text)) = lines.next() {
+    while let Some((line, text)) = lines.next_text() {
         if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }

@@ -24,7 +24,7 @@ use super::{
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
     let mut pairs = Pairs::default();
     let mut lines = Lines::of(from);
-    while let Some((line, text)) = lines.next() {
+    while let Some((line, text)) = lines.next_text() {
         let text = match text {
             Ok(text) => text.trim_start(),
             Err(error) => {

@@ -44,7 +44,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
     let mut pairs = Pairs::default();
     let mut group: Vec<Entry> = Vec::new();
     let mut lines = Lines::of(from);
-    while let Some((line, text)) = lines.next() {
+    while let Some((line, text)) = lines.next_text() {
         if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }

@@ -83,7 +83,7 @@ pub(super) const MAX_RESULTS: usize = 100;
 pub fn read_jsonl(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, RowError>) -> bool) {
     let mut lines = Lines::of(from);
     let mut action = Action::default();
-    while let Some((line, text)) = lines.next() {
+    while let Some((line, text)) = lines.next_text() {
         if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }
@@ -112,7 +112,7 @@ pub fn read_csv(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, R
             return;
         }
     };
-    while let Some((line, record)) = records.next() {
+    while let Some((line, record)) = records.next_record() {
         let document = record.and_then(|record| {
             let cells = records
                 .header()

@@ -160,7 +160,7 @@ fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
     let id = required(&["docid"])?;
     let rating = required(&["rating"])?;
     let query_type = place(&["querytype"]);
-    while let Some((line, row)) = records.next() {
+    while let Some((line, row)) = records.next_record() {
         let row = row.map_err(|error| bad_row(line, &error))?;
         let line = usize::try_from(line).unwrap_or(usize::MAX);
         let cell = |place: usize| row.get(place).map_or("", |cell| cell.trim());

@@ -60,7 +60,7 @@ impl<R: BufRead> Records<R> {
     }
 
     /// The next record with the line that it begins on; `None` after the last one. Cells at its end may be missing.
-    pub fn next(&mut self) -> Numbered<Vec<String>> {
+    pub fn next_record(&mut self) -> Numbered<Vec<String>> {
         if self.is_at_end {
             return None;
         }
@@ -231,7 +231,7 @@ mod tests {
             Ok(None) => {}
             Err((line, error)) => rows.push((line, Err(told(&error)))),
             Ok(Some(mut records)) => {
-                while let Some((line, record)) = records.next() {
+                while let Some((line, record)) = records.next_record() {
                     rows.push((line, record.map_err(|error| told(&error))));
                 }
             }

@@ -34,7 +34,7 @@ impl<R: BufRead> Lines<R> {
         let mut beginning = Vec::with_capacity(8);
         let mut wrong = None;
         loop {
-            let missing = (4_u64).saturating_sub(beginning.len() as u64);
+            let missing = 4_u64.saturating_sub(beginning.len() as u64);
             if let Err(error) = from.by_ref().take(missing).read_to_end(&mut beginning) {
                 wrong = Some(ends_with(&error));
             }
@@ -53,7 +53,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line as text, without its end.
-    pub fn next(&mut self) -> Numbered<&str> {
+    pub fn next_text(&mut self) -> Numbered<&str> {
         let (number, line) = self.next_bytes()?;
         let text = line.and_then(|line| {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -163,7 +163,7 @@ mod tests {
     fn all(from: impl BufRead) -> Vec<(u64, Result<String, RowError>)> {
         let mut lines = Lines::of(from);
         let mut all = Vec::new();
-        while let Some((number, line)) = lines.next() {
+        while let Some((number, line)) = lines.next_text() {
             all.push((number, line.map(str::to_owned)));
         }
         all

@@ -117,7 +117,7 @@ fn whole(mut from: impl io::BufRead, most: u64) -> io::Result<Result<String, (u6
     }
     Ok(String::from_utf8(bytes).map_err(|error| {
         let (good, bad) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
-        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let line = good.split(|byte| *byte == b'\n').count() as u64;
         let begins = good
             .iter()
             .rposition(|byte| *byte == b'\n')
