@@ -92,6 +92,8 @@ async fn decided(app: &App, number: u32) -> Vec<Decided> {
 }
 
 async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World) {
+    use Status::{Applied, AwaitingReview, Pending, Superseded};
+
     let app = world.instance().await;
     let by = |person: &str| Actor {
         on_behalf_of: person.to_owned(),
@@ -142,7 +144,6 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
             (start + minute) % 60,
         )
     };
-    use Status::{Applied, AwaitingReview, Pending, Superseded};
     assert_eq!(
         decided(&app, 1).await,
         [
