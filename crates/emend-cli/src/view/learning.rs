@@ -108,7 +108,7 @@ pub fn candidate_details(details: &GetCandidateResponse) -> Value {
 }
 
 /// A change of a candidate's status.
-pub fn transition(transition: &Transition) -> Value {
+pub(super) fn transition(transition: &Transition) -> Value {
     present(json!({
         "from": status(transition.from),
         "to": status(transition.to),
