@@ -5,7 +5,8 @@
 //! BUNSETSU's number method", 1983), and a term is a word because somebody said so:
 //!
 //! - A term whose ends are no boundaries is one if the text has fewer words with it: 共産党 of 共産党議員, which the dictionary cuts
-//!   into 共産, 党議 and 員. Where there are as many, the dictionary is right: 京都 is none of 東京都.
+//!   into 共産, 党議 and 員. Where there are as many, the dictionary is right, 京都 is none of 東京都, unless the term follows a
+//!   particle and a noun.
 //! - A term of hiragana whose ends are boundaries is none if the text has fewer words with one that crosses them: くつ of はいくつ, cut
 //!   into はい and くつ.
 //! - A single kanji, or a term of hiragana, is none before the ending of an inflected word: 守 of 守られる, わな of 使わない.
@@ -26,6 +27,8 @@ const AROUND: usize = 8;
 const PARTICLES: [char; 14] = [
     'は', 'が', 'を', 'の', 'に', 'と', 'で', 'へ', 'も', 'や', 'か', 'な', 'よ', 'ね',
 ];
+/// Those of them that another noun follows.
+const BETWEEN_NOUNS: [char; 9] = ['は', 'が', 'を', 'の', 'に', 'と', 'で', 'へ', 'も'];
 /// What no word begins with.
 const NEVER_FIRST: [char; 11] = ['ぁ', 'ぃ', 'ぅ', 'ぇ', 'ぉ', 'っ', 'ゃ', 'ゅ', 'ょ', 'ゎ', 'ん'];
 
@@ -97,7 +100,9 @@ impl<'t> Cut<'t> {
                 to
             };
             let with_it = self.words(from..span.start) + 1 + self.words(span.end..to);
-            if with_it >= self.words_here(from..to) {
+            let without = self.words_here(from..to);
+            let is_settled = with_it == without && to == span.end && self.follows_particle(from, &span);
+            if with_it >= without && !is_settled {
                 return false;
             }
         }
@@ -128,6 +133,16 @@ impl<'t> Cut<'t> {
     fn run_behind(&self, at: usize) -> usize {
         let run = self.text[at..].chars().take_while(|&c| is_kanji(c)).take(AROUND);
         self.boundary_behind(at + run.map(char::len_utf8).sum::<usize>())
+    }
+
+    /// Whether a term that is one word of the dictionary follows a particle, which begins at a boundary and follows a noun: うに of
+    /// 京都のうに, cut into のう and に.
+    fn follows_particle(&self, from: usize, span: &Range<usize>) -> bool {
+        let particle = self.text[from..span.start]
+            .parse::<char>()
+            .is_ok_and(|c| BETWEEN_NOUNS.contains(&c));
+        let follows_noun = !self.text[..from].ends_with(is_hiragana);
+        particle && follows_noun && ends(&self.text[span.clone()]).len() == 1
     }
 
     /// How many words of the text's cut these bytes touch.

@@ -64,6 +64,9 @@ fn a_term_that_leaves_fewer_words_is_one_though_the_dictionary_cuts_it() {
         ("飲み物", "使った飲み物は何か"),
         ("起こり", "雨が起こりやすい時期"),
         ("もふもふ", "あのもふもふの犬"),
+        // As many words, behind a noun and a particle.
+        ("うに", "京都のうに"),
+        ("どこ", "首都とどこ"),
     ] {
         assert!(is_whole(term, text), "{term} in {text}");
     }
