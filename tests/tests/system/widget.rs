@@ -83,6 +83,13 @@ async fn stored(system: &System) -> Vec<Feedback> {
     answered(system.feedback().service.clone().list_feedback(all).await).feedback
 }
 
+/// Those that no newer one has replaced.
+async fn counting(system: &System) -> Vec<Feedback> {
+    let mut stored = stored(system).await;
+    stored.retain(|of| of.rating.as_ref().is_some_and(|rating| !rating.replaced));
+    stored
+}
+
 fn rating(feedback: &Feedback) -> SearchRatingValue {
     match feedback
         .correction
@@ -115,25 +122,92 @@ async fn a_thumb_down_with_a_reason_is_given_by_keyboard_alone() {
     let page = Page::serve(listener, system.feedback[0].rating_address(), "en");
     page.open(&browser, "q-17").await;
     assert_eq!(browser.barriers().await, [""; 0]);
-    // To the first thumb, to the second, and press it: the reason has the focus.
+    // To the first thumb, to the second, and press it: it is stored, and the reason has the focus.
     browser
         .press(&format!("{}{}{}", keys::TAB, keys::TAB, keys::ENTER))
         .await;
+    says(&browser, "Thank you for your feedback.").await;
     assert_eq!(browser.barriers().await, [""; 0]);
+    let first = stored(&system).await;
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(
+        (rating(&first[0]), first[0].query_id.as_str(), &*first[0].reason),
+        (SearchRatingValue::Down, "q-17", "")
+    );
     browser
         .press(&format!("no ward <b>cards</b>{}{}", keys::TAB, keys::ENTER))
         .await;
-    says(&browser, "Thank you for your feedback.").await;
+    says(&browser, "Thank you, your comment was added.").await;
     assert_eq!(browser.barriers().await, [""; 0]);
-    // There is no second rating of the same results.
+    // There is no further rating of the same results.
     browser.press(&format!("{}{}", keys::ENTER, keys::ENTER)).await;
-    let stored = stored(&system).await;
-    assert_eq!(stored.len(), 1, "{stored:?}");
+    let all = stored(&system).await;
+    assert_eq!(all.len(), 2, "{all:?}");
+    let live: Vec<_> = counting(&system).await;
+    assert_eq!(live.len(), 1, "the comment replaced the rating: {all:?}");
     assert_eq!(
-        (rating(&stored[0]), stored[0].query_id.as_str()),
-        (SearchRatingValue::Down, "q-17")
+        (rating(&live[0]), &*live[0].reason),
+        (SearchRatingValue::Down, "no ward cards")
     );
-    assert_eq!(stored[0].reason, "no ward cards");
+    browser.close().await;
+    system.stop().await;
+}
+
+/// Sets the id of the query that the element is for, as an application of one page does.
+async fn shows_results_of(browser: &Browser, query: &str) {
+    let script = format!("document.querySelector('emend-rating').setAttribute('query-id', '{query}')");
+    browser.evaluate(&script).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_query_starts_anew_and_what_was_typed_stays_with_its_own() {
+    let Some(browser) = Browser::start().await else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let system = started(&listener).await;
+    let page = Page::serve(listener, system.feedback[0].rating_address(), "en");
+    page.open(&browser, "q-1").await;
+    browser
+        .press(&format!("{}{}{}", keys::TAB, keys::TAB, keys::ENTER))
+        .await;
+    says(&browser, "Thank you for your feedback.").await;
+    // Typed and not sent when the next results come.
+    browser.press("too old").await;
+    shows_results_of(&browser, "q-2").await;
+    says(&browser, "").await;
+    let is_open = "const root = document.querySelector('emend-rating').shadowRoot;
+        return [...root.querySelectorAll('[aria-pressed=true], [aria-disabled=true]')].length === 0
+            && root.querySelector('form').hidden && root.querySelector('textarea').value === ''";
+    assert_eq!(browser.evaluate(is_open).await, true);
+    eventually("the comment is stored", async || {
+        match stored(&system).await.len() {
+            2 => Ok(()),
+            other => Err(format!("{other} ratings")),
+        }
+    })
+    .await;
+    // The same id again is no other query.
+    let up = "document.querySelector('emend-rating').shadowRoot.querySelector('button').click()";
+    browser.evaluate(up).await;
+    says(&browser, "Thank you for your feedback.").await;
+    shows_results_of(&browser, "q-2").await;
+    browser.evaluate(up).await;
+    says(&browser, "Thank you for your feedback.").await;
+    let mut found: Vec<_> = counting(&system)
+        .await
+        .into_iter()
+        .map(|of| (of.query_id.clone(), rating(&of), of.reason))
+        .collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            ("q-1".to_owned(), SearchRatingValue::Down, "too old".to_owned()),
+            ("q-2".to_owned(), SearchRatingValue::Up, String::new()),
+        ]
+    );
+    assert_eq!(stored(&system).await.len(), 3);
     browser.close().await;
     system.stop().await;
 }

@@ -22,7 +22,7 @@ use super::{
 use crate::ratings::{
     ContextState, RatingState,
     labels::LabelChange,
-    limits::{HOUR, RatingLimits, Windows},
+    limits::{HOUR, REPLACED_WITHIN, RatingLimits, Windows},
     store::{Labelled, RatingStore, Settled},
 };
 
@@ -56,7 +56,7 @@ pub(super) async fn too_often(
     let raters: Vec<Rater> = raters.into_iter().collect();
     // Each rater in one chunk, or what they rated before would count several times.
     for chunk in chunks(&raters) {
-        windows.append(&mut within_the_hour(connection, chunk, now).await?);
+        windows.append(&mut rated_lately(connection, chunk, now).await?);
     }
     for chunk in chunks(&ratings) {
         repeated.extend(taken(connection, chunk).await?);
@@ -71,7 +71,7 @@ pub(super) async fn too_often(
         if !item.request_id.is_empty() && repeated.contains(&request(item)) {
             return None;
         }
-        let admitted = windows.admit(rater, limits, now);
+        let admitted = windows.admit(rater, &item.new.submission.query_id, limits, now);
         // Of what is twice in the group the first that is stored is counted.
         if admitted.is_ok() && !item.request_id.is_empty() {
             repeated.insert(request(item));
@@ -117,24 +117,28 @@ pub(super) fn stored_limits(
         .map_err(|violations| CorruptRow::new("settings", "ratings_per_minute", namespace, violations))
 }
 
-/// When these raters rated within the last hour, in the order of time.
-async fn within_the_hour(
+/// What these raters rated and when, in the order of time: within the last hour, and before it what may have been replaced
+/// within it.
+async fn rated_lately(
     connection: &mut Connection,
     raters: &[Rater],
     now: i64,
-) -> Result<Vec<(Rater, i64)>> {
-    let mut query =
-        QueryBuilder::<Db>::new("SELECT accept_order, rater, rated_at FROM search_ratings WHERE rated_at > ");
-    query.push_bind(now - HOUR).push(" AND rater IN (");
+) -> Result<Vec<(Rater, String, i64)>> {
+    let mut query = QueryBuilder::<Db>::new(
+        "SELECT accept_order, rater, query_id, rated_at FROM search_ratings WHERE rated_at > ",
+    );
+    query
+        .push_bind(now - HOUR - REPLACED_WITHIN)
+        .push(" AND rater IN (");
     let mut list = query.separated(", ");
     for rater in raters {
         list.push_bind(rater.0.as_bytes().to_vec());
     }
     query.push(") ORDER BY rated_at, accept_order");
-    let found: Vec<(i64, Vec<u8>, i64)> = query.build_query_as().fetch_all(connection).await?;
+    let found: Vec<(i64, Vec<u8>, String, i64)> = query.build_query_as().fetch_all(connection).await?;
     let parsed = found
         .into_iter()
-        .map(|(order, rater, at)| Ok((rows::rater(order, &rater)?, at)));
+        .map(|(order, rater, query_id, at)| Ok((rows::rater(order, &rater)?, query_id, at)));
     parsed.collect()
 }
 

@@ -16,6 +16,7 @@ use crate::{
 
 on_both! {
     a_rater_who_rates_too_often_waits_over_all_replicas
+    a_replacement_within_five_minutes_counts_apart_over_all_replicas
     raters_are_limited_by_reporter_session_key_and_caller
     a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refused
     what_a_rater_rated_before_counts_once_however_many_ratings_come_together
@@ -45,7 +46,7 @@ async fn a_rater_who_rates_too_often_waits_over_all_replicas(database: &TestStor
     // 89 more in this hour.
     for number in 0..89 {
         database.advance(20).await;
-        assert!(is_stored(rate(number).await), "{number}");
+        assert!(is_stored(rate(100 + number).await), "{number}");
     }
     database.advance(60).await;
     let elapsed = 60 + 89 * 20 + 60;
@@ -53,6 +54,33 @@ async fn a_rater_who_rates_too_often_waits_over_all_replicas(database: &TestStor
     database.advance(i64::try_from(3_600 - elapsed).unwrap()).await;
     assert!(is_stored(rate(0).await));
     assert_eq!(rate(1).await, seconds(1));
+    for replica in replicas {
+        replica.close().await;
+    }
+}
+
+async fn a_replacement_within_five_minutes_counts_apart_over_all_replicas(database: &TestStore) {
+    let replicas = [database.replica().await, database.replica().await];
+    let rate = async |replica: usize, number: usize| {
+        let new = search_rated(JANE, &format!("q{number}"), Down);
+        inserted(&*replicas[replica], &[new], None).await.remove(0)
+    };
+    let is_stored = |inserted: Inserted| matches!(inserted, Inserted::Stored(_));
+    for number in 0..10 {
+        assert!(is_stored(rate(0, number).await));
+    }
+    let in_a_minute = Inserted::TooOften(Duration::from_mins(1));
+    assert_eq!(rate(1, 10).await, in_a_minute);
+    for number in 0..10 {
+        assert!(is_stored(rate(1, number).await), "it replaces one");
+    }
+    assert_eq!(rate(0, 0).await, in_a_minute, "more replacements than ratings");
+    // Ten replacements have passed by; each rating after five minutes is one more.
+    database.advance(301).await;
+    for number in 0..10 {
+        assert!(is_stored(rate(number % 2, number).await));
+    }
+    assert_eq!(rate(1, 10).await, in_a_minute);
     for replica in replicas {
         replica.close().await;
     }
