@@ -187,7 +187,7 @@ async fn import(file: &Path, mode: BadRows, context: &Context, output: &mut Outp
     let progress = progress_bar(counts.iter().sum());
     for (sort, count) in Sort::ALL.into_iter().zip(counts) {
         let mut batches = Batches::of(&source, sort)?;
-        while let Some(mut batch) = (count > 0).then(|| batches.next()).transpose()?.flatten() {
+        while let Some(mut batch) = (count > 0).then(|| batches.next()).flatten() {
             // Of many lines that are refused, an answer names the first: the others are sent until none is.
             while !batch.is_empty() {
                 let mut request = UpsertEvidenceRequest {
@@ -334,7 +334,7 @@ impl Batches {
     }
 
     /// What is sent at once, each with its line.
-    fn next(&mut self) -> Result<Option<Vec<(u64, Material)>>> {
+    fn next(&mut self) -> Option<Vec<(u64, Material)>> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < BATCH && bytes < BATCH_BYTES {
             let Some((line, material)) = next(&mut self.lines) else {
@@ -349,7 +349,7 @@ impl Batches {
                 batch.push((line, material));
             }
         }
-        Ok((!batch.is_empty()).then_some(batch))
+        (!batch.is_empty()).then_some(batch)
     }
 }
 
@@ -476,11 +476,11 @@ mod tests {
         let checked = check(&file).unwrap();
         assert_eq!((checked.counts, checked.bad_count), ([2, 0, 2, 0], 0));
         let mut pages = Batches::of(&file, Sort::Page).unwrap();
-        let first = pages.next().unwrap().unwrap();
+        let first = pages.next().unwrap();
         let lines: Vec<u64> = first.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [3, 5]);
         assert!(first.iter().all(|(_, material)| material.sort() == Sort::Page));
-        assert!(pages.next().unwrap().is_none());
+        assert!(pages.next().is_none());
     }
 
     #[test]
@@ -489,7 +489,7 @@ mod tests {
             let file = file(&text);
             let mut batches = Batches::of(&file, Sort::Claim).unwrap();
             let mut sizes = Vec::new();
-            while let Some(batch) = batches.next().unwrap() {
+            while let Some(batch) = batches.next() {
                 sizes.push(batch.len());
             }
             sizes

@@ -37,11 +37,11 @@ fn item(list: &str, named: &str, field: &str, description: &str) -> Option<Item>
     })
 }
 
+/// Items, each with its line.
+pub(super) type Batch<T> = Vec<(u64, T)>;
+
 /// The lines of refused items, and the batch without them; nothing if the refusal names none of the batch.
-pub(super) fn without<T>(
-    batch: Vec<(u64, T)>,
-    items: Vec<Item>,
-) -> Option<(Vec<ImportError>, Vec<(u64, T)>)> {
+pub(super) fn without<T>(batch: Batch<T>, items: Vec<Item>) -> Option<(Vec<ImportError>, Batch<T>)> {
     let refused: BTreeSet<usize> = items.iter().map(|item| item.index).collect();
     let errors: Vec<ImportError> = items
         .into_iter()
