@@ -86,7 +86,7 @@ async fn stored(system: &System) -> Vec<Feedback> {
 /// Those that no newer one has replaced.
 async fn counting(system: &System) -> Vec<Feedback> {
     let mut stored = stored(system).await;
-    stored.retain(|of| of.rating.as_ref().is_some_and(|rating| !rating.replaced));
+    stored.retain(|of| of.search_rating.as_ref().is_some_and(|rating| !rating.replaced));
     stored
 }
 
