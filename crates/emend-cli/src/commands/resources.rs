@@ -4,7 +4,10 @@ use clap::Subcommand;
 use emend_core::{Invalid, Learned, Synonym, kinds};
 use emend_proto::{
     common::v1::{Resource, ResourceKey, ResourceValue},
-    learning::v1::{DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest},
+    learning::v1::{
+        DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest,
+        PutResourceResponse,
+    },
 };
 use serde_json::json;
 
@@ -253,6 +256,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 pub(super) async fn put(request: PutResourceRequest, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.resources().await?;
     let response = client.put_resource(context.request(request)).await?.into_inner();
+    was_put(response, output)
+}
+
+/// Prints in which revision a value was set.
+pub(super) fn was_put(response: PutResourceResponse, output: &mut Output<'_>) -> Result {
     let resource = required(response.resource)?;
     let json = json!({"resource": view::resource(&resource), "revision": response.revision});
     output.result(&json, || match response.revision {

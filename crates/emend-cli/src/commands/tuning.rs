@@ -16,6 +16,11 @@ use crate::{
     view,
 };
 
+/// The etag of a key that has no resource.
+const NO_RESOURCE: &str = "0";
+/// How often a change is written anew because somebody else's came first.
+const ATTEMPTS: u32 = 10;
+
 /// List, show, preview, set or delete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -28,7 +33,7 @@ Examples:
   emend tuning set SEMANTIC retry=+combined,top_k=20 retry=synonyms \"suggestion=Try fewer words.\"
   emend tuning delete HYBRID --reason \"the defaults do\"
 
-Settings that are left out have their defaults:
+Settings that are not named stay as they are; NAME= without a value returns one to its default:
   top_k=10               how many results, 1 to 100
   min_score=0.4          the score from which on results are given, 0.0 to 1.0
   confidence.NAME=SCORE  from which score on a result is of that confidence
@@ -62,11 +67,11 @@ enum Action {
     },
     /// Show what a tuning would change, before it is set
     Preview(evaluate::tuning::Preview),
-    /// Set how queries of a type are searched
+    /// Change settings of a query type and keep the rest
     Set {
         /// The query type, for example HYBRID
         query_type: String,
-        /// What differs from the defaults
+        /// What to change
         #[arg(required = true, value_name = "NAME=VALUE")]
         settings: Vec<String>,
         /// Only if it still has this etag
@@ -109,14 +114,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             etag,
             why,
         } => {
-            let tuning = Tuning::parse(&settings.join(" "))
-                .map_err(|Invalid(why)| Failure::usage(format!("NAME=VALUE: {why}")))?;
-            let learned = Learned::SearchTuning(tuning.into());
-            let mut request = resources::put_request(context.namespace(), query_type, &learned);
-            request.etag = etag;
-            request.reason = why.reason;
-            request.on_behalf_of = why.by;
-            resources::put(request, context, output).await
+            let change = Change {
+                query_type,
+                settings,
+                etag,
+                why,
+            };
+            set(change, context, output).await
         }
         Action::Delete {
             query_type,
@@ -132,6 +136,57 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             resources::delete(request, context, output).await
         }
     }
+}
+
+/// What to set.
+struct Change {
+    query_type: String,
+    settings: Vec<String>,
+    etag: String,
+    why: Why,
+}
+
+/// Sets what is named and keeps the rest of what is in force. Written only if that is still in force, or read again.
+async fn set(change: Change, context: &Context, output: &mut Output<'_>) -> Result {
+    let mut client = context.resources().await?;
+    for attempt in 1.. {
+        let resource = in_force(context, &change.query_type).await?;
+        let tuning = changed(&of_resource(resource.as_ref())?, &change.settings)?;
+        let learned = Learned::SearchTuning(tuning.into());
+        let mut request = resources::put_request(context.namespace(), change.query_type.clone(), &learned);
+        request.etag = match &resource {
+            _ if !change.etag.is_empty() => change.etag.clone(),
+            Some(resource) => resource.etag.clone(),
+            None => NO_RESOURCE.to_owned(),
+        };
+        request.reason.clone_from(&change.why.reason);
+        request.on_behalf_of.clone_from(&change.why.by);
+        match client.put_resource(context.request(request)).await {
+            Err(status)
+                if status.code() == tonic::Code::Aborted && change.etag.is_empty() && attempt < ATTEMPTS => {}
+            answer => return resources::was_put(answer?.into_inner(), output),
+        }
+    }
+    Ok(())
+}
+
+/// The tuning that a resource holds; where there is none, the defaults.
+pub(super) fn of_resource(resource: Option<&Resource>) -> Result<Tuning> {
+    let Some(resource) = resource else {
+        return Ok(Tuning::default());
+    };
+    let tuning = match view::learned(resource.value.as_ref()) {
+        Some(Learned::SearchTuning(of)) => of.tuning().map(|tuning| Tuning::clone(tuning)),
+        _ => None,
+    };
+    tuning.ok_or_else(|| Failure::failed("learning-svc answered a tuning that can't be read"))
+}
+
+/// This tuning with the settings that are named.
+pub(super) fn changed(before: &Tuning, settings: &[String]) -> Result<Tuning> {
+    before
+        .with(&settings.join(" "))
+        .map_err(|Invalid(why)| Failure::usage(format!("NAME=VALUE: {why}")))
 }
 
 fn key(context: &Context, query_type: String) -> ResourceKey {

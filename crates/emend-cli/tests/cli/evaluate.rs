@@ -211,6 +211,119 @@ async fn a_change_is_a_table_a_document_and_a_picture() {
 }
 
 /// Records a query of the type HYBRID, whose results have these scores.
+#[tokio::test]
+async fn a_run_of_other_queries_or_other_ids_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let judged = "{\"query_id\": \"ward\", \"judgements\": [{\"id\": \"card:1\", \"grade\": 2}]}";
+    fs::write(path("judged"), judged).unwrap();
+    let write = |name: &str, query: &str, results: &[&str]| {
+        let line = json!({"query_id": query, "results": results}).to_string();
+        fs::write(path(name), line).unwrap();
+    };
+    write("good", "ward", &["card:7", "card:1"]);
+    write("nothing", "ward", &[]);
+    write("queries", "W-1", &["card:1"]);
+    write("ids", "ward", &["1", "7"]);
+    let evaluated = async |before: &str, after: Option<&str>| {
+        let (judged, before, after) = (path("judged"), path(before), after.map(path));
+        let mut arguments = vec!["evaluate", "--judgements", &judged, "--before", &before];
+        arguments.extend(
+            after
+                .as_deref()
+                .map(|after| ["--after", after])
+                .into_iter()
+                .flatten(),
+        );
+        run(&arguments).await
+    };
+    for (before, after, wrong, expected) in [
+        (
+            "queries",
+            None,
+            "queries",
+            "has none of the judged queries: its query_ids are like \"W-1\", the judged ones like \"ward\"",
+        ),
+        (
+            "ids",
+            None,
+            "ids",
+            "has no result that is judged for any query: its ids are like \"1\", the judged ones like \"card:1\"",
+        ),
+        ("good", Some("ids"), "ids", "has no result that is judged"),
+        (
+            "queries",
+            Some("good"),
+            "queries",
+            "has none of the judged queries",
+        ),
+    ] {
+        let refused = evaluated(before, after).await;
+        assert_ne!(refused.code, 0, "{refused:?}");
+        let names_both = refused.stderr.contains(expected) && refused.stderr.contains(&path(wrong));
+        assert!(names_both && refused.stdout.is_empty(), "{refused:?}");
+    }
+    for (before, after) in [("good", None), ("nothing", Some("good"))] {
+        evaluated(before, after).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn a_tuning_keeps_the_settings_that_a_change_does_not_name() {
+    let up = Up::start(&["--ephemeral"]).await;
+    let set = async |settings: &[&str]| {
+        up.run(&[&["tuning", "set", "HYBRID"][..], settings].concat())
+            .await
+    };
+    set(&["top_k=20", "weight.keyword=0.7"]).await.ok();
+    set(&["min_score=0.3", "weight.embedding=0.3"]).await.ok();
+    let shown = async || up.run(&["tuning", "show", "HYBRID"]).await.ok().stdout;
+    let both = shown().await;
+    for setting in [
+        "top_k=20",
+        "min_score=0.3",
+        "weight.keyword=0.7",
+        "weight.embedding=0.3",
+    ] {
+        assert!(both.contains(setting), "{setting} in {both}");
+    }
+    set(&["top_k=", "weight.keyword="]).await.ok();
+    let fewer = shown().await;
+    assert!(
+        fewer.contains("top_k=10") && fewer.contains("min_score=0.3"),
+        "{fewer}"
+    );
+    assert!(!fewer.contains("weight.keyword"), "{fewer}");
+    let stale = set(&["top_k=5", "--etag", "1"]).await;
+    assert!(
+        stale.code != 0 && stale.stderr.contains("changed since"),
+        "{stale:?}"
+    );
+    assert_eq!(shown().await, fewer);
+    // Changes that come together all stand.
+    let together = [
+        "namespaces=faq",
+        "suggestion=Ask.",
+        "confidence.high=0.8",
+        "retry=none",
+        "top_k=30",
+    ];
+    let done = tokio::join!(
+        set(&together[0..1]),
+        set(&together[1..2]),
+        set(&together[2..3]),
+        set(&together[3..4]),
+        set(&together[4..5]),
+    );
+    for done in [done.0, done.1, done.2, done.3, done.4] {
+        done.ok();
+    }
+    let all = shown().await;
+    for setting in together {
+        assert!(all.contains(setting), "{setting} in {all}");
+    }
+}
+
 async fn record(up: &Up, id: &str, text: &str, scores: &[f64]) {
     let results: Vec<String> = (1..)
         .zip(scores)

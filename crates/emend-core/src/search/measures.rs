@@ -21,6 +21,11 @@ impl Judged {
         self.0.get(id).copied().unwrap_or(0)
     }
 
+    /// The results that were judged, in no particular order.
+    pub fn ids(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
     /// How many results are relevant.
     pub fn relevant(&self) -> usize {
         self.0.values().filter(|grade| **grade > 0).count()

@@ -221,11 +221,15 @@ impl App {
     }
 }
 
-/// The current etag; where there is no resource, one that no resource has.
+/// The current etag; where there is no resource, that of revision 0, which no resource has. So it can be asked that a value is
+/// only set where there is none.
 fn current_etag(unit: &OpenContests, key: &ResourceKey) -> String {
     unit.state(key.contest_id())
         .and_then(|state| state.resource.as_ref())
-        .map_or_else(String::new, |resource| etag::of_revision(resource.revision.0))
+        .map_or_else(
+            || etag::of_revision(0),
+            |resource| etag::of_revision(resource.revision.0),
+        )
 }
 
 /// The name of a resource in errors: its parts, joined by slashes.

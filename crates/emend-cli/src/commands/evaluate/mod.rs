@@ -60,7 +60,8 @@ Judgements have grades: 0 is not relevant, more is better. A line of the format 
 A node is asked the query; where there is none, the query_id.
 A run is a TREC run file (query Q0 document rank score tag) or JSON lines:
   {\"query_id\": \"q1\", \"results\": [\"card:1\", \"card:7\"]}
-A query that a run does not have found nothing in it.
+A query that a run does not have found nothing in it. A run that has none of the judged queries, or
+none of the judged ids among its results, is refused: it is of other queries or of other records.
 
 With --ratings, or a file of them (--format ratings), users judge. Searches with one text and type
 are one query, whose query_id is the text. A result's grade is the mean over its searches: 2 where
@@ -194,6 +195,11 @@ async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<Runs>
     let run = |path: &Path| runs::parse(&read(path)?).map_err(|bad| unreadable(path, &bad));
     let before = args.before.as_deref().map(run).transpose()?;
     let after = args.after.as_deref().map(run).transpose()?;
+    for (path, run) in [(&args.before, &before), (&args.after, &after)] {
+        if let (Some(path), Some(run)) = (path, run) {
+            runs::check(run, queries).map_err(|why| Failure::failed(format!("{}: {why}", path.display())))?;
+        }
+    }
     let Some(address) = &args.node else {
         return Ok(Runs {
             before: before.unwrap_or_default(),
@@ -211,12 +217,17 @@ async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<Runs>
         None => node::run(&node.ask(queries, |_| With::Nothing).await?),
     };
     let after = node.ask(queries, |_| With::Learned).await?;
+    let found = node::run(&after);
+    // It may find nothing that is judged before it has learned, but not before and after.
+    if runs::check(&before, queries).is_err() {
+        runs::check(&found, queries).map_err(|why| Failure::failed(format!("{address}: {why}")))?;
+    }
     if let Some(path) = &args.save {
         std::fs::write(path, lines(queries, &after)).map_err(|error| unwritable(path, &error))?;
     }
     Ok(Runs {
         before,
-        after: Some(node::run(&after)),
+        after: Some(found),
         namespace: node::namespace(&after).to_owned(),
     })
 }

@@ -1,10 +1,10 @@
 //! Ranked results, as files have them: TREC's runs, or JSON lines of our own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::judgements::{BadLine, bad, columns, json, lines, number};
+use super::judgements::{BadLine, Queries, bad, columns, json, lines, number};
 
 /// Results by query id, the best first.
 pub(super) type Run = HashMap<String, Vec<String>>;
@@ -43,6 +43,29 @@ pub(super) fn parse(text: &str) -> Result<Run, BadLine> {
         run.insert(of.1.query_id, of.1.results);
     }
     Ok(run)
+}
+
+/// Says why a run can't be measured by these judgements: they share no query, or what it found has other ids than what is
+/// judged. That it found nothing is no such reason.
+pub(super) fn check(run: &Run, queries: &Queries) -> Result<(), String> {
+    let example = |ids: &mut dyn Iterator<Item = &String>| ids.min().cloned().unwrap_or_default();
+    if !run.keys().any(|query| queries.contains_key(query)) {
+        return Err(format!(
+            "has none of the judged queries: its query_ids are like {:?}, the judged ones like {:?}",
+            example(&mut run.keys()),
+            example(&mut queries.keys()),
+        ));
+    }
+    let judged: HashSet<&String> = queries.values().flat_map(|query| query.judged.ids()).collect();
+    let mut found = run.values().flatten().peekable();
+    if found.peek().is_none() || found.any(|id| judged.contains(id)) {
+        return Ok(());
+    }
+    Err(format!(
+        "has no result that is judged for any query: its ids are like {:?}, the judged ones like {:?}",
+        example(&mut run.values().flatten()),
+        example(&mut judged.into_iter()),
+    ))
 }
 
 /// Parses a run whose results have scores.

@@ -13,24 +13,56 @@ impl Tuning {
     /// Parses a line; [`Tuning`]'s `Display` writes it.
     pub fn parse(line: &str) -> Result<Self, Invalid> {
         let mut fields = TuningFields::default();
-        let mut rest = line.trim();
-        if rest.is_empty() {
-            return Err(Invalid::new("is required, for example top_k=20 min_score=0.3"));
-        }
-        while !rest.is_empty() {
-            if let Some(suggestion) = rest.strip_prefix("suggestion=") {
-                suggestion.clone_into(&mut fields.suggestion);
-                break;
-            }
-            let (setting, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            rest = after.trim_start();
-            let (name, value) = setting
-                .split_once('=')
-                .ok_or_else(|| Invalid::new(format!("must be settings NAME=VALUE, has {setting:?}")))?;
+        for (name, value) in settings(line)? {
             set(&mut fields, name, value)?;
         }
         Self::new(fields).map_err(|violations| Invalid::new(violations.to_string()))
     }
+
+    /// This tuning with the settings of a line; what the line does not name stays. A setting without a value (`top_k=`) returns
+    /// to its default, a confidence or weight without one is removed.
+    pub fn with(&self, line: &str) -> Result<Self, Invalid> {
+        let changed = settings(line)?;
+        let before = self.to_string();
+        let mut fields = TuningFields::default();
+        for (name, value) in settings(&before)? {
+            if !changed.iter().any(|(changed, _)| *changed == name) {
+                set(&mut fields, name, value)?;
+            }
+        }
+        for (name, value) in changed {
+            if value.is_empty() {
+                // Says whether there is such a setting; what it would be set to does not matter.
+                let stand_in = if name == "retry" { "none" } else { "1" };
+                set(&mut TuningFields::default(), name, stand_in)?;
+            } else {
+                set(&mut fields, name, value)?;
+            }
+        }
+        Self::new(fields).map_err(|violations| Invalid::new(violations.to_string()))
+    }
+}
+
+/// The settings of a line, at least one: their names and values.
+fn settings(line: &str) -> Result<Vec<(&str, &str)>, Invalid> {
+    let mut rest = line.trim();
+    if rest.is_empty() {
+        return Err(Invalid::new("is required, for example top_k=20 min_score=0.3"));
+    }
+    let mut settings = Vec::new();
+    while !rest.is_empty() {
+        if let Some(suggestion) = rest.strip_prefix("suggestion=") {
+            settings.push(("suggestion", suggestion));
+            break;
+        }
+        let (setting, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        rest = after.trim_start();
+        let setting = setting
+            .split_once('=')
+            .ok_or_else(|| Invalid::new(format!("must be settings NAME=VALUE, has {setting:?}")))?;
+        settings.push(setting);
+    }
+    Ok(settings)
 }
 
 fn set(fields: &mut TuningFields, name: &str, value: &str) -> Result<(), Invalid> {
@@ -58,6 +90,7 @@ fn set(fields: &mut TuningFields, name: &str, value: &str) -> Result<(), Invalid
                 steps.push(step(value)?);
             }
         }
+        "suggestion" => value.clone_into(&mut fields.suggestion),
         _ => match name.split_once('.') {
             Some(("confidence", of)) => fields.confidences.push((of.to_owned(), number(name, value)?)),
             Some(("weight", of)) => fields.weights.push((of.to_owned(), number(name, value)?)),
@@ -186,6 +219,41 @@ mod tests {
         ] {
             let refused = Tuning::parse(line).unwrap_err();
             assert!(refused.0.contains(why), "{line}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_a_change_does_not_name_stays() {
+        let set =
+            |before: &str, line: &str| Tuning::parse(before).unwrap().with(line).map(|of| of.to_string());
+        let before = "top_k=20 min_score=0.3 confidence.high=0.8 weight.keyword=0.3 namespaces=effects retry=synonyms suggestion=Few words.";
+        for (line, after) in [
+            ("top_k=30", before.replace("top_k=20", "top_k=30")),
+            (
+                "confidence.low=0.5",
+                before.replace("=0.8", "=0.8 confidence.low=0.5"),
+            ),
+            ("weight.keyword=0.4", before.replace("keyword=0.3", "keyword=0.4")),
+            ("retry=none", before.replace("synonyms", "none")),
+            ("namespaces=faq,cards", before.replace("effects", "faq,cards")),
+            ("suggestion=Try again.", before.replace("Few words", "Try again")),
+            ("suggestion=", before.replace(" suggestion=Few words.", "")),
+            (
+                "top_k= namespaces=",
+                before
+                    .replace("top_k=20", "top_k=10")
+                    .replace(" namespaces=effects", ""),
+            ),
+            ("confidence.high=", before.replace(" confidence.high=0.8", "")),
+        ] {
+            assert_eq!(set(before, line), Ok(after), "{line}");
+        }
+        for (line, why) in [
+            ("", "is required"),
+            ("topk=", "has no setting \"topk\""),
+            ("top_k=101", "1 to 100"),
+        ] {
+            assert!(set(before, line).unwrap_err().0.contains(why), "{line}");
         }
     }
 

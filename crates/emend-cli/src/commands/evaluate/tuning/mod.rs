@@ -5,7 +5,7 @@ mod show;
 
 use std::{collections::HashMap, path::PathBuf};
 
-use emend_core::{Invalid, Learned, search::Tuning};
+use emend_core::search::Tuning;
 use emend_proto::{feedback::v1::Query as RecordedQuery, search::v1::SearchResponse};
 
 use self::outlook::{Change, Outlook, Places, Recording, Search};
@@ -19,11 +19,10 @@ use super::{
     unreadable,
 };
 use crate::{
-    commands::tuning::in_force,
+    commands::tuning::{changed, in_force, of_resource},
     context::Context,
     failure::{Failure, Result},
     output::Output,
-    view,
 };
 
 /// What is to be tried out, and on which queries.
@@ -92,9 +91,8 @@ struct Foreseen {
 
 /// Runs the command.
 pub async fn run(args: Preview, context: &Context, output: &mut Output<'_>) -> Result {
-    let after = Tuning::parse(&args.settings.join(" "))
-        .map_err(|Invalid(why)| Failure::usage(format!("NAME=VALUE: {why}")))?;
     let before = current(context, &args.query_type).await?;
+    let after = changed(&before, &args.settings)?;
     if let Some(path) = &args.source.judgements {
         let queries = of_type(judged(path, args.source.format)?, &args.query_type);
         if queries.is_empty() {
@@ -155,14 +153,7 @@ impl Plans {
 
 /// The tuning in force, or the defaults.
 async fn current(context: &Context, query_type: &str) -> Result<Tuning> {
-    let Some(resource) = in_force(context, query_type).await? else {
-        return Ok(Tuning::default());
-    };
-    let tuning = match view::learned(resource.value.as_ref()) {
-        Some(Learned::SearchTuning(of)) => of.tuning().map(|tuning| Tuning::clone(tuning)),
-        _ => None,
-    };
-    tuning.ok_or_else(|| Failure::failed("learning-svc answered a tuning that can't be read"))
+    of_resource(in_force(context, query_type).await?.as_ref())
 }
 
 /// Judged queries of a type, and those without one.
