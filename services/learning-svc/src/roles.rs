@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rul
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 49] = [
+pub const RULES: [Rule; 50] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -44,6 +44,11 @@ pub const RULES: [Rule; 49] = [
         "/emend.learning.v1.EvidenceService/ApplyTrustFile",
         Role::Operator,
         Reaches::Each,
+    ),
+    rule(
+        "/emend.learning.v1.EvidenceService/DeleteEvidence",
+        Role::EvidenceWriter,
+        Reaches::One,
     ),
     rule(
         "/emend.learning.v1.EvidenceService/ExportCorrections",
@@ -300,6 +305,8 @@ emend_serve::addresses! {
     pb::RevertRevisionRequest => |it| Named::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::UpsertEvidenceRequest => |it| Named::One(&it.namespace);
+    pb::DeleteEvidenceRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::GetClaimRequest => |it| Named::One(&it.namespace);
     pb::ListClaimsRequest => |it| Named::One(&it.namespace);
     pb::ListEdgesRequest => |it| Named::One(&it.namespace);

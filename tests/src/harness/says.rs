@@ -152,6 +152,7 @@ pub fn supports(number: usize, host: &str, claim_id: &str, confidence: f64) -> U
             nli_confidence: Some(confidence),
             ..EvidenceEdge::default()
         }],
+        replace: false,
     }
 }
 

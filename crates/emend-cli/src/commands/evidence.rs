@@ -12,7 +12,8 @@ use std::{
 use clap::Subcommand;
 use emend_core::Kind;
 use emend_proto::learning::v1::{
-    EvidenceEvent, ExportMaterialsRequest, ImportError, ListEvidenceEventsRequest, UpsertEvidenceRequest,
+    DeleteEvidenceRequest, DeleteEvidenceResponse, EvidenceEvent, ExportMaterialsRequest, ImportError,
+    ListEvidenceEventsRequest, UpsertEvidenceRequest,
 };
 use indicatif::ProgressBar;
 use prost_types::Timestamp;
@@ -47,6 +48,7 @@ const BATCH_BYTES: usize = 1 << 20;
 Examples:
   emend evidence import graph.jsonl
   emend evidence export t1 --out t1.jsonl
+  emend evidence delete --page page:1 --edge e7 --reason \"the page is gone\"
   emend evidence events --claim claim:12
   emend evidence events --task t1 --from 2026-01-31
 
@@ -77,7 +79,12 @@ enum Action {
         /// What to do with bad lines
         #[arg(long, value_enum, default_value_t = BadRows::AllOrNothing)]
         mode: BadRows,
+        /// Also replace a page's domain, a fragment's or claim's page, and an edge's ends
+        #[arg(long)]
+        replace: bool,
     },
+    /// Delete pages, fragments, claims and edges with what hangs on them
+    Delete(Delete),
     /// Write a task's pages, fragments, claims and edges as JSON lines, as corrected
     Export {
         /// The task's id
@@ -88,6 +95,27 @@ enum Action {
     },
     /// List what was done to domains, claims and edges, newest first
     Events(Events),
+}
+
+/// What to delete.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").args(["page", "fragment", "claim", "edge"]).required(true).multiple(true))]
+struct Delete {
+    /// A page, with its fragments and all edges of these; repeatable
+    #[arg(long, value_name = "ID")]
+    page: Vec<String>,
+    /// A fragment, with its edges; repeatable
+    #[arg(long, value_name = "ID")]
+    fragment: Vec<String>,
+    /// A claim, with the edges from and to it; repeatable
+    #[arg(long, value_name = "ID")]
+    claim: Vec<String>,
+    /// An edge; repeatable
+    #[arg(long, value_name = "ID")]
+    edge: Vec<String>,
+    /// Why; kept with the events
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -129,7 +157,8 @@ pub(super) struct Period {
 /// Imports, exports or lists.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
-        Action::Import { file, mode } => import(&file, mode, context, output).await,
+        Action::Import { file, mode, replace } => import(&file, mode, replace, context, output).await,
+        Action::Delete(delete) => delete_elements(delete, context, output).await,
         Action::Export { task, out } => {
             let request = ExportMaterialsRequest {
                 namespace: context.namespace(),
@@ -162,7 +191,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 }
 
 /// Checks the whole file, then sends it sort by sort, so that each line names only what is known.
-async fn import(file: &Path, mode: BadRows, context: &Context, output: &mut Output<'_>) -> Result {
+async fn import(
+    file: &Path,
+    mode: BadRows,
+    replace: bool,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
     let source = Source::open(file)?;
     let Checked {
         counts,
@@ -192,6 +227,7 @@ async fn import(file: &Path, mode: BadRows, context: &Context, output: &mut Outp
             while !batch.is_empty() {
                 let mut request = UpsertEvidenceRequest {
                     namespace: context.namespace(),
+                    replace,
                     ..UpsertEvidenceRequest::default()
                 };
                 for (_, material) in &batch {
@@ -273,6 +309,32 @@ impl fmt::Display for Sent {
         }
         Ok(())
     }
+}
+
+/// Deletes elements with what hangs on them.
+async fn delete_elements(args: Delete, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = DeleteEvidenceRequest {
+        namespace: context.namespace(),
+        page_ids: args.page,
+        fragment_ids: args.fragment,
+        claim_ids: args.claim,
+        edge_ids: args.edge,
+        reason: args.reason,
+        on_behalf_of: String::new(),
+    };
+    let mut client = context.evidence().await?;
+    let request = context.request_without_deadline(request);
+    let DeleteEvidenceResponse {
+        pages,
+        fragments,
+        claims,
+        edges,
+    } = client.delete_evidence(request).await?.into_inner();
+    let json = json!({"pages": pages, "fragments": fragments, "claims": claims, "edges": edges});
+    output.result(&json, || match pages + fragments + claims + edges {
+        0 => "nothing was deleted: none of these is known".to_owned(),
+        _ => format!("deleted: {pages} pages, {fragments} fragments, {claims} claims, {edges} edges"),
+    })
 }
 
 struct Checked {
@@ -425,11 +487,15 @@ fn table(events: &[EvidenceEvent]) -> Table {
         let key = event.key.clone().unwrap_or_default();
         let actor = event.actor.clone().unwrap_or_default();
         let kind = words::kind_name(key.kind);
+        let (kind, target) = view::evidence::element(event).map_or(
+            (kind.split('_').next().unwrap_or_default(), key.key.as_str()),
+            |of| of,
+        );
         [
             view::short_time(event.at.as_ref()),
             view::evidence::action(event.action).unwrap_or_default(),
-            kind.split('_').next().unwrap_or_default().to_owned(),
-            key.key,
+            kind.to_owned(),
+            target.to_owned(),
             change(event),
             if actor.on_behalf_of.is_empty() {
                 actor.caller

@@ -8,7 +8,7 @@ use emend_proto::{
     learning::v1::{
         Claim, ClaimAdoption, ClaimStatus, CorrectionSample, Edge, EvidenceAction, EvidenceEvent,
         EvidenceFragment, ExportMaterialsResponse, ExportedPage, GetReviewStatsResponse, Verdict,
-        export_materials_response::Line,
+        evidence_element::Element, export_materials_response::Line,
     },
 };
 use serde_json::{Value, json};
@@ -159,15 +159,27 @@ pub fn material(line: &ExportMaterialsResponse) -> Option<Value> {
     Some(json!({ sort.name(): value }))
 }
 
+/// What was replaced or deleted: its sort and its id; none of a decision.
+pub fn element(event: &EvidenceEvent) -> Option<(&'static str, &str)> {
+    Some(match event.element.as_ref()?.element.as_ref()? {
+        Element::PageId(id) => ("page", id),
+        Element::FragmentId(id) => ("fragment", id),
+        Element::ClaimId(id) => ("claim", id),
+        Element::EdgeId(id) => ("edge", id),
+    })
+}
+
 /// Something that was done.
 pub fn evidence_event(event: &EvidenceEvent) -> Value {
     let key = event.key.clone().unwrap_or_default();
     let actor = event.actor.clone().unwrap_or_default();
+    let element = element(event);
     json!({
         "event_id": event.event_id,
         "action": action(event.action),
-        "kind": words::kind_name(key.kind),
-        "target": key.key,
+        "kind": event.key.as_ref().map(|key| words::kind_name(key.kind)),
+        "element": element.map(|(sort, _)| sort),
+        "target": element.map_or(key.key.as_str(), |(_, id)| id),
         "layer": key.qualifier,
         "task_id": event.task_id,
         "caller": actor.caller,

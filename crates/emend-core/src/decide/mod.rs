@@ -141,6 +141,8 @@ pub enum Event {
     },
     /// What the key names is known now.
     TargetArrived,
+    /// What the key names was deleted. What was said of it waits, as if it had never been known.
+    TargetGone,
     /// The user whose own contest this is has been erased: the value goes, and with it everything proposed.
     Erase,
 }
@@ -466,7 +468,7 @@ fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal>
         Event::Delete { reason } => people::delete(evaluation, reason.as_deref())?,
         Event::Revert { restore, reason, .. } => people::revert(evaluation, restore.as_ref(), reason)?,
         Event::Erase => people::erase(evaluation),
-        Event::TargetArrived => {}
+        Event::TargetArrived | Event::TargetGone => {}
         Event::Proposed { .. } | Event::MakeCurrent { .. } => return Err(Refusal::NotByReview),
     }
     Ok(())

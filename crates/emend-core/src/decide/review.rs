@@ -71,7 +71,7 @@ pub(super) fn happen(
         }
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::Mined { .. } => return Err(Refusal::NotByVotes),
-        Event::PolicyChanged | Event::TargetArrived => evaluation.cause = Cause::Policy,
+        Event::PolicyChanged | Event::TargetArrived | Event::TargetGone => evaluation.cause = Cause::Policy,
         Event::Approve {
             candidate,
             edited,

@@ -70,6 +70,10 @@ pub(super) fn happen(
             }
             evaluation.cause = Cause::Ruling;
         }
+        Event::TargetGone => {
+            evaluation.state.target = Target::Unknown;
+            evaluation.cause = Cause::Ruling;
+        }
         Event::Proposed { .. } | Event::MakeCurrent { .. } => return Err(Refusal::NotByReview),
         Event::Approve {
             candidate,

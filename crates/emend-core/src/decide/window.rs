@@ -60,7 +60,7 @@ pub(super) fn happen(
             };
             Some((*feedback, Some(*by)))
         }
-        Event::PolicyChanged | Event::TargetArrived => {
+        Event::PolicyChanged | Event::TargetArrived | Event::TargetGone => {
             evaluation.cause = Cause::Policy;
             None
         }

@@ -1524,6 +1524,11 @@ pub struct UpsertEvidenceRequest {
     /// Edges.
     #[prost(message, repeated, tag = "5")]
     pub edges: ::prost::alloc::vec::Vec<EvidenceEdge>,
+    /// Whether the domain of a page, the page of a fragment or claim, and the ends of an edge may be others than before. Default: they must be
+    /// as before. With it, each element that is known and becomes another one is an event, with what it was before and after. An
+    /// edge to a claim stays one to a claim, and a CITES edge one to a page.
+    #[prost(bool, tag = "6")]
+    pub replace: bool,
 }
 impl ::prost::Name for UpsertEvidenceRequest {
     const NAME: &'static str = "UpsertEvidenceRequest";
@@ -1557,6 +1562,103 @@ impl ::prost::Name for UpsertEvidenceResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.UpsertEvidenceResponse".into()
+    }
+}
+/// What to delete: 1 to 1,000 ids together.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteEvidenceRequest {
+    /// The search application. Required.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Pages, with their fragments and all edges of these.
+    #[prost(string, repeated, tag = "2")]
+    pub page_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Fragments, with their edges.
+    #[prost(string, repeated, tag = "3")]
+    pub fragment_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Claims, with the edges from and to them.
+    #[prost(string, repeated, tag = "4")]
+    pub claim_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Edges.
+    #[prost(string, repeated, tag = "5")]
+    pub edge_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why. At most 2,000 characters; kept with the events.
+    #[prost(string, tag = "6")]
+    pub reason: ::prost::alloc::string::String,
+    /// The person, as the caller asserts it. At most 128 characters.
+    #[prost(string, tag = "7")]
+    pub on_behalf_of: ::prost::alloc::string::String,
+}
+impl ::prost::Name for DeleteEvidenceRequest {
+    const NAME: &'static str = "DeleteEvidenceRequest";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.DeleteEvidenceRequest".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.DeleteEvidenceRequest".into()
+    }
+}
+/// What was deleted by this call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteEvidenceResponse {
+    /// Pages.
+    #[prost(int64, tag = "1")]
+    pub pages: i64,
+    /// Fragments.
+    #[prost(int64, tag = "2")]
+    pub fragments: i64,
+    /// Claims.
+    #[prost(int64, tag = "3")]
+    pub claims: i64,
+    /// Edges.
+    #[prost(int64, tag = "4")]
+    pub edges: i64,
+}
+impl ::prost::Name for DeleteEvidenceResponse {
+    const NAME: &'static str = "DeleteEvidenceResponse";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.DeleteEvidenceResponse".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.DeleteEvidenceResponse".into()
+    }
+}
+/// A node or edge of the graph. Exactly one is set.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EvidenceElement {
+    /// The element's id.
+    #[prost(oneof = "evidence_element::Element", tags = "1, 2, 3, 4")]
+    pub element: ::core::option::Option<evidence_element::Element>,
+}
+/// Nested message and enum types in `EvidenceElement`.
+pub mod evidence_element {
+    /// The element's id.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Element {
+        /// A page.
+        #[prost(string, tag = "1")]
+        PageId(::prost::alloc::string::String),
+        /// A fragment.
+        #[prost(string, tag = "2")]
+        FragmentId(::prost::alloc::string::String),
+        /// A claim.
+        #[prost(string, tag = "3")]
+        ClaimId(::prost::alloc::string::String),
+        /// An edge.
+        #[prost(string, tag = "4")]
+        EdgeId(::prost::alloc::string::String),
+    }
+}
+impl ::prost::Name for EvidenceElement {
+    const NAME: &'static str = "EvidenceElement";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.EvidenceElement".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.EvidenceElement".into()
     }
 }
 /// A page of a source: a web page, or a paper.
@@ -2243,7 +2345,8 @@ pub struct ListEvidenceEventsRequest {
     /// Only those about this target: a pattern, claim id or edge id, with `kind`. Default: any.
     #[prost(string, tag = "2")]
     pub target: ::prost::alloc::string::String,
-    /// What `target` is: DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL. Required with `target`.
+    /// What `target` is: DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL. Required with `target`. Of a claim or edge also what was replaced or
+    /// deleted of it is listed.
     #[prost(enumeration = "super::super::common::v1::ResourceKind", tag = "3")]
     pub kind: i32,
     /// Only those of this task. Default: any.
@@ -2264,6 +2367,9 @@ pub struct ListEvidenceEventsRequest {
     /// From the previous response; the other fields must be unchanged.
     #[prost(string, tag = "9")]
     pub page_token: ::prost::alloc::string::String,
+    /// Only those about this page or fragment, or about this claim or edge, as with `target`. Not together with `target`. Default: any.
+    #[prost(message, optional, tag = "10")]
+    pub element: ::core::option::Option<EvidenceElement>,
 }
 impl ::prost::Name for ListEvidenceEventsRequest {
     const NAME: &'static str = "ListEvidenceEventsRequest";
@@ -2304,7 +2410,7 @@ pub struct EvidenceEvent {
     /// What was done.
     #[prost(enumeration = "EvidenceAction", tag = "2")]
     pub action: i32,
-    /// What it is about.
+    /// The pattern, claim or edge that was decided about; not set where `element` is.
     #[prost(message, optional, tag = "3")]
     pub key: ::core::option::Option<super::super::common::v1::ResourceKey>,
     /// The task; may be empty. What is done to a correction later has the task of that.
@@ -2317,10 +2423,11 @@ pub struct EvidenceEvent {
     /// of a retraction stays in feedback-svc.
     #[prost(string, tag = "6")]
     pub reason: ::prost::alloc::string::String,
-    /// What was in force before, as one word; empty: nothing was.
+    /// What was in force before, as one word; empty: nothing was. Of an element: a page's domain, address and ids, the page of a fragment or
+    /// claim, an edge's source, relation and target.
     #[prost(string, tag = "7")]
     pub before: ::prost::alloc::string::String,
-    /// What is in force after, as one word; empty: nothing is.
+    /// What is in force after, as one word; empty: nothing is. Of an element as `before`; empty where it was deleted.
     #[prost(string, tag = "8")]
     pub after: ::prost::alloc::string::String,
     /// What was asked for, as one word; empty where nothing was asked for.
@@ -2341,6 +2448,9 @@ pub struct EvidenceEvent {
     /// Whose correction was recorded, as the caller said; empty if not given or erased, and where none was recorded.
     #[prost(string, tag = "14")]
     pub reporter: ::prost::alloc::string::String,
+    /// The page, fragment, claim or edge that was replaced or deleted; not set where a decision is told.
+    #[prost(message, optional, tag = "15")]
+    pub element: ::core::option::Option<EvidenceElement>,
 }
 impl ::prost::Name for EvidenceEvent {
     const NAME: &'static str = "EvidenceEvent";
@@ -2937,6 +3047,11 @@ pub enum EvidenceAction {
     Reverted = 6,
     /// What a correction was waiting for was upserted.
     Arrived = 7,
+    /// What was upserted wrongly of a page, fragment, claim or edge was replaced.
+    Replaced = 8,
+    /// A page, fragment, claim or edge was deleted; or, of a decision about a claim or edge: what it was about was, so that it is in force no
+    /// longer.
+    Deleted = 9,
 }
 impl EvidenceAction {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2953,6 +3068,8 @@ impl EvidenceAction {
             Self::Set => "EVIDENCE_ACTION_SET",
             Self::Reverted => "EVIDENCE_ACTION_REVERTED",
             Self::Arrived => "EVIDENCE_ACTION_ARRIVED",
+            Self::Replaced => "EVIDENCE_ACTION_REPLACED",
+            Self::Deleted => "EVIDENCE_ACTION_DELETED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2966,6 +3083,8 @@ impl EvidenceAction {
             "EVIDENCE_ACTION_SET" => Some(Self::Set),
             "EVIDENCE_ACTION_REVERTED" => Some(Self::Reverted),
             "EVIDENCE_ACTION_ARRIVED" => Some(Self::Arrived),
+            "EVIDENCE_ACTION_REPLACED" => Some(Self::Replaced),
+            "EVIDENCE_ACTION_DELETED" => Some(Self::Deleted),
             _ => None,
         }
     }
@@ -3126,6 +3245,39 @@ pub mod evidence_service_client {
                     GrpcMethod::new(
                         "emend.learning.v1.EvidenceService",
                         "UpsertEvidence",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes nodes and edges with what hangs on them: a page with its fragments, and what is deleted with all its edges. A claim that was
+        /// found on a deleted page stays, without a page. Each deletion is an event. Done in steps of 500, edges first, each of which is a
+        /// transaction: after a failure, send the request again. Idempotent: what is not known is not deleted. What people decided about a
+        /// deleted claim or edge is no longer in force, and waits (TARGET_NOT_FOUND) for one of the same id.
+        pub async fn delete_evidence(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteEvidenceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteEvidenceResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::BoundedCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/emend.learning.v1.EvidenceService/DeleteEvidence",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "emend.learning.v1.EvidenceService",
+                        "DeleteEvidence",
                     ),
                 );
             self.inner.unary(req, path, codec).await
@@ -3480,6 +3632,17 @@ pub mod evidence_service_server {
             tonic::Response<super::UpsertEvidenceResponse>,
             tonic::Status,
         >;
+        /// Deletes nodes and edges with what hangs on them: a page with its fragments, and what is deleted with all its edges. A claim that was
+        /// found on a deleted page stays, without a page. Each deletion is an event. Done in steps of 500, edges first, each of which is a
+        /// transaction: after a failure, send the request again. Idempotent: what is not known is not deleted. What people decided about a
+        /// deleted claim or edge is no longer in force, and waits (TARGET_NOT_FOUND) for one of the same id.
+        async fn delete_evidence(
+            &self,
+            request: tonic::Request<super::DeleteEvidenceRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteEvidenceResponse>,
+            tonic::Status,
+        >;
         /// Returns one claim with its confidence. NOT_FOUND if it was never upserted.
         async fn get_claim(
             &self,
@@ -3702,6 +3865,52 @@ pub mod evidence_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = UpsertEvidenceSvc(inner);
+                        let codec = crate::codec::BoundedCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/emend.learning.v1.EvidenceService/DeleteEvidence" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteEvidenceSvc<T: EvidenceService>(pub Arc<T>);
+                    impl<
+                        T: EvidenceService,
+                    > tonic::server::UnaryService<super::DeleteEvidenceRequest>
+                    for DeleteEvidenceSvc<T> {
+                        type Response = super::DeleteEvidenceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteEvidenceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as EvidenceService>::delete_evidence(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteEvidenceSvc(inner);
                         let codec = crate::codec::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -678,11 +678,15 @@ CREATE INDEX evidence_edges_by_host ON evidence_edges (host, edge);
 CREATE INDEX evidence_edges_by_task ON evidence_edges (task, edge) WHERE task <> 0;
 CREATE INDEX evidence_edges_reviewed ON evidence_edges (space, ruled_at, edge) WHERE ruled <> 0;
 
--- What was done to domains, claims and edges, also what had no effect. Not pruned.
+-- What was done to domains, claims and edges, also what had no effect, and what of the graph was replaced or deleted. Not pruned.
 CREATE TABLE evidence_events (
     event        INTEGER PRIMARY KEY,
     namespace    TEXT NOT NULL,
+    -- 0: an element of the graph was replaced or deleted.
     contest      INTEGER NOT NULL,
+    -- 0: a decision is told. 1 page, 2 fragment, 3 claim, 4 edge.
+    element_sort INTEGER NOT NULL,
+    element_id   TEXT NOT NULL,
     -- emend.learning.v1.EvidenceAction.
     action       INTEGER NOT NULL,
     task_id      TEXT NOT NULL,
@@ -704,6 +708,7 @@ CREATE TABLE evidence_events (
 -- Of one contest or task in the order of what happened; the others by time, so that a period is a range.
 CREATE INDEX evidence_events_listed ON evidence_events (namespace, made_at, event);
 CREATE INDEX evidence_events_by_contest ON evidence_events (contest, event);
+CREATE INDEX evidence_events_by_element ON evidence_events (namespace, element_sort, element_id, event) WHERE element_sort <> 0;
 CREATE INDEX evidence_events_by_task ON evidence_events (namespace, task_id, event) WHERE task_id <> '';
 CREATE INDEX evidence_events_by_caller ON evidence_events (namespace, caller, made_at, event);
 

@@ -68,7 +68,7 @@ emend_store::checks! {
     EVIDENCE_EDGE: "What rows of the evidence graph name exists, an edge's page and host are those of its source, and a claim's host is that of its page.";
     EVIDENCE_WORK: "Pages are one work exactly if they share an id, also by way of others; a work says how many pages it has, and has their ids.";
     EVIDENCE_TARGET: "A contest says correctly whether the claim or edge that it is about is known.";
-    EVIDENCE_EVENT: "An event of the evidence graph names a contest of its namespace and, if it changed something, a revision in the log.";
+    EVIDENCE_EVENT: "An event of the evidence graph names a contest of its namespace, or an element of the graph that was replaced or deleted, and, if it changed something, a revision in the log.";
     EVIDENCE_STATUS: "A claim is verified if enough independent sources support it, and it is not rejected.";
     EVIDENCE_VERIFIED: "The levels of hosts are those that the rules in force give, and what the system says of a domain is what its claims come to.";
     INBOX_EFFECT: "An event that was applied left a ballot, a rating or a mark, or was refused with a reason.";

@@ -502,6 +502,7 @@ fn is_persons(event: &Event) -> bool {
         | Event::Mined { .. }
         | Event::PolicyChanged
         | Event::TargetArrived
+        | Event::TargetGone
         | Event::Erase => false,
         Event::Approve { .. }
         | Event::Reject { .. }

@@ -75,6 +75,7 @@ pub(crate) fn event(
         Event::Delete { .. } => (EvidenceAction::Set, None),
         Event::Revert { .. } => (EvidenceAction::Reverted, None),
         Event::TargetArrived => (EvidenceAction::Arrived, None),
+        Event::TargetGone => (EvidenceAction::Deleted, None),
         Event::Rated { .. }
         | Event::RatingExcluded { .. }
         | Event::PolicyChanged
@@ -83,6 +84,10 @@ pub(crate) fn event(
         | Event::MakeCurrent { .. }
         | Event::Erase => return None,
     };
+    if matches!(event, Event::TargetGone) && before.is_none() {
+        // That it was deleted is an event of its own.
+        return None;
+    }
     let correction = match event {
         Event::Retracted { ballot, .. } => Some(ballot.candidate),
         Event::Approve { candidate, .. } | Event::Reject { candidate, .. } => Some(*candidate),

@@ -4,6 +4,9 @@ use emend_core::{
     Namespace,
     evidence::{EdgeRelation, EvidenceId, NodeRef, Weight, WorkId},
 };
+use jiff::Timestamp;
+
+use crate::actor::Actor;
 
 /// Nodes and edges at most in one upsert.
 pub const MAX_UPSERT: usize = 1_000;
@@ -98,6 +101,78 @@ pub struct EdgeUpsert {
     pub label: Option<EdgeRelation>,
     /// How sure the model is, 0.0 to 1.0, and what that weighs.
     pub confidence: Option<(f64, Weight)>,
+}
+
+/// What a node or edge is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ElementSort {
+    /// A page of a source.
+    Page,
+    /// A part of a page.
+    Fragment,
+    /// A claim.
+    Claim,
+    /// An edge.
+    Edge,
+}
+
+impl ElementSort {
+    /// All sorts.
+    pub const ALL: [Self; 4] = [Self::Page, Self::Fragment, Self::Claim, Self::Edge];
+
+    /// The number in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Page => 1,
+            Self::Fragment => 2,
+            Self::Claim => 3,
+            Self::Edge => 4,
+        }
+    }
+
+    /// The sort with this number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|sort| sort.number() == number)
+    }
+}
+
+/// A node or edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element {
+    /// What it is.
+    pub sort: ElementSort,
+    /// Its id among those of its sort.
+    pub id: EvidenceId,
+}
+
+/// Who replaces or deletes elements, when and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct By {
+    /// Who.
+    pub actor: Actor,
+    /// Why; may be empty.
+    pub reason: String,
+    /// When, by the service's clock.
+    pub at: Timestamp,
+}
+
+/// What is to be deleted, with what hangs on it.
+#[derive(Debug, Clone)]
+pub struct Deletion {
+    /// The search application.
+    pub namespace: Namespace,
+    /// Pages, with their fragments.
+    pub pages: Vec<EvidenceId>,
+    /// Fragments.
+    pub fragments: Vec<EvidenceId>,
+    /// Claims.
+    pub claims: Vec<EvidenceId>,
+    /// Edges.
+    pub edges: Vec<EvidenceId>,
+    /// Why; may be empty.
+    pub reason: String,
+    /// Who deletes them.
+    pub actor: Actor,
 }
 
 /// What an upsert did.

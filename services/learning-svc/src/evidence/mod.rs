@@ -5,6 +5,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod citations;
+pub(crate) mod deletes;
 mod events;
 pub mod exports;
 pub mod graph;

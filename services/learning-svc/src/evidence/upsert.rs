@@ -16,7 +16,7 @@ use crate::{
     app::App,
     contests::open::{Attribution, OpenContests},
     evidence::{
-        graph::{Upsert, Upserted},
+        graph::{By, Upsert, Upserted},
         store::EvidenceStore,
     },
     failure::{Failure, refused},
@@ -55,8 +55,24 @@ impl std::ops::AddAssign for Arrived {
 impl App {
     /// Adds nodes and edges, or replaces what is known of them, and gives effect to what waited for them.
     pub async fn upsert_evidence(&self, upsert: &Upsert) -> Result<UpsertResult, Error> {
+        self.upsert_or_replace(upsert, None).await
+    }
+
+    /// The same, by somebody who may also replace what is otherwise as before: the domain of a page, the page of a fragment or claim,
+    /// the ends of an edge.
+    pub async fn replace_evidence(&self, upsert: &Upsert, actor: Actor) -> Result<UpsertResult, Error> {
+        let by = By {
+            actor,
+            reason: String::new(),
+            at: self.clock.now(),
+        };
+        self.upsert_or_replace(upsert, Some(&by)).await
+    }
+
+    async fn upsert_or_replace(&self, upsert: &Upsert, replaced: Option<&By>) -> Result<UpsertResult, Error> {
         let upserted =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_upsert_evidence(upsert)).await?;
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_upsert_evidence(upsert, replaced))
+                .await?;
         let claims = upsert.claims.iter().map(|claim| claim.id.clone()).collect();
         let edges = upsert.edges.iter().map(|edge| edge.id.clone()).collect();
         let mut arrived = Arrived::default();
@@ -77,10 +93,10 @@ impl App {
         Ok(UpsertResult { upserted, arrived })
     }
 
-    async fn try_upsert_evidence(&self, upsert: &Upsert) -> Result<Upserted, Failure> {
+    async fn try_upsert_evidence(&self, upsert: &Upsert, replaced: Option<&By>) -> Result<Upserted, Failure> {
         let mut tx = self.store.begin().await?;
         let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
-        let upserted = evidence.upsert(upsert).await?.map_err(Error::from)?;
+        let upserted = evidence.upsert(upsert, replaced).await?.map_err(Error::from)?;
         tx.commit().await?;
         Ok(upserted)
     }

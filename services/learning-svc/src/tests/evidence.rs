@@ -77,6 +77,7 @@ pub(crate) fn support(
             nli_confidence: Some(weight),
             ..pb::EvidenceEdge::default()
         }],
+        replace: false,
     }
 }
 
@@ -431,7 +432,7 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
     edge.fragments.clear();
     let edge = parse::upsert(&edge).unwrap();
     let evidence = adds.evidence().unwrap();
-    evidence.upsert(&edge).await.unwrap().unwrap();
+    evidence.upsert(&edge, None).await.unwrap().unwrap();
     let (changes, has_begun) = (
         other.store.begin().await.unwrap(),
         tokio::sync::oneshot::channel(),
@@ -443,7 +444,7 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
         let page = parse::upsert(&page).unwrap();
         let evidence = changes.evidence().unwrap();
         has_begun.0.send(()).unwrap();
-        evidence.upsert(&page).await.unwrap().unwrap();
+        evidence.upsert(&page, None).await.unwrap().unwrap();
         changes
     });
     has_begun.1.await.unwrap();

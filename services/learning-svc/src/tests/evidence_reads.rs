@@ -42,6 +42,7 @@ fn all_events() -> EventFilter {
     EventFilter {
         namespace: namespace(),
         target: None,
+        element: None,
         task: None,
         caller: None,
         period: Period::default(),

@@ -7,6 +7,7 @@ pub(crate) mod erasure;
 mod events;
 mod evidence;
 mod evidence_citations;
+mod evidence_deletes;
 mod evidence_exports;
 mod evidence_levels;
 mod evidence_reads;

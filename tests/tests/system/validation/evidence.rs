@@ -1,9 +1,10 @@
 //! Bad requests to the evidence service.
 
 use emend_proto::learning::v1::{
-    EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, ExportCorrectionsRequest,
-    ExportMaterialsRequest, GetClaimRequest, GetReviewStatsRequest, ListClaimsRequest, ListEdgesRequest,
-    ListEvidenceEventsRequest, NodeRef, UpsertEvidenceRequest, node_ref::Node,
+    DeleteEvidenceRequest, EvidenceClaim, EvidenceEdge, EvidenceElement, EvidenceFragment, EvidencePage,
+    ExportCorrectionsRequest, ExportMaterialsRequest, GetClaimRequest, GetReviewStatsRequest,
+    ListClaimsRequest, ListEdgesRequest, ListEvidenceEventsRequest, NodeRef, UpsertEvidenceRequest,
+    node_ref::Node,
 };
 use emend_tests::harness::{NAMESPACE, says::supports};
 use prost_types::Timestamp;
@@ -13,6 +14,7 @@ use super::{NUL, Rpc, UNKNOWN, long};
 pub(super) fn cases() -> Vec<Rpc> {
     vec![
         upsert(),
+        delete(),
         get_claim(),
         list_claims(),
         list_edges(),
@@ -153,6 +155,41 @@ fn upsert() -> Rpc {
     rpc.case("an edge to what nobody knows", &nowhere, &["edges[0].target"])
 }
 
+fn delete() -> Rpc {
+    Rpc::of("/emend.learning.v1.EvidenceService/DeleteEvidence")
+        .case("empty", &DeleteEvidenceRequest::default(), &["namespace", ""])
+        .case(
+            "too much",
+            &DeleteEvidenceRequest {
+                namespace: NAMESPACE.into(),
+                edge_ids: vec!["e".into(); 1_001],
+                ..DeleteEvidenceRequest::default()
+            },
+            &[""],
+        )
+        .case(
+            "everything at once",
+            &DeleteEvidenceRequest {
+                namespace: "Not OK".into(),
+                page_ids: vec!["p1".into(), String::new()],
+                fragment_ids: vec![NUL.into()],
+                claim_ids: vec![long(257)],
+                edge_ids: vec![NUL.into()],
+                reason: long(2_001),
+                on_behalf_of: long(129),
+            },
+            &[
+                "namespace",
+                "page_ids[1]",
+                "fragment_ids[0]",
+                "claim_ids[0]",
+                "edge_ids[0]",
+                "reason",
+                "on_behalf_of",
+            ],
+        )
+}
+
 fn get_claim() -> Rpc {
     Rpc::of("/emend.learning.v1.EvidenceService/GetClaim")
         .case("empty", &GetClaimRequest::default(), &["namespace", "claim_id"])
@@ -252,10 +289,12 @@ fn list_events() -> Rpc {
                 to: NEVER,
                 page_size: 1_001,
                 page_token: "not a token".into(),
+                element: Some(EvidenceElement::default()),
             },
             &[
                 "namespace",
                 "kind",
+                "element",
                 "task_id",
                 "caller",
                 "from",

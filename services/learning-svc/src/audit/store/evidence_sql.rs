@@ -109,12 +109,15 @@ const WRONG_TARGETS: &str = "
     WHERE found.target_known <> found.is_known LIMIT 1000";
 
 const STRAY_EVENTS: &str = "
-    SELECT 'event' AS what, e.event AS id, CASE WHEN c.contest IS NULL THEN 'its contest does not exist'
+    SELECT 'event' AS what, e.event AS id, CASE
+        WHEN e.element_sort <> 0 AND e.contest <> 0 THEN 'it tells of an element, and names a contest'
+        WHEN e.element_sort = 0 AND c.contest IS NULL THEN 'its contest does not exist'
         WHEN c.namespace <> e.namespace THEN 'its contest is of another namespace'
         ELSE 'its revision is not in the log' END AS wrong
     FROM evidence_events AS e LEFT JOIN contests AS c ON c.contest = e.contest
     LEFT JOIN revisions AS r ON r.revision = e.revision
-    WHERE c.contest IS NULL OR c.namespace <> e.namespace OR (e.revision <> 0 AND r.revision IS NULL) LIMIT 1000";
+    WHERE (e.element_sort = 0 AND c.contest IS NULL) OR (e.element_sort <> 0 AND e.contest <> 0)
+    OR c.namespace <> e.namespace OR (e.revision <> 0 AND r.revision IS NULL) LIMIT 1000";
 
 const RULES_OF_NOTHING: &str = "
     SELECT CASE WHEN c.kind = $1 THEN 'verified rule of contest' ELSE 'ruling of contest' END AS what, c.contest AS id,

@@ -231,6 +231,7 @@ fn evaluates(event: &Event) -> bool {
         | Event::RatingExcluded { .. }
         | Event::PolicyChanged
         | Event::TargetArrived
+        | Event::TargetGone
         | Event::Reject { .. } => true,
         Event::Approve { .. }
         | Event::Put { .. }

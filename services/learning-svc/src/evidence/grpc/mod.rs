@@ -1,6 +1,7 @@
 //! The evidence service.
 
 pub(crate) mod citations;
+pub(crate) mod deletes;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub(crate) mod parse;
@@ -11,12 +12,12 @@ mod trust;
 use emend_base::Error;
 use emend_core::{Violations, evidence::EvidenceId};
 use emend_proto::learning::v1::{self as pb, evidence_service_server::EvidenceService};
-use emend_serve::auth::Call;
+use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::page::{self, QueryHash};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
-use crate::{app::App, evidence::exports::ExportSlots, grpc::parse::namespace, roles::open};
+use crate::{actor::Actor, app::App, evidence::exports::ExportSlots, grpc::parse::namespace, roles::open};
 
 /// Serves the evidence use cases of an `App`.
 #[derive(Debug, Clone)]
@@ -47,14 +48,30 @@ impl EvidenceService for EvidenceGraph {
         &self,
         request: Request<pb::UpsertEvidenceRequest>,
     ) -> Result<Response<pb::UpsertEvidenceResponse>, Status> {
+        let actor = Actor::caller(caller_of(&request));
         let Call { message, .. } = open(request)?;
         let upsert = parse::upsert(&message).map_err(Error::from)?;
-        let done = self.app.upsert_evidence(&upsert).await?;
+        let done = if message.replace {
+            self.app.replace_evidence(&upsert, actor).await?
+        } else {
+            self.app.upsert_evidence(&upsert).await?
+        };
         Ok(Response::new(pb::UpsertEvidenceResponse {
             added: small(done.upserted.added),
             corrections_arrived: small(done.arrived.corrections),
             corrections_applied: small(done.arrived.applied),
         }))
+    }
+
+    async fn delete_evidence(
+        &self,
+        request: Request<pb::DeleteEvidenceRequest>,
+    ) -> Result<Response<pb::DeleteEvidenceResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { message, .. } = open(request)?;
+        let deletion = deletes::parse(&message, &caller).map_err(Error::from)?;
+        let deleted = self.app.delete_evidence(&deletion).await?;
+        Ok(Response::new(deletes::render(deleted)))
     }
 
     async fn get_claim(

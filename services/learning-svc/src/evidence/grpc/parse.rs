@@ -44,6 +44,7 @@ pub(crate) fn upsert(request: &pb::UpsertEvidenceRequest) -> Result<Upsert, Viol
         fragments,
         claims,
         edges,
+        replace: _,
     } = request;
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, namespace);

@@ -4,7 +4,9 @@ use emend_core::{
     Caller, Invalid, Key, Kind, Namespace, Violations,
     evidence::{EvidenceId, Split},
 };
-use emend_proto::learning::v1::{self as pb, export_materials_response::Line as PbLine};
+use emend_proto::learning::v1::{
+    self as pb, evidence_element::Element as PbElement, export_materials_response::Line as PbLine,
+};
 use emend_wire::{
     page::QueryHash,
     parse as wire,
@@ -19,6 +21,7 @@ use super::{
 use crate::{
     evidence::{
         changes::is_evidence,
+        graph::{Element, ElementSort},
         stats::ReviewStats,
         store::{
             EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord,
@@ -62,6 +65,7 @@ pub(crate) fn list_events(
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, &request.namespace);
     let target = target(&mut violations, request.kind, &request.target);
+    let (target, element) = about(&mut violations, target, request.element.as_ref());
     let task = violations.check("task_id", EvidenceId::parse_optional(&request.task_id));
     let caller = match request.caller.as_str() {
         "" => Some(None),
@@ -74,6 +78,7 @@ pub(crate) fn list_events(
         let filter = EventFilter {
             namespace: namespace?,
             target: target?,
+            element: element?,
             task: task?,
             caller: caller?,
             period: period?,
@@ -113,6 +118,52 @@ fn target(violations: &mut Violations, kind: i32, target: &str) -> Option<Option
     Some(Some((kind, key)))
 }
 
+/// Decisions about a claim or edge, and what was done to the element that it is, go together, whichever was asked for.
+#[expect(
+    clippy::option_option,
+    reason = "the outer option is none if invalid, the inner if none was sent"
+)]
+fn about(
+    violations: &mut Violations,
+    target: Option<Option<(Kind, Key)>>,
+    element: Option<&pb::EvidenceElement>,
+) -> (Option<Option<(Kind, Key)>>, Option<Option<Element>>) {
+    let Some(element) = element else {
+        let of_target = target.as_ref().map(|target| {
+            let (kind, key) = target.as_ref()?;
+            let sort = match kind {
+                Kind::ClaimState => ElementSort::Claim,
+                Kind::EdgeLabel => ElementSort::Edge,
+                _ => return None,
+            };
+            let id = EvidenceId::parse(key.as_str()).ok()?;
+            Some(Element { sort, id })
+        });
+        return (target, of_target);
+    };
+    if target.as_ref().is_some_and(Option::is_some) {
+        violations.add("element", "must not be set together with target");
+        return (target, None);
+    }
+    let (sort, field, kind, id) = match &element.element {
+        Some(PbElement::PageId(id)) => (ElementSort::Page, "page_id", None, id),
+        Some(PbElement::FragmentId(id)) => (ElementSort::Fragment, "fragment_id", None, id),
+        Some(PbElement::ClaimId(id)) => (ElementSort::Claim, "claim_id", Some(Kind::ClaimState), id),
+        Some(PbElement::EdgeId(id)) => (ElementSort::Edge, "edge_id", Some(Kind::EdgeLabel), id),
+        None => {
+            let why = "must have one of page_id, fragment_id, claim_id, edge_id";
+            violations.add("element", why);
+            return (target, None);
+        }
+    };
+    let id = violations.check(&format!("element.{field}"), EvidenceId::parse(id));
+    let of_element = id.as_ref().map(|id| {
+        let kind = kind?;
+        Some((kind, Key::parse(kind.rules().key, id.as_str()).ok()?))
+    });
+    (of_element, id.map(|id| Some(Element { sort, id })))
+}
+
 pub(crate) fn event_token(query: QueryHash, position: EventPosition) -> String {
     pair_token(query, (position.at, position.event))
 }
@@ -121,7 +172,18 @@ pub(crate) fn event(event: EventRecord) -> pb::EvidenceEvent {
     pb::EvidenceEvent {
         event_id: event.event,
         action: event.action.number(),
-        key: Some(resource_key(&event.key)),
+        key: event.key.as_ref().map(resource_key),
+        element: event.element.map(|Element { sort, id }| {
+            let id = id.to_string();
+            pb::EvidenceElement {
+                element: Some(match sort {
+                    ElementSort::Page => PbElement::PageId(id),
+                    ElementSort::Fragment => PbElement::FragmentId(id),
+                    ElementSort::Claim => PbElement::ClaimId(id),
+                    ElementSort::Edge => PbElement::EdgeId(id),
+                }),
+            }
+        }),
         task_id: event.task,
         actor: Some(actor(&event.actor)),
         reason: event.reason,

@@ -41,7 +41,7 @@ impl EvidenceReads for Backend {
             query.push(" AND kind = ").push_bind(kind.number());
             let found = self.rows::<(i64,)>(query).await?;
             contests.extend(found.into_iter().map(|(contest,)| contest));
-            if contests.is_empty() {
+            if contests.is_empty() && filter.element.is_none() {
                 return Ok(Vec::new());
             }
         }
@@ -82,8 +82,8 @@ pub(super) fn listed_events(
     let limit = i64::from(limit);
     let mut query = QueryBuilder::new(
         "SELECT found.first, e.event, e.action, e.task_id, e.caller, e.on_behalf_of, e.reason, e.value_before, \
-         e.value_after, e.proposed, e.feedback_id, e.candidate_id, e.revision, e.made_at, c.contest_id, c.namespace, \
-         c.kind, c.key, c.qualifier, c.user_id, d.reason AS said, d.reporter_id AS reporter FROM (",
+         e.value_after, e.proposed, e.feedback_id, e.candidate_id, e.revision, e.made_at, e.element_sort, e.element_id, c.contest_id, \
+         c.namespace, c.kind, c.key, c.qualifier, c.user_id, d.reason AS said, d.reporter_id AS reporter FROM (",
     );
     let conditions = |query: &mut QueryBuilder<Db>| {
         push_period(query, "e.made_at", filter.period);
@@ -103,7 +103,7 @@ pub(super) fn listed_events(
             None => {}
         }
     };
-    if contests.is_empty() {
+    if contests.is_empty() && filter.element.is_none() {
         let first = if filter.in_order() {
             "CAST(0 AS BIGINT)"
         } else {
@@ -125,14 +125,30 @@ pub(super) fn listed_events(
         });
         query.push_bind(limit);
     } else {
-        // One for each layer of a pattern, each by its index.
+        // One for each layer of a pattern, and one for what was done to the element itself, each by its index.
         query.push("SELECT * FROM (");
-        for (index, contest) in contests.iter().enumerate() {
+        let of_element = filter.element.as_ref().map(Err);
+        for (index, about) in contests.iter().map(Ok).chain(of_element).enumerate() {
             query.push(if index > 0 { " UNION ALL " } else { "" });
             query.push(
-                "SELECT * FROM (SELECT CAST(0 AS BIGINT) AS first, e.event FROM evidence_events AS e WHERE e.contest = ",
+                "SELECT * FROM (SELECT CAST(0 AS BIGINT) AS first, e.event FROM evidence_events AS e WHERE ",
             );
-            query.push_bind(*contest);
+            match about {
+                Ok(contest) => {
+                    query.push("e.contest = ").push_bind(*contest);
+                }
+                Err(element) => {
+                    query
+                        .push("e.element_sort <> 0 AND e.namespace = ")
+                        .push_bind(filter.namespace.as_str().to_owned());
+                    query
+                        .push(" AND e.element_sort = ")
+                        .push_bind(element.sort.number());
+                    query
+                        .push(" AND e.element_id = ")
+                        .push_bind(element.id.as_str().to_owned());
+                }
+            }
             if let Some(task) = &filter.task {
                 query
                     .push(" AND e.task_id = ")
@@ -147,7 +163,7 @@ pub(super) fn listed_events(
             .push_bind(limit);
     }
     query.push(
-        ") AS found JOIN evidence_events AS e ON e.event = found.event JOIN contests AS c ON c.contest = e.contest \
+        ") AS found JOIN evidence_events AS e ON e.event = found.event LEFT JOIN contests AS c ON c.contest = e.contest \
          LEFT JOIN ballot_details AS d ON e.action = 1 AND d.feedback_id = e.feedback_id \
          ORDER BY found.first DESC, found.event DESC",
     );

@@ -82,11 +82,13 @@ impl WorkPageRow {
 /// The ends of an edge, as stored.
 #[derive(Debug, FromRow)]
 pub(crate) struct KnownEdgeRow {
+    pub edge: i64,
     pub edge_id: String,
     pub source_sort: i32,
     pub source: i64,
     pub target_sort: i32,
     pub target: i64,
+    pub host: i64,
 }
 
 impl KnownEdgeRow {

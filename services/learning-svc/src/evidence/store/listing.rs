@@ -9,7 +9,10 @@ use emend_store::StoreError;
 use jiff::Timestamp;
 
 use super::{ClaimRecord, EdgePosition, EdgeRecord, EvidenceAction, HostRecord};
-use crate::{actor::Actor, evidence::graph::Fragment};
+use crate::{
+    actor::Actor,
+    evidence::graph::{Element, Fragment},
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -27,8 +30,10 @@ pub struct Period {
 pub struct EventFilter {
     /// The search application.
     pub namespace: Namespace,
-    /// Only those about this key of this kind.
+    /// Only those about this key of this kind, or about the element that it is.
     pub target: Option<(Kind, Key)>,
+    /// Only those about this element, or about the key that it is.
+    pub element: Option<Element>,
     /// Only those of this task.
     pub task: Option<EvidenceId>,
     /// Only those of this caller.
@@ -40,7 +45,7 @@ pub struct EventFilter {
 impl EventFilter {
     /// Whether they are listed in the order of what happened, as those of a target or a task are; the others by time.
     pub fn in_order(&self) -> bool {
-        self.target.is_some() || self.task.is_some()
+        self.target.is_some() || self.element.is_some() || self.task.is_some()
     }
 }
 
@@ -60,8 +65,10 @@ pub struct EventRecord {
     pub event: i64,
     /// What was done.
     pub action: EvidenceAction,
-    /// To what.
-    pub key: ResourceKey,
+    /// What was decided about; none where an element was replaced or deleted.
+    pub key: Option<ResourceKey>,
+    /// What was replaced or deleted; none where a decision is told.
+    pub element: Option<Element>,
     /// The task; may be empty.
     pub task: String,
     /// By whom.

@@ -19,9 +19,9 @@ async fn fill(store: &Backend) {
     let mut transaction = store.begin_work().await.unwrap();
     for (into, select) in [
         (
-            "evidence_events (namespace, contest, action, task_id, caller, on_behalf_of, reason, value_before, \
+            "evidence_events (namespace, contest, element_sort, element_id, action, task_id, caller, on_behalf_of, reason, value_before, \
              value_after, proposed, revision, made_at)",
-            "SELECT 'space-' || CAST(i % 10 AS TEXT), i % 1000, 1, 'task-' || CAST(i % 500 AS TEXT), \
+            "SELECT 'space-' || CAST(i % 10 AS TEXT), i % 1000, 0, '', 1, 'task-' || CAST(i % 500 AS TEXT), \
              'caller-' || CAST(i % 20 AS TEXT), '', '', '', '', '', 0, i FROM n",
         ),
         (
@@ -54,6 +54,7 @@ async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for()
     let all = EventFilter {
         namespace: Namespace::parse("space-3").unwrap(),
         target: None,
+        element: None,
         task: None,
         caller: None,
         period: Period::default(),

@@ -12,7 +12,7 @@ use super::{
     rows::host_record,
 };
 use crate::{
-    evidence::graph::Fragment,
+    evidence::graph::{Element, ElementSort, Fragment},
     store::rows::{At, KeyRow, actor},
 };
 
@@ -32,8 +32,15 @@ pub(crate) struct EventRow {
     pub candidate_id: Option<Vec<u8>>,
     pub revision: i64,
     pub made_at: i64,
-    #[sqlx(flatten)]
-    pub key: KeyRow,
+    pub element_sort: i32,
+    pub element_id: String,
+    // Those of its contest, if it has one.
+    pub contest_id: Option<Vec<u8>>,
+    pub namespace: Option<String>,
+    pub kind: Option<i32>,
+    pub key: Option<String>,
+    pub qualifier: Option<String>,
+    pub user_id: Option<String>,
     /// What the reporter gave as the reason.
     pub said: Option<String>,
     /// Whose correction it is.
@@ -50,10 +57,31 @@ impl EventRow {
             let id = id.as_deref().map(|id| at.uuid(column, id)).transpose()?;
             Ok(id.map(|id| id.to_string()).unwrap_or_default())
         };
+        let element = match self.element_sort {
+            0 => None,
+            sort => Some(Element {
+                sort: at.known("element_sort", sort, ElementSort::from_number(sort))?,
+                id: at.parse("element_id", EvidenceId::parse(&self.element_id))?,
+            }),
+        };
+        let key = if element.is_some() {
+            None
+        } else {
+            let key = KeyRow {
+                contest_id: at.known("contest", "none", self.contest_id)?,
+                namespace: self.namespace.unwrap_or_default(),
+                kind: self.kind.unwrap_or_default(),
+                key: self.key.unwrap_or_default(),
+                qualifier: self.qualifier.unwrap_or_default(),
+                user_id: self.user_id.unwrap_or_default(),
+            };
+            Some(key.parse("contests")?)
+        };
         let record = EventRecord {
+            element,
             event: self.event,
             action: at.known("action", self.action, EvidenceAction::from_number(self.action))?,
-            key: self.key.parse("contests")?,
+            key,
             actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
             reason: self.said.unwrap_or(self.reason),
             feedback: id("feedback_id", &self.feedback_id)?,

@@ -2,6 +2,7 @@
 //! backends' own ids.
 
 mod derived;
+pub(crate) mod element_rows;
 pub(crate) mod known_rows;
 mod listing;
 pub(crate) mod listing_rows;
@@ -19,16 +20,64 @@ use emend_core::{
 use emend_store::StoreError;
 
 pub use self::{derived::*, listing::*, records::*, trust::*};
-use crate::evidence::graph::{Upsert, Upserted};
+use crate::evidence::graph::{By, Deletion, ElementSort, Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
+
+/// A step of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeleteStep {
+    /// Edges.
+    Edges,
+    /// Fragments without edges.
+    Fragments,
+    /// Claims without edges.
+    Claims,
+    /// Claims that were found on pages: they stay, without a page.
+    ClaimsFound,
+    /// Pages without any of these.
+    Pages,
+}
+
+impl DeleteStep {
+    /// What its elements are.
+    pub const fn sort(self) -> ElementSort {
+        match self {
+            Self::Edges => ElementSort::Edge,
+            Self::Fragments => ElementSort::Fragment,
+            Self::Claims | Self::ClaimsFound => ElementSort::Claim,
+            Self::Pages => ElementSort::Page,
+        }
+    }
+}
+
+/// Elements that one step of a deletion is about, with their keys within the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletionBatch {
+    /// The step.
+    pub step: DeleteStep,
+    /// Its elements.
+    pub elements: Vec<(i64, EvidenceId)>,
+}
 
 /// The evidence graph in a unit of work.
 #[async_trait]
 pub trait EvidenceRepository: Derivations + TrustFiles + Send {
-    /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or
-    /// other ends than before.
-    async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>>;
+    /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or,
+    /// unless somebody replaces them, other ends than before.
+    async fn upsert(
+        &mut self,
+        upsert: &Upsert,
+        replaced: Option<&By>,
+    ) -> Result<std::result::Result<Upserted, Violations>>;
+
+    /// Deletes what of a batch is there and has nothing hanging on it; returns that. Contests of its claims or edges must be locked.
+    async fn delete(
+        &mut self,
+        namespace: &Namespace,
+        batch: &DeletionBatch,
+        by: &By,
+    ) -> Result<Vec<EvidenceId>>;
 
     /// What is known of the claims and edges that these contests are about; nothing of a contest whose target is not known.
     async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashMap<ContestId, Target>>;
@@ -56,6 +105,9 @@ pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Sen
 
     /// Contests that wait for a target that is known, after `after`, at most `limit`.
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
+
+    /// The next elements to delete, at most `limit`, what hangs on others before them; none: nothing is left.
+    async fn next_to_delete(&self, deletion: &Deletion, limit: usize) -> Result<Option<DeletionBatch>>;
 
     /// The pages that have one of these ids, and of each work that has one of these the page that was upserted first; in the order
     /// in which they were.

@@ -12,12 +12,16 @@ use emend_store::StoreError;
 use sqlx::{Database, FromRow, QueryBuilder};
 
 use super::{
-    Backend, Db, identities_sql,
+    Backend, Db,
+    deletes_sql::next_to_delete,
+    identities_sql,
     work_sql::{bytes, push_keys},
 };
 use crate::{
+    evidence::graph::Deletion,
     evidence::store::{
-        ClaimFilter, ClaimRecord, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord, EvidenceStore, KnownPage,
+        ClaimFilter, ClaimRecord, DeletionBatch, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord,
+        EvidenceStore, KnownPage,
         rows::{ClaimRow, EdgeRow, SumRow},
     },
     store::{batches::batches, rows::KeyRow},
@@ -80,6 +84,10 @@ impl EvidenceStore for Backend {
     async fn contests_to_arrive(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
         let rows = self.rows::<KeyRow>(to_arrive(after, limit)).await?;
         rows.iter().map(|row| row.parse("contests")).collect()
+    }
+
+    async fn next_to_delete(&self, deletion: &Deletion, limit: usize) -> Result<Option<DeletionBatch>> {
+        next_to_delete(self, deletion, limit).await
     }
 
     async fn pages_known_as(
@@ -308,7 +316,7 @@ pub(super) async fn edge_records(
             found.insert(row.edge, row.parse()?);
         }
     }
-    // An edge is never deleted.
+    // One may have been deleted since it was found.
     Ok(of
         .iter()
         .filter_map(|position| Some((*position, found.remove(&position.edge)?)))

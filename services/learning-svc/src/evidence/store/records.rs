@@ -40,11 +40,15 @@ pub enum EvidenceAction {
     Reverted,
     /// What a correction was waiting for was upserted.
     Arrived,
+    /// What was upserted wrongly of a page, fragment, claim or edge was corrected.
+    Replaced,
+    /// A page, fragment, claim or edge was deleted.
+    Deleted,
 }
 
 impl EvidenceAction {
     /// All actions.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Corrected,
         Self::Retracted,
         Self::Approved,
@@ -52,6 +56,8 @@ impl EvidenceAction {
         Self::Set,
         Self::Reverted,
         Self::Arrived,
+        Self::Replaced,
+        Self::Deleted,
     ];
 
     /// The number on the wire and in databases.
@@ -64,6 +70,8 @@ impl EvidenceAction {
             Self::Set => 5,
             Self::Reverted => 6,
             Self::Arrived => 7,
+            Self::Replaced => 8,
+            Self::Deleted => 9,
         }
     }
 

@@ -5,16 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use async_trait::async_trait;
 use emend_core::{
     CandidateId, ContestId, EdgeRelation, Kind, Namespace, ResourceKey, Target, Violations,
-    evidence::Covering,
+    evidence::{Covering, EvidenceId},
 };
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
-use super::{Db, upsert_sql, work_sql::Work};
+use super::{Db, deletes_sql, upsert_sql, work_sql::Work};
 use crate::{
     evidence::{
-        graph::{Upsert, Upserted},
-        store::{EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, rows::reversed},
+        graph::{By, Upsert, Upserted},
+        store::{DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, rows::reversed},
     },
     store::{batches::batches, rows::optional_id},
 };
@@ -23,8 +23,21 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 impl EvidenceRepository for Work {
-    async fn upsert(&mut self, upsert: &Upsert) -> Result<std::result::Result<Upserted, Violations>> {
-        upsert_sql::upsert(self, upsert).await
+    async fn upsert(
+        &mut self,
+        upsert: &Upsert,
+        replaced: Option<&By>,
+    ) -> Result<std::result::Result<Upserted, Violations>> {
+        upsert_sql::upsert(self, upsert, replaced).await
+    }
+
+    async fn delete(
+        &mut self,
+        namespace: &Namespace,
+        batch: &DeletionBatch,
+        by: &By,
+    ) -> Result<Vec<EvidenceId>> {
+        deletes_sql::delete(self, namespace, batch, by).await
     }
 
     async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashMap<ContestId, Target>> {
@@ -112,12 +125,13 @@ impl EvidenceRepository for Work {
                 rows.push((self.keys.contest(event.key.contest_id())?, task, event));
             }
             let mut query = QueryBuilder::new(
-                "INSERT INTO evidence_events (namespace, contest, action, task_id, caller, on_behalf_of, reason, \
+                "INSERT INTO evidence_events (namespace, contest, element_sort, element_id, action, task_id, caller, on_behalf_of, reason, \
                  value_before, value_after, proposed, feedback_id, candidate_id, revision, made_at) ",
             );
             query.push_values(rows, |mut row, (contest, task, event)| {
                 row.push_bind(event.key.namespace.as_str())
                     .push_bind(contest)
+                    .push("0, ''")
                     .push_bind(event.action.number())
                     .push("COALESCE(NULLIF(")
                     .push_bind_unseparated(task)

@@ -15,15 +15,19 @@ use sqlx::QueryBuilder;
 
 use super::{
     Db, FOR_SHARE, FOR_UPDATE,
+    elements_sql::{save_element_events, says},
     levels_sql::levels,
     plan_anew,
+    replace_sql::{follow, mark_domains_of_hosts},
     work_sql::{Work, push_keys},
     works_sql::{Identified, relate},
 };
 use crate::{
     evidence::{
-        graph::{ClaimUpsert, EdgeUpsert, Page, Upsert, Upserted},
+        graph::{By, ClaimUpsert, EdgeUpsert, ElementSort, Page, Upsert, Upserted},
         store::{
+            EvidenceAction,
+            element_rows::Says,
             known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
             rows::reversed,
         },
@@ -36,6 +40,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// An upsert under way: what is known of the nodes that it names.
 struct Upserting<'u> {
     upsert: &'u Upsert,
+    /// Whether what is otherwise as before may be another.
+    replaces: bool,
     space: i64,
     violations: Violations,
     added: usize,
@@ -47,15 +53,17 @@ struct Upserting<'u> {
 pub(super) async fn upsert(
     work: &mut Work,
     upsert: &Upsert,
+    replaced: Option<&By>,
 ) -> Result<std::result::Result<Upserted, Violations>> {
     // Most of a graph may come before its tables are analysed.
     plan_anew(work.transaction().await?).await?;
     let space = space(work, &upsert.namespace).await?;
-    let mut is_alone = names_new_ids(work, space, &upsert.pages).await?;
+    let mut is_alone = replaced.is_some() || names_new_ids(work, space, &upsert.pages).await?;
     lock(work, space, is_alone).await?;
     let (mut upserting, known_edges) = loop {
         let mut upserting = Upserting {
             upsert,
+            replaces: replaced.is_some(),
             space,
             violations: Violations::new(),
             added: 0,
@@ -75,10 +83,38 @@ pub(super) async fn upsert(
         lock(work, space, true).await?;
         is_alone = true;
     };
+    let before = upserting.nodes.clone();
+    let said = upserting.says(work, replaced, &before, &known_edges).await?;
     upserting.save_pages(work).await?;
     upserting.save_fragments(work).await?;
     upserting.save_claims(work).await?;
+    if is_alone {
+        // Also what is named and not upserted may be of a page that has another host.
+        upserting.read(work).await?;
+    }
+    let mut left = follow(work, &before, &upserting.nodes).await?;
     upserting.save_edges(work, &known_edges).await?;
+    if let Some(by) = replaced {
+        left.extend(
+            known_edges
+                .values()
+                .map(|edge| edge.host)
+                .filter(|host| *host != 0),
+        );
+        let says = upserting.says(work, replaced, &before, &known_edges).await?;
+        for ((sort, before), (_, after)) in said.iter().zip(&says) {
+            save_element_events(
+                work,
+                &upsert.namespace,
+                EvidenceAction::Replaced,
+                *sort,
+                (before, after),
+                by,
+            )
+            .await?;
+        }
+    }
+    mark_domains_of_hosts(work, &left).await?;
     Ok(Ok(Upserted {
         added: upserting.added,
     }))
@@ -133,6 +169,43 @@ async fn names_new_ids(work: &mut Work, space: i64, pages: &[Page]) -> Result<bo
 }
 
 impl Upserting<'_> {
+    /// What the elements say that are upserted and were known before, where somebody replaces them.
+    async fn says(
+        &self,
+        work: &mut Work,
+        replaced: Option<&By>,
+        before: &HashMap<NodeRef, KnownNode>,
+        edges: &HashMap<EvidenceId, KnownEdgeRow>,
+    ) -> Result<Vec<(ElementSort, HashMap<i64, Says>)>> {
+        let mut all = Vec::new();
+        if replaced.is_none() {
+            return Ok(all);
+        }
+        let upsert = self.upsert;
+        let of = |sort, ids: Vec<&EvidenceId>| -> Vec<i64> {
+            let known = ids
+                .into_iter()
+                .filter_map(|id| Some(before.get(&node(sort, id))?.key));
+            known.collect()
+        };
+        let pages = of(NodeSort::Page, upsert.pages.iter().map(|of| &of.id).collect());
+        let fragments = of(
+            NodeSort::Fragment,
+            upsert.fragments.iter().map(|of| &of.id).collect(),
+        );
+        let claims = of(NodeSort::Claim, upsert.claims.iter().map(|of| &of.id).collect());
+        let edges = edges.values().map(|edge| edge.edge).collect();
+        for (sort, keys) in [
+            (ElementSort::Page, pages),
+            (ElementSort::Fragment, fragments),
+            (ElementSort::Claim, claims),
+            (ElementSort::Edge, edges),
+        ] {
+            all.push((sort, says(work, sort, &keys).await?));
+        }
+        Ok(all)
+    }
+
     /// Whether it changes what edges of other upserts depend on: ids of works, or the page of a claim that had none.
     fn changes_others(&self) -> bool {
         let mut pages = self.upsert.pages.iter();
@@ -197,7 +270,7 @@ impl Upserting<'_> {
         let mut known = HashMap::new();
         for ids in batches(&ids) {
             let mut query = QueryBuilder::new(
-                "SELECT edge_id, source_sort, source, target_sort, target FROM evidence_edges WHERE space = ",
+                "SELECT edge, edge_id, source_sort, source, target_sort, target, host FROM evidence_edges WHERE space = ",
             );
             query.push_bind(self.space);
             query.push(" AND edge_id IN ");
@@ -222,15 +295,16 @@ impl Upserting<'_> {
         };
         for (index, page) in upsert.pages.iter().enumerate() {
             if let Some(known) = self.nodes.get(&node(NodeSort::Page, &page.id))
+                && !self.replaces
                 && known.reversed_host != reversed(&page.host)
             {
                 let before = reversed(&known.reversed_host);
                 self.violations.add(
                     format!("pages[{index}].domain"),
                     if before.is_empty() {
-                        "must be as before, none: a page keeps its domain".to_owned()
+                        "must be as before, none, unless `replace` is set: a page keeps its domain".to_owned()
                     } else {
-                        format!("must be as before, {before}: a page keeps its domain")
+                        format!("must be as before, {before}, unless `replace` is set: a page keeps its domain")
                     },
                 );
             }
@@ -241,9 +315,13 @@ impl Upserting<'_> {
             let known = self.nodes.get(&node(NodeSort::Fragment, &fragment.id));
             if let Some(why) = unknown(&self.nodes, &page) {
                 self.violations.add(field, why);
-            } else if known.is_some_and(|known| Some(known.page) != self.nodes.get(&page).map(|of| of.key)) {
-                self.violations
-                    .add(field, "must be as before: a fragment keeps its page");
+            } else if !self.replaces
+                && known.is_some_and(|known| Some(known.page) != self.nodes.get(&page).map(|of| of.key))
+            {
+                self.violations.add(
+                    field,
+                    "must be as before, unless `replace` is set: a fragment keeps its page",
+                );
             }
         }
         for (index, claim) in upsert.claims.iter().enumerate() {
@@ -254,9 +332,12 @@ impl Upserting<'_> {
             let before = known.map_or(0, |known| known.page);
             if let Some(why) = unknown(&self.nodes, &page) {
                 self.violations.add(field, why);
-            } else if before != 0 && Some(before) != self.nodes.get(&page).map(|of| of.key) {
-                self.violations
-                    .add(field, "must be as before: a claim keeps its page");
+            } else if !self.replaces && before != 0 && Some(before) != self.nodes.get(&page).map(|of| of.key)
+            {
+                self.violations.add(
+                    field,
+                    "must be as before, unless `replace` is set: a claim keeps its page",
+                );
             }
         }
         for (index, edge) in upsert.edges.iter().enumerate() {
@@ -271,11 +352,19 @@ impl Upserting<'_> {
                     ("target", &edge.target, (known.target_sort, known.target)),
                 ] {
                     let now = self.nodes.get(of).map(|known| (of.sort.number(), known.key));
+                    if self.replaces {
+                        if end == "target" && of.sort.number() != was.0 {
+                            let field = format!("edges[{index}].target");
+                            self.violations
+                                .add(field, "must be a node of the same sort as before");
+                        }
+                        continue;
+                    }
                     // What comes with it was not there before.
                     if now != Some(was) && (now.is_some() || coming.contains(of)) {
                         self.violations.add(
                             format!("edges[{index}].{end}"),
-                            "must be as before: an edge keeps its ends",
+                            "must be as before, unless `replace` is set: an edge keeps its ends",
                         );
                     }
                 }
@@ -310,8 +399,16 @@ impl Upserting<'_> {
             });
             query.push(
                 " ON CONFLICT (space, page_id) DO UPDATE SET url = excluded.url, title = excluded.title, \
-                 doi = excluded.doi, pmid = excluded.pmid, arxiv_id = excluded.arxiv_id \
-                 RETURNING page_id AS id, page AS node, page, host, '' AS reversed_host, work, doi, pmid, arxiv_id",
+                 doi = excluded.doi, pmid = excluded.pmid, arxiv_id = excluded.arxiv_id",
+            );
+            // Otherwise two that add it at once would give it a host that edges of the first do not have.
+            query.push(if self.replaces {
+                ", host = excluded.host"
+            } else {
+                ""
+            });
+            query.push(
+                " RETURNING page_id AS id, page AS node, page, host, '' AS reversed_host, work, doi, pmid, arxiv_id",
             );
             for row in work.rows::<KnownNodeRow>(query).await? {
                 let (id, known) = row.parse()?;
@@ -388,9 +485,14 @@ impl Upserting<'_> {
                     .push_bind(page.map(|page| page.key))
                     .push_bind(fragment.text.as_str());
             });
+            query.push(" ON CONFLICT (space, fragment_id) DO UPDATE SET text = excluded.text");
+            query.push(if self.replaces {
+                ", page = excluded.page"
+            } else {
+                ""
+            });
             query.push(
-                " ON CONFLICT (space, fragment_id) DO UPDATE SET text = excluded.text \
-                 RETURNING fragment_id AS id, fragment AS node, page, \
+                " RETURNING fragment_id AS id, fragment AS node, page, \
                  (SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_fragments.page) AS host",
             );
             query.push(NO_WORK);
@@ -402,7 +504,6 @@ impl Upserting<'_> {
     async fn save_claims(&mut self, work: &mut Work) -> Result<()> {
         let mut claims: Vec<&ClaimUpsert> = self.upsert.claims.iter().collect();
         claims.sort_unstable_by_key(|claim| &claim.id);
-        let mut found_on: Vec<EvidenceId> = Vec::new();
         for claims in batches(&claims) {
             let mut query = QueryBuilder::new(
                 "INSERT INTO evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, \
@@ -447,33 +548,7 @@ impl Upserting<'_> {
                  RETURNING claim_id AS id, claim AS node, page, host",
             );
             query.push(NO_WORK);
-            let rows: Vec<KnownNodeRow> = work.rows(query).await?;
-            for claim in claims {
-                let before = self.nodes.get(&node(NodeSort::Claim, &claim.id));
-                if claim.page.is_some() && before.is_some_and(|before| before.page == 0) {
-                    found_on.push(claim.id.clone());
-                }
-            }
-            self.note(NodeSort::Claim, rows)?;
-        }
-        // Edges that lead from it have its source now.
-        for claim in found_on {
-            let Some(known) = self.nodes.get(&node(NodeSort::Claim, &claim)) else {
-                continue;
-            };
-            let mut query = QueryBuilder::new(
-                "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT target FROM evidence_edges \
-                 WHERE target_sort = 3 AND source_sort = 3 AND source = ",
-            );
-            query.push_bind(known.key).push(")");
-            work.run(query).await?;
-            let mut query = QueryBuilder::new("UPDATE evidence_edges SET page = ");
-            query.push_bind(known.page);
-            query.push(", host = ").push_bind(known.host);
-            query
-                .push(" WHERE source_sort = 3 AND source = ")
-                .push_bind(known.key);
-            work.run(query).await?;
+            self.note(NodeSort::Claim, work.rows(query).await?)?;
         }
         Ok(())
     }
@@ -481,10 +556,14 @@ impl Upserting<'_> {
     async fn save_edges(&mut self, work: &mut Work, known: &HashMap<EvidenceId, KnownEdgeRow>) -> Result<()> {
         let mut edges: Vec<&EdgeUpsert> = self.upsert.edges.iter().collect();
         edges.sort_unstable_by_key(|edge| &edge.id);
+        let former = known
+            .values()
+            .filter(|edge| edge.target_sort == NodeSort::Claim.number());
         let targets: BTreeSet<i64> = edges
             .iter()
             .filter(|edge| edge.target.sort == NodeSort::Claim)
             .filter_map(|edge| Some(self.nodes.get(&edge.target)?.key))
+            .chain(former.map(|edge| edge.target))
             .collect();
         let targets: Vec<i64> = targets.into_iter().collect();
         for targets in batches(&targets) {
@@ -520,16 +599,22 @@ impl Upserting<'_> {
                     .push_bind(edge.relation.number())
                     .push_bind(weight);
             });
+            query.push(" ON CONFLICT (space, edge_id) DO UPDATE SET ");
+            if self.replaces {
+                query.push(
+                    "source_sort = excluded.source_sort, source = excluded.source, target_sort = excluded.target_sort, \
+                     target = excluded.target, page = excluded.page, host = excluded.host, ",
+                );
+            }
             query.push(
-                " ON CONFLICT (space, edge_id) DO UPDATE SET \
-                 task = CASE WHEN excluded.task = 0 THEN evidence_edges.task ELSE excluded.task END, \
+                "task = CASE WHEN excluded.task = 0 THEN evidence_edges.task ELSE excluded.task END, \
                  given = excluded.given, label = excluded.label, confidence = excluded.confidence, \
                  model_weight = excluded.model_weight, \
                  relation = CASE WHEN evidence_edges.ruled <> 0 THEN evidence_edges.ruled ELSE excluded.given END, \
                  weight = CASE WHEN evidence_edges.ruled <> 0 AND evidence_edges.ruled <> \
                  (CASE WHEN excluded.label = 0 THEN excluded.given ELSE excluded.label END) THEN 1000000 \
                  ELSE excluded.model_weight END \
-                 RETURNING edge_id, source_sort, source, target_sort, target",
+                 RETURNING edge, edge_id, source_sort, source, target_sort, target, host",
             );
             let stored: Vec<KnownEdgeRow> = work.rows(query).await?;
             let stored: HashMap<EvidenceId, KnownEdgeRow> = stored

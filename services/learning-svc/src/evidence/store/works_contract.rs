@@ -73,7 +73,7 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
         }
         let statements = {
             let mut tx = super::super::work_sql::Work::begin(&store).await.unwrap();
-            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]))
+            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
                 .await
                 .unwrap()
                 .unwrap();

@@ -40,7 +40,14 @@ proptest! {
                 let arrived = rulings.happens_at(&Event::TargetArrived).unwrap();
                 assert_eq!(arrived.resource.is_some(), rulings.applies().is_some());
             }
-            rulings.figures()
+            // What is deleted and comes back finds the same.
+            let before = rulings.figures();
+            let gone = rulings.happens_at(&Event::TargetGone).unwrap();
+            assert_eq!(gone.resource.is_some(), before.0.is_some());
+            assert_eq!(rulings.applies(), None);
+            rulings.happens_at(&Event::TargetArrived).unwrap();
+            assert_eq!(rulings.figures(), before);
+            before
         };
         prop_assert_eq!(run(0), run(place));
     }

@@ -1,0 +1,116 @@
+//! Deleting what backends upserted, with what hangs on it.
+//!
+//! Done in steps, each of which is one transaction and leaves a graph that is whole: edges first, then what they led from and to. What
+//! people decided about a claim or edge that is deleted is in force no longer in the same transaction, and waits for one of the
+//! same id as if it had never been known.
+
+use emend_base::Error;
+use emend_core::{Event, Kind, ResourceKey, Revision, Target};
+use emend_store::retry_conflicts;
+
+use crate::{
+    app::App,
+    contests::open::{Attribution, OpenContests},
+    evidence::{
+        graph::{By, Deletion},
+        store::{DeleteStep, DeletionBatch},
+    },
+    failure::{Failure, refused},
+    log::numbering::RevisionChoice,
+    resources::write::subject,
+};
+
+/// Elements in one transaction: what people decided about them is one revision.
+const STEP: usize = 500;
+
+/// How many elements were deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DeletedElements {
+    pub(crate) pages: usize,
+    pub(crate) fragments: usize,
+    pub(crate) claims: usize,
+    pub(crate) edges: usize,
+}
+
+impl DeletedElements {
+    fn add(&mut self, step: DeleteStep, count: usize) {
+        match step {
+            DeleteStep::Edges => self.edges += count,
+            DeleteStep::Fragments => self.fragments += count,
+            DeleteStep::Claims => self.claims += count,
+            DeleteStep::ClaimsFound => {}
+            DeleteStep::Pages => self.pages += count,
+        }
+    }
+}
+
+impl App {
+    /// Deletes elements with what hangs on them. What is not known is not deleted.
+    pub(crate) async fn delete_evidence(&self, deletion: &Deletion) -> Result<DeletedElements, Error> {
+        let by = By {
+            actor: deletion.actor.clone(),
+            reason: deletion.reason.clone(),
+            at: self.clock.now(),
+        };
+        let mut deleted = DeletedElements::default();
+        while let Some(batch) = self.evidence()?.next_to_delete(deletion, STEP).await? {
+            let (count, revision) =
+                retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_delete(deletion, &batch, &by))
+                    .await?;
+            self.publish(revision).await;
+            deleted.add(batch.step, count);
+        }
+        self.evidence_changed.notify_one();
+        Ok(deleted)
+    }
+
+    /// Contests are locked first, also those of what nobody said anything about: whoever corrects it meanwhile finds that it is gone.
+    async fn try_delete(
+        &self,
+        deletion: &Deletion,
+        batch: &DeletionBatch,
+        by: &By,
+    ) -> Result<(usize, Revision), Failure> {
+        let kind = match batch.step {
+            DeleteStep::Edges => Some(Kind::EdgeLabel),
+            DeleteStep::Claims => Some(Kind::ClaimState),
+            DeleteStep::Fragments | DeleteStep::ClaimsFound | DeleteStep::Pages => None,
+        };
+        let key = |kind, id: &str| {
+            ResourceKey::parse(deletion.namespace.as_str(), Some(kind), id, "", "").map_err(Error::from)
+        };
+        let mut keys = Vec::new();
+        if let Some(kind) = kind {
+            for (_, id) in &batch.elements {
+                keys.push(key(kind, id.as_str())?);
+            }
+        }
+        let mut tx = self.store.begin().await?;
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let gone = evidence.delete(&deletion.namespace, batch, by).await?;
+        let attribution = Attribution {
+            actor: by.actor.clone(),
+            reason: by.reason.clone(),
+            operation: None,
+            trigger: None,
+            task: None,
+        };
+        if let Some(kind) = kind {
+            for id in &gone {
+                let key = key(kind, id.as_str())?;
+                let contest = key.contest_id();
+                let is_known = unit
+                    .found(contest)
+                    .is_some_and(|found| found.row.is_stored && found.row.target != Target::Unknown);
+                if is_known {
+                    unit.decide(contest, &Event::TargetGone, &attribution, RevisionChoice::Shared)
+                        .map_err(|refusal| refused(&refusal, &subject(&key)))?;
+                }
+            }
+        }
+        unit.forget_untouched(&mut *tx).await?;
+        let written = self.commit(tx, &mut unit).await?;
+        Ok((gone.len(), written.revisions.last()))
+    }
+}
