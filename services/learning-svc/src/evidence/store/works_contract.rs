@@ -93,7 +93,7 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
         (pages_of(&[key]), &["evidence_pages_by_work"]),
         // All pages here are of one work: PostgreSQL may go through the edges, of which there are none.
         (mark_claims_of_work(key), &[]),
-        (mark_claims_of_pages(&[7, 8]), &["evidence_edges_by_page"]),
+        (mark_claims_of_pages(&[7, 8]), &[]),
     ] {
         let text = query.sql().as_str().to_owned();
         let plan = plan(&store, query).await;
