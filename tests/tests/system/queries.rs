@@ -120,7 +120,8 @@ both_databases! {
         ];
         std::fs::write(&file, documents.join("\n")).unwrap();
         let path = file.display().to_string();
-        let import = || run(system, &["queries", "import", "--format", "ubi", &path]);
+        let arguments = ["queries", "import", "--format", "ubi", &path];
+        let import = || run(system, &arguments);
         let counts = import().await.json();
         for (name, count) in [
             ("queryCount", 3),

@@ -329,7 +329,10 @@ pub(super) fn report_bad_rows(file: &dyn fmt::Display, bad: &[ImportError]) {
         } else {
             format!("{field}: ")
         };
-        eprintln!("{}", escaped(&format!("{file}, line {line}: {field}{description}")));
+        eprintln!(
+            "{}",
+            escaped(&format!("{file}, line {line}: {field}{description}"))
+        );
     }
 }
 

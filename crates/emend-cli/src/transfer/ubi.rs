@@ -89,7 +89,8 @@ pub fn read_jsonl(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document,
         }
         let of_action = std::mem::take(&mut action);
         let object = text.and_then(|text| {
-            serde_json::from_str(text).map_err(|error| RowError::row(format!("is not a JSON object: {error}")))
+            serde_json::from_str(text)
+                .map_err(|error| RowError::row(format!("is not a JSON object: {error}")))
         });
         if let Some(next) = object.as_ref().ok().and_then(Action::of) {
             action = next;

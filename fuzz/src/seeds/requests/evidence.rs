@@ -43,6 +43,7 @@ pub(super) fn evidence() -> Vec<Vec<u8>> {
                     nli_label: 3,
                     nli_confidence: Some(0.9),
                 }],
+                replace: true,
             },
         ),
         of(
@@ -83,6 +84,7 @@ pub(super) fn evidence() -> Vec<Vec<u8>> {
                 to: Some(at(2)),
                 page_size: 10,
                 page_token: String::new(),
+                element: None,
             },
         ),
         of(

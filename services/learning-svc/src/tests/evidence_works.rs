@@ -202,13 +202,9 @@ async fn pages_that_two_replicas_add_at_once_are_one_work(world: &World) {
     settle(&first).await;
     let c1 = claim(&first, "c1").await;
     assert_eq!((c1.evidence.supporting_count, c1.independent_sources), (40, 1));
-    assert!(
-        first
-            .evidence()
-            .unwrap()
-            .knows_page(&namespace(), &EvidenceId::parse("p39").unwrap())
-            .await
-            .unwrap()
-    );
+    let evidence = first.evidence().unwrap();
+    let last = [EvidenceId::parse("p39").unwrap()];
+    let known = evidence.pages_known_as(&namespace(), &last, &[]).await.unwrap();
+    assert_eq!(known.len(), 1);
     assert_audited(world).await;
 }

@@ -304,7 +304,9 @@ impl Upserting<'_> {
                     if before.is_empty() {
                         "must be as before, none, unless `replace` is set: a page keeps its domain".to_owned()
                     } else {
-                        format!("must be as before, {before}, unless `replace` is set: a page keeps its domain")
+                        format!(
+                            "must be as before, {before}, unless `replace` is set: a page keeps its domain"
+                        )
                     },
                 );
             }

@@ -319,6 +319,7 @@ fn change(of: &mut Unstructured<'_>) -> Result<ChangeRow> {
 }
 
 fn event(of: &mut Unstructured<'_>) -> Result<EventRow> {
+    let about = if or(of, true)? { Some(key(of)?) } else { None };
     Ok(EventRow {
         first: or(of, 0)?,
         event: or(of, 7)?,
@@ -334,7 +335,14 @@ fn event(of: &mut Unstructured<'_>) -> Result<EventRow> {
         candidate_id: or(of, Some(ID.to_be_bytes().to_vec()))?,
         revision: or(of, 7)?,
         made_at: or(of, AT)?,
-        key: key(of)?,
+        element_sort: or(of, 0)?,
+        element_id: text(of, "e1")?,
+        contest_id: about.as_ref().map(|key| key.contest_id.clone()),
+        namespace: about.as_ref().map(|key| key.namespace.clone()),
+        kind: about.as_ref().map(|key| key.kind),
+        key: about.as_ref().map(|key| key.key.clone()),
+        qualifier: about.as_ref().map(|key| key.qualifier.clone()),
+        user_id: about.map(|key| key.user_id),
         said: or(of, None)?,
         reporter: or(of, None)?,
     })

@@ -121,6 +121,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
         verdict: Verdict::Approve {
             edited: None,
             reason: Some("clearer".into()),
+            accept_redacted: false,
         },
     };
     app.review(&approval, &Access::open()).await.unwrap();

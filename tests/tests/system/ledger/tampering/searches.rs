@@ -152,11 +152,7 @@ pub(super) const CASES: &[Case] = &[
         Feedback,
         "UPDATE query_days SET zero_hits = queries + 1",
     ),
-    (
-        "QUERY_COUNT",
-        Feedback,
-        "UPDATE query_days SET unknown_hits = -1",
-    ),
+    ("QUERY_COUNT", Feedback, "UPDATE query_days SET unknown_hits = -1"),
     ("QUERY_COUNT", Feedback, "DELETE FROM query_days"),
     ("QUERY_COUNT", Feedback, "UPDATE query_terms SET queries = -1"),
     (
