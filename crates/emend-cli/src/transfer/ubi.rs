@@ -115,11 +115,7 @@ pub fn read_csv(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, R
     };
     while let Some((line, record)) = records.next_record() {
         let document = record.and_then(|record| {
-            let cells = records
-                .header()
-                .iter()
-                .zip(record)
-                .filter(|(_, cell)| !cell.is_empty());
+            let cells = records.header().iter().zip(record);
             let cells = cells.map(|(name, cell)| (name.to_owned(), Value::String(cell)));
             document(&cells.collect(), Action::default())
         });

@@ -520,16 +520,22 @@ async fn ratings_and_clicks_judge_what_is_found() {
     ])
     .await
     .ok();
-    let from_file = [
+    let storm = path("storm");
+    fs::write(&storm, line("storm", &["card-1"])).unwrap();
+    let evaluate_down = [
         "evaluate",
         "--judgements",
         &down,
         "--format",
         "ratings",
         "--before",
-        &before,
     ];
-    let nothing = up.run(&from_file).await;
+    let other = up.run(&[&evaluate_down[..], &[&before]].concat()).await;
+    assert!(
+        other.code == 1 && other.stderr.contains("has none of the judged queries"),
+        "{other:?}"
+    );
+    let nothing = up.run(&[&evaluate_down[..], &[&storm]].concat()).await;
     assert_eq!(nothing.code, 1, "{nothing:?}");
     assert_eq!(
         nothing.stderr,

@@ -216,7 +216,8 @@ async fn what_is_wrong_in_a_file_is_named_by_line_and_field() {
         format!("{unknown}{bad}{{\"page\": {{\"page_id\": \"page:2\", \"domain\": \"b.example\"}}}}\n");
     let skipping = ["evidence", "import", "-", "--mode", "skip-invalid", "--json"];
     let taken = up.run_with(&skipping, &mixed).await.ok();
-    let expected = json!({"lines": 2, "added": 1, "corrections_arrived": 0, "rejected": 3});
+    let expected =
+        json!({"lines": 2, "added": 1, "corrections_arrived": 0, "corrections_applied": 0, "rejected": 3});
     assert_eq!(taken.json(), expected, "{taken:?}");
     for part in [
         "standard input, line 1: edge.nli_confidence: ",

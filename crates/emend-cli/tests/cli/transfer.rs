@@ -405,17 +405,25 @@ async fn of_recorded_queries_a_row_that_the_service_refuses_is_named_and_the_oth
         "\r\n",
         r#"{"action_name":"item_click","query_id":"m1","event_attributes":{"object":{"object_id":"b"},"position":{"ordinal":2}}}"#,
         "\r\n",
+        // What the command can't know to be bad.
+        r#"{"action_name":"item_click","query_id":"m1","event_attributes":{"object":{"object_id":"c\u202e"}}}"#,
+        "\r\n",
     );
     let import = ["queries", "import", "-", "--format", "ubi", "--json"];
     let refused = up.run_with(&import, rows).await;
-    let line = "standard input, line 3: position: must be 0 to 100000";
+    let line = "standard input, line 3: position.ordinal: must be 0 to 100000";
     assert!(refused.code == 2 && refused.stderr.contains(line), "{refused:?}");
     let taken = up
         .run_with(&[&import[..], &["--skip-invalid"]].concat(), rows)
         .await
         .ok();
-    assert!(taken.stderr.contains(line), "{taken:?}");
+    for line in [
+        line,
+        "standard input, line 5: object_id: must not contain invisible",
+    ] {
+        assert!(taken.stderr.contains(line), "{taken:?}");
+    }
     let answer = taken.json();
     let counts = ["queryCount", "interactionCount", "badCount"].map(|name| answer[name].as_i64());
-    assert_eq!(counts, [Some(1); 3]);
+    assert_eq!(counts, [Some(1), Some(1), Some(2)]);
 }

@@ -362,9 +362,9 @@ mod tests {
             PromptFile::parse("\u{FEFF}Summarise.").unwrap().text,
             "Summarise."
         );
-        let prompt = Prompt::new("\u{FEFF}Summarise.", vec![], vec![]).unwrap();
-        let contents = PromptFile::of("T", &prompt).to_string();
-        assert_eq!(PromptFile::parse(&contents).unwrap().prompt(), Ok(prompt));
+        // Behind the first one it is a character that people don't see.
+        let two = PromptFile::parse("\u{FEFF}Summarise\u{FEFF}.").unwrap();
+        assert!(two.prompt().is_err());
     }
 
     #[test]
