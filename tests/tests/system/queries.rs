@@ -73,7 +73,7 @@ both_databases! {
         std::fs::write(&file, "{\"query_id\":\"q\"}\n").unwrap();
         let refused = run(system, &["queries", "import", "--format", "ubi", &path]).await;
         assert_ne!(refused.code, 0);
-        assert!(refused.stderr.contains("ubi.jsonl:1: user_query: is required"), "{refused:?}");
+        assert!(refused.stderr.contains("ubi.jsonl, line 1: user_query: is required"), "{refused:?}");
 
         // A replica looks for rewordings when it starts, and from then on every five minutes.
         system.stop_feedback().await;

@@ -118,6 +118,9 @@ fn target(violations: &mut Violations, kind: i32, target: &str) -> Option<Option
     Some(Some((kind, key)))
 }
 
+/// What events are about: a contest's kind and key, and an element of the graph. None if invalid; `Some(None)` if not asked for.
+type About = (Option<Option<(Kind, Key)>>, Option<Option<Element>>);
+
 /// Decisions about a claim or edge, and what was done to the element that it is, go together, whichever was asked for.
 #[expect(
     clippy::option_option,
@@ -127,7 +130,7 @@ fn about(
     violations: &mut Violations,
     target: Option<Option<(Kind, Key)>>,
     element: Option<&pb::EvidenceElement>,
-) -> (Option<Option<(Kind, Key)>>, Option<Option<Element>>) {
+) -> About {
     let Some(element) = element else {
         let of_target = target.as_ref().map(|target| {
             let (kind, key) = target.as_ref()?;

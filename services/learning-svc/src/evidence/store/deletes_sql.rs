@@ -196,7 +196,7 @@ pub(super) async fn delete(
     let before = says(work, sort, &keys).await?;
     let left = match batch.step {
         DeleteStep::Edges => mark_ends(work, &keys).await?,
-        DeleteStep::Fragments => BTreeSet::new(),
+        DeleteStep::Fragments | DeleteStep::Pages => BTreeSet::new(),
         DeleteStep::Claims => {
             hosts_of(
                 work,
@@ -206,7 +206,6 @@ pub(super) async fn delete(
             .await?
         }
         DeleteStep::ClaimsFound => detach(work, &keys).await?,
-        DeleteStep::Pages => BTreeSet::new(),
     };
     if batch.step == DeleteStep::ClaimsFound {
         let after = says(work, sort, &keys).await?;

@@ -102,6 +102,8 @@ pub(super) const CASES: &[Case] = &[
         "UPDATE candidates SET net = 1 WHERE ruling_order > 0",
     ),
     ("RATING_LIVE", Learning, "UPDATE ratings SET live = 1 - live"),
+    ("RATED_OUTPUT", Learning, "UPDATE rated_outputs SET good = good + 1"),
+    ("RATED_OUTPUT", Learning, "DELETE FROM rated_outputs"),
     (
         "PROPOSAL_VERSION",
         Learning,

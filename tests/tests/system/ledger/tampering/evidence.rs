@@ -98,6 +98,18 @@ pub(super) const CASES: &[Case] = &[
         "EVIDENCE_VERIFIED",
         Learning,
         "DELETE FROM evidence_stale_names; UPDATE evidence_domains SET stale = 0; \
-         UPDATE evidence_claims SET stale = 0; UPDATE evidence_claims SET patterns = '[\"x\"]', status = 3 WHERE claim_id = 'c3'",
+         UPDATE evidence_claims SET stale = 0; UPDATE evidence_claims SET patterns = '[\"x\"]', status = 3, \
+         page = (SELECT max(page) FROM evidence_pages), \
+         host = (SELECT p.host FROM evidence_pages AS p ORDER BY p.page DESC LIMIT 1) WHERE claim_id = 'c3'",
+    ),
+    (
+        "EVIDENCE_WORK",
+        Learning,
+        "INSERT INTO evidence_works (space, pages) SELECT space, 1 FROM evidence_spaces",
+    ),
+    (
+        "EVIDENCE_WORK",
+        Learning,
+        "UPDATE evidence_pages SET doi = '10.1000/x'",
     ),
 ];
