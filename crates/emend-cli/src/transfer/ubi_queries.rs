@@ -19,13 +19,16 @@ pub struct Place {
     pub line: u64,
 }
 
+/// What was read, with the place of each.
+pub type Placed<T> = Vec<(Place, T)>;
+
 /// What was read, each with the place of the first document of it.
 #[derive(Debug, Default)]
 pub struct Searches {
-    queries: Vec<(Place, Query)>,
+    queries: Placed<Query>,
     /// The place of each id in `queries`.
     places: HashMap<String, usize>,
-    interactions: Vec<(Place, QueryInteraction)>,
+    interactions: Placed<QueryInteraction>,
     /// Query, result, action and position of each.
     known: HashSet<(String, String, String, i32)>,
 }
@@ -63,7 +66,7 @@ impl Searches {
     }
 
     /// The queries and the interactions, in the order in which they were first read.
-    pub fn into_rows(self) -> (Vec<(Place, Query)>, Vec<(Place, QueryInteraction)>) {
+    pub fn into_rows(self) -> (Placed<Query>, Placed<QueryInteraction>) {
         (self.queries, self.interactions)
     }
 }

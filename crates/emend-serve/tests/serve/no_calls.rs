@@ -3,7 +3,6 @@
 use std::{
     fs,
     sync::{Arc, atomic::Ordering},
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use emend_serve::{
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use prost::Message as _;
+use tokio::time::Instant;
 use tonic::{Code, Status, body::Body, transport::Channel};
 use tower::{Service as _, ServiceExt as _};
 

@@ -226,7 +226,8 @@ async fn a_rejected_value_is_not_reopened_by_votes(world: &World) {
     }
     let last = last.unwrap();
     assert_eq!(state(&last), OutcomeState::Rejected);
-    assert!(last.message.contains("wrong desk"), "{}", last.message);
+    assert_eq!(last.decision_reason, "wrong desk");
+    assert!(!last.message.contains("wrong desk"), "{}", last.message);
     assert_eq!(verb(&app, "p").await, None);
     assert_sound(&app).await;
 }

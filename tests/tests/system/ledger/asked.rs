@@ -156,13 +156,16 @@ async fn every_check_of_stored_requests_reports_its_violation(system: System) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_check_of_stored_requests_reports_its_violation_on_sqlite() {
-    every_check_of_stored_requests_reports_its_violation(System::sqlite().await).await;
+    Box::pin(every_check_of_stored_requests_reports_its_violation(
+        System::sqlite().await,
+    ))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_check_of_stored_requests_reports_its_violation_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        every_check_of_stored_requests_reports_its_violation(system).await;
+        Box::pin(every_check_of_stored_requests_reports_its_violation(system)).await;
     }
 }
 

@@ -257,12 +257,16 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
     assert_eq!(counted, [1]);
 
     // Operators find all such texts: the proposal, and what a person made of it.
-    let edited = Verdict::Approve {
+    let edited = |accept_redacted| Verdict::Approve {
         edited: Some(value("Summarise, without being vague.")),
         reason: None,
-        accept_redacted: false,
+        accept_redacted,
     };
-    review(&app, record.candidate.id, None, edited).await.unwrap();
+    let refused = review(&app, record.candidate.id, None, edited(false)).await;
+    assert_eq!(told(refused).0, "RATINGS_REDACTED");
+    review(&app, record.candidate.id, None, edited(true))
+        .await
+        .unwrap();
     let listed = async |target: Option<&ResourceKey>, after, limit| {
         let page = app.redacted_versions(&namespace(), target, after, limit).await;
         page.unwrap()
