@@ -8913,7 +8913,7 @@ pub struct PutResourceRequest {
     /// The value, of the key's kind. Required. If display is empty, the key as sent is used.
     #[prost(message, optional, tag = "2")]
     pub value: ::core::option::Option<super::super::common::v1::ResourceValue>,
-    /// Act only if the resource still has this etag (ABORTED otherwise). Empty: unconditional.
+    /// Act only if the resource still has this etag (ABORTED otherwise); "0": only if there is none. Empty: unconditional.
     #[prost(string, tag = "3")]
     pub etag: ::prost::alloc::string::String,
     /// Why. At most 2,000 characters.
