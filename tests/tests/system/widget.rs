@@ -160,7 +160,7 @@ async fn shows_results_of(browser: &Browser, query: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_query_starts_anew_and_what_was_typed_stays_with_its_own() {
+async fn another_query_starts_anew_and_what_was_not_sent_is_not_stored() {
     let Some(browser) = Browser::start().await else {
         return;
     };
@@ -180,13 +180,6 @@ async fn another_query_starts_anew_and_what_was_typed_stays_with_its_own() {
         return [...root.querySelectorAll('[aria-pressed=true], [aria-disabled=true]')].length === 0
             && root.querySelector('form').hidden && root.querySelector('textarea').value === ''";
     assert_eq!(browser.evaluate(is_open).await, true);
-    eventually("the comment is stored", async || {
-        match stored(&system).await.len() {
-            2 => Ok(()),
-            other => Err(format!("{other} ratings")),
-        }
-    })
-    .await;
     // The same id again is no other query.
     let up = "document.querySelector('emend-rating').shadowRoot.querySelector('button').click()";
     browser.evaluate(up).await;
@@ -203,11 +196,11 @@ async fn another_query_starts_anew_and_what_was_typed_stays_with_its_own() {
     assert_eq!(
         found,
         [
-            ("q-1".to_owned(), SearchRatingValue::Down, "too old".to_owned()),
+            ("q-1".to_owned(), SearchRatingValue::Down, String::new()),
             ("q-2".to_owned(), SearchRatingValue::Up, String::new()),
         ]
     );
-    assert_eq!(stored(&system).await.len(), 3);
+    assert_eq!(stored(&system).await.len(), 2);
     browser.close().await;
     system.stop().await;
 }

@@ -12,8 +12,8 @@ use std::{
 use clap::Subcommand;
 use emend_core::Kind;
 use emend_proto::learning::v1::{
-    DeleteEvidenceRequest, DeleteEvidenceResponse, EvidenceEvent, ExportMaterialsRequest, ImportError,
-    ListEvidenceEventsRequest, UpsertEvidenceRequest,
+    DeleteEvidenceRequest, DeleteEvidenceResponse, EvidenceElement, EvidenceEvent, ExportMaterialsRequest,
+    ImportError, ListEvidenceEventsRequest, UpsertEvidenceRequest, evidence_element::Element,
 };
 use indicatif::ProgressBar;
 use prost_types::Timestamp;
@@ -64,7 +64,7 @@ corrected stays corrected. With --mode skip-invalid bad lines are reported, also
 service refuses, and the others are imported. An export has the edges that name the task. It can be
 imported.
 
-With authentication, import needs the role evidence-writer; export and events need reviewer.")]
+With authentication, import and delete need the role evidence-writer; export and events need reviewer.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -93,7 +93,7 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// List what was done to domains, claims and edges, newest first
+    /// List what was done to domains, pages, fragments, claims and edges, newest first
     Events(Events),
 }
 
@@ -119,7 +119,7 @@ struct Delete {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("about").args(["claim", "edge", "domain"]))]
+#[command(group = clap::ArgGroup::new("about").args(["claim", "edge", "domain", "page", "fragment"]))]
 struct Events {
     /// Only what was done to this claim
     #[arg(long, value_name = "ID")]
@@ -130,6 +130,12 @@ struct Events {
     /// Only what was done to this pattern of domains
     #[arg(long, value_name = "PATTERN")]
     domain: Option<String>,
+    /// Only what was replaced or deleted of this page
+    #[arg(long, value_name = "ID")]
+    page: Option<String>,
+    /// Only what was replaced or deleted of this fragment
+    #[arg(long, value_name = "ID")]
+    fragment: Option<String>,
     /// Only what was done in this task
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     task: String,
@@ -430,10 +436,16 @@ async fn list_events(args: Events, context: &Context, output: &mut Output<'_>) -
         .into_iter()
         .find_map(|(kind, target)| Some((kind.number(), target?)));
     let (kind, target) = about.unwrap_or_default();
+    let page = args.page.map(Element::PageId);
+    let element = page.or(args.fragment.map(Element::FragmentId));
+    let element = element.map(|element| EvidenceElement {
+        element: Some(element),
+    });
     let request = ListEvidenceEventsRequest {
         namespace: context.namespace(),
         target,
         kind,
+        element,
         task_id: args.task,
         caller: args.caller,
         from: args.period.from,

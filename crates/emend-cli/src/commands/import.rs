@@ -341,7 +341,10 @@ fn report_passed_over(file: &Source, lines: &[ImportError], count: u64) {
         line, description, ..
     } in lines
     {
-        eprintln!("{file}, line {line}: {description}; passed over");
+        eprintln!(
+            "{}",
+            escaped(&format!("{file}, line {line}: {description}; passed over"))
+        );
     }
     let others = count - lines.len() as u64;
     if others > 0 {

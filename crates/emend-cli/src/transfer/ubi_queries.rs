@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use emend_proto::feedback::v1::{Query, QueryInteraction};
+use prost_types::Timestamp;
 
 use super::ubi::MAX_RESULTS;
 
@@ -29,8 +30,8 @@ pub struct Searches {
     /// The place of each id in `queries`.
     places: HashMap<String, usize>,
     interactions: Placed<QueryInteraction>,
-    /// Query, result, action and position of each.
-    known: HashSet<(String, String, String, i32)>,
+    /// The place of each in `interactions`, by query, result, action and position.
+    known: HashMap<(String, String, String, i32), usize>,
 }
 
 impl Searches {
@@ -44,7 +45,7 @@ impl Searches {
             Entry::Occupied(known) => {
                 let (_, known) = &mut self.queries[*known.get()];
                 let (mut first, mut later) = (query, std::mem::take(known));
-                if !is_earlier(&first, &later) {
+                if !is_earlier(first.searched_at, later.searched_at) {
                     std::mem::swap(&mut first, &mut later);
                 }
                 *known = joined(first, later);
@@ -52,7 +53,7 @@ impl Searches {
         }
     }
 
-    /// Adds an interaction, unless an equal one is there.
+    /// Adds an interaction; of equal ones the earliest counts, in whatever order they are read.
     pub fn interaction(&mut self, place: Place, interaction: QueryInteraction) {
         let key = (
             interaction.query_id.clone(),
@@ -60,8 +61,17 @@ impl Searches {
             interaction.action.to_lowercase(),
             interaction.position,
         );
-        if self.known.insert(key) {
-            self.interactions.push((place, interaction));
+        match self.known.entry(key) {
+            Entry::Vacant(new) => {
+                new.insert(self.interactions.len());
+                self.interactions.push((place, interaction));
+            }
+            Entry::Occupied(known) => {
+                let (_, known) = &mut self.interactions[*known.get()];
+                if is_earlier(interaction.acted_at, known.acted_at) {
+                    known.acted_at = interaction.acted_at;
+                }
+            }
         }
     }
 
@@ -71,10 +81,10 @@ impl Searches {
     }
 }
 
-/// Whether a document that was read later is the earlier one.
-fn is_earlier(read_later: &Query, read_first: &Query) -> bool {
-    let at = |query: &Query| query.searched_at.map(|at| (at.seconds, at.nanos));
-    match (at(read_later), at(read_first)) {
+/// Whether what was read later is the earlier one; what has no time is the later one.
+fn is_earlier(read_later: Option<Timestamp>, read_first: Option<Timestamp>) -> bool {
+    let at = |time: Timestamp| (time.seconds, time.nanos);
+    match (read_later.map(at), read_first.map(at)) {
         (Some(later), Some(first)) => later < first,
         (later, first) => later.is_some() && first.is_none(),
     }
@@ -173,6 +183,26 @@ mod tests {
             together(vec![document("tv", None, Some(&[])), unknown()]).1,
             Some(0)
         );
+    }
+
+    #[test]
+    fn of_equal_interactions_the_earliest_counts_in_any_order() {
+        let at = |seconds| Timestamp { seconds, nanos: 0 };
+        for times in [[Some(at(9)), Some(at(2)), None], [None, Some(at(2)), Some(at(9))]] {
+            let mut searches = Searches::default();
+            for acted_at in times {
+                let click = QueryInteraction {
+                    query_id: "q".into(),
+                    object_id: "a".into(),
+                    action: "click".into(),
+                    position: 1,
+                    acted_at,
+                };
+                searches.interaction(Place { file: 0, line: 1 }, click);
+            }
+            let (_, found) = searches.into_rows();
+            assert_eq!((found.len(), found[0].1.acted_at), (1, Some(at(2))));
+        }
     }
 
     #[test]

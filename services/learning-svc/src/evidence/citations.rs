@@ -98,7 +98,16 @@ impl App {
         let is_related =
             |place: &usize| page_of(&known, related, &[*place]).is_none_or(|known| known.id != *page);
         let places: Vec<usize> = (0..related.len()).filter(is_related).collect();
-        let papers: Vec<RelatedPaper> = places.iter().map(|place| related[*place].paper.clone()).collect();
+        // Papers whose pages are known to be one work are one paper, whatever ids they are given with.
+        let with_known_ids = |place: &usize| {
+            let mut paper = related[*place].paper.clone();
+            let page = page_of(&known, related, &[*place]);
+            paper
+                .ids
+                .extend(page.into_iter().flat_map(|page| page.works.iter().cloned()));
+            paper
+        };
+        let papers: Vec<RelatedPaper> = places.iter().map(with_known_ids).collect();
         let mut ranking = rank(&papers, *best);
         for paper in &mut ranking.best {
             paper.places = paper.places.iter().map(|place| places[*place]).collect();
@@ -115,12 +124,7 @@ impl App {
             let of_paper = merged_page(related, paper);
             let given = of_paper.id.clone();
             let id = match page_of(&known, related, &paper.places) {
-                // What it says of the page is newer.
-                Some(known) if known.id == given && known.has_host && !of_paper.host.is_empty() => {
-                    upsert.pages.push(of_paper);
-                    upserted.push(paper);
-                    given.clone()
-                }
+                // What its backend said of it stays: an upsert would take away ids that are not given here.
                 Some(known) => known.id.clone(),
                 None => {
                     upsert.pages.push(of_paper);

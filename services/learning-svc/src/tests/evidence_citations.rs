@@ -1,7 +1,7 @@
 //! Papers related to a paper, ranked.
 
 use emend_base::Error;
-use emend_core::EdgeRelation;
+use emend_core::{EdgeRelation, evidence::WorkId};
 use emend_proto::learning::v1 as pb;
 
 use crate::{
@@ -23,7 +23,8 @@ on_both_databases!(
     papers_with_an_id_in_common_are_one_page,
     the_best_come_first_and_equal_ones_as_given,
     an_unknown_paper_is_not_found,
-    a_page_that_would_change_its_domain_is_named_where_it_was_given,
+    a_page_that_is_there_stays_as_it_is,
+    a_page_without_a_domain_takes_the_first_that_is_known,
     what_only_leads_to_papers_is_the_source_of_none,
     a_page_that_is_there_under_another_id_is_used,
     an_abstract_is_a_fragment_whose_edges_can_be_labelled,
@@ -356,19 +357,68 @@ async fn an_abstract_is_a_fragment_whose_edges_can_be_labelled(world: &World) {
     );
 }
 
-async fn a_page_that_would_change_its_domain_is_named_where_it_was_given(world: &World) {
+async fn a_page_that_is_there_stays_as_it_is(world: &World) {
     let app = with_paper(world).await;
-    rank(&app, vec![related("a", false, 0.5)]).await.unwrap();
-    let mut moved = related("a", false, 0.5);
-    if let Some(page) = &mut moved.page {
-        page.domain = "elsewhere.example.org".into();
-    }
-    let refused = rank(&app, vec![related("b", false, 0.1), moved])
+    let page = |doi: &str, arxiv: &str, domain: &str| pb::EvidencePage {
+        page_id: "a".into(),
+        domain: domain.into(),
+        doi: doi.into(),
+        arxiv_id: arxiv.into(),
+        ..pb::EvidencePage::default()
+    };
+    let there = pb::UpsertEvidenceRequest {
+        namespace: "fund-admin".into(),
+        pages: vec![page("10.1000/x", "2101.00001", "journal.example.org")],
+        ..pb::UpsertEvidenceRequest::default()
+    };
+    app.upsert_evidence(&parse::upsert(&there).unwrap())
         .await
-        .unwrap_err();
-    let refused = refused.to_string();
-    assert!(refused.contains("related[1].page.domain"), "{refused}");
-    assert_eq!(edges(&app).await.len(), 1, "nothing was written");
+        .unwrap();
+    // Given without the arXiv id, with another domain, and once more by that id alone.
+    let mut moved = related("a", false, 0.5);
+    moved.page = Some(page("10.1000/x", "", "elsewhere.example.org"));
+    let mut preprint = related("b", false, 0.4);
+    if let Some(page) = &mut preprint.page {
+        page.arxiv_id = "2101.00001".into();
+    }
+    let ranked = rank(&app, vec![moved, preprint]).await.unwrap();
+    assert_eq!((pages(&ranked), ranked.merged), (vec!["a"], 1));
+    let evidence = app.evidence().unwrap();
+    let work = [WorkId::arxiv("2101.00001").unwrap()];
+    let known = evidence.pages_known_as(&namespace(), &[], &work).await.unwrap();
+    assert_eq!(known[0].id.as_str(), "a", "it kept its id");
+    let edges = edges(&app).await;
+    assert_eq!(edges[0].target_host.as_ref().unwrap().name, "journal.example.org");
+    assert_sound(&app).await;
+}
+
+async fn a_page_without_a_domain_takes_the_first_that_is_known(world: &World) {
+    let app = with_paper(world).await;
+    let mut unknown = related("a", false, 0.5);
+    if let Some(page) = &mut unknown.page {
+        page.domain.clear();
+    }
+    rank(&app, vec![unknown]).await.unwrap();
+    assert_eq!(edges(&app).await[0].target_host, None);
+    let upsert = |domain: &str| {
+        let mut page = related("a", false, 0.5).page.unwrap();
+        page.domain = domain.into();
+        let request = pb::UpsertEvidenceRequest {
+            namespace: "fund-admin".into(),
+            pages: vec![page],
+            ..pb::UpsertEvidenceRequest::default()
+        };
+        parse::upsert(&request).unwrap()
+    };
+    app.upsert_evidence(&upsert("journal.example.org")).await.unwrap();
+    let host = edges(&app).await.remove(0).target_host.unwrap();
+    assert_eq!(host.name, "journal.example.org");
+    assert!(
+        app.upsert_evidence(&upsert("elsewhere.example.org"))
+            .await
+            .is_err()
+    );
+    assert_sound(&app).await;
 }
 
 #[test]

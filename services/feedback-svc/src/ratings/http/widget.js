@@ -75,9 +75,7 @@
 
     attributeChangedCallback(name, before, now) {
       if (!this.shadowRoot || before === now) return;
-      // What was typed for the results that are gone is of them.
-      const typed = this.form.hidden || this.#rated.commenting ? "" : this.why.value.trim();
-      if (typed) this.#post(this.#rated, -1, typed);
+      // What was typed and not sent is nobody's but its writer's.
       this.#begin();
     }
 

@@ -27,7 +27,6 @@ struct KnownPageRow {
     identity: String,
     page: i64,
     page_id: String,
-    host: i64,
     doi: String,
     pmid: String,
     arxiv_id: String,
@@ -46,7 +45,6 @@ impl KnownPageRow {
         }
         Ok(KnownPage {
             id: at.parse("page_id", EvidenceId::parse(&self.page_id))?,
-            has_host: self.host != 0,
             works,
         })
     }
@@ -89,7 +87,7 @@ pub(super) async fn pages_known_as(
 
 fn with_ids(space: i64, ids: &[&str]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
-        "SELECT '' AS identity, page, page_id, host, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ",
+        "SELECT '' AS identity, page, page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ",
     );
     query.push_bind(space).push(" AND page_id IN ");
     push_names(&mut query, ids.iter().copied());
@@ -98,7 +96,7 @@ fn with_ids(space: i64, ids: &[&str]) -> QueryBuilder<Db> {
 
 fn of_works(space: i64, works: &[&str]) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(
-        "SELECT i.identity, p.page, p.page_id, p.host, p.doi, p.pmid, p.arxiv_id FROM evidence_identities AS i \
+        "SELECT i.identity, p.page, p.page_id, p.doi, p.pmid, p.arxiv_id FROM evidence_identities AS i \
          JOIN evidence_pages AS p ON p.page = \
          (SELECT MIN(q.page) FROM evidence_pages AS q WHERE q.work <> 0 AND q.work = i.work) WHERE i.space = ",
     );

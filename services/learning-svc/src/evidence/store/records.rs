@@ -161,8 +161,6 @@ pub struct ClaimRecord {
 pub struct KnownPage {
     /// Its id.
     pub id: EvidenceId,
-    /// Whether it has a host.
-    pub has_host: bool,
     /// Ids of its work: its own, and those by which it was looked for.
     pub works: Vec<WorkId>,
 }

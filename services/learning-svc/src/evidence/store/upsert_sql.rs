@@ -42,6 +42,8 @@ struct Upserting<'u> {
     upsert: &'u Upsert,
     /// Whether what is otherwise as before may be another.
     replaces: bool,
+    /// Whether the namespace is locked alone: what edges of others depend on may change.
+    is_alone: bool,
     space: i64,
     violations: Violations,
     added: usize,
@@ -64,6 +66,7 @@ pub(super) async fn upsert(
         let mut upserting = Upserting {
             upsert,
             replaces: replaced.is_some(),
+            is_alone,
             space,
             violations: Violations::new(),
             added: 0,
@@ -206,14 +209,17 @@ impl Upserting<'_> {
         Ok(all)
     }
 
-    /// Whether it changes what edges of other upserts depend on: ids of works, or the page of a claim that had none.
+    /// Whether it changes what edges of other upserts depend on: ids of works, or the host of a page or the page of a claim that had
+    /// none.
     fn changes_others(&self) -> bool {
         let mut pages = self.upsert.pages.iter();
         let mut claims = self.upsert.claims.iter();
         pages.any(|page| {
             let known = self.nodes.get(&node(NodeSort::Page, &page.id));
             let ids = identities(&page.works_by_type());
-            known.map_or(!ids.is_empty(), |known| known.ids != ids)
+            known.map_or(!ids.is_empty(), |known| {
+                known.ids != ids || (known.host == 0 && !page.host.is_empty())
+            })
         }) || claims.any(|claim| {
             let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
             claim.page.is_some() && known.is_some_and(|known| known.page == 0)
@@ -296,18 +302,14 @@ impl Upserting<'_> {
         for (index, page) in upsert.pages.iter().enumerate() {
             if let Some(known) = self.nodes.get(&node(NodeSort::Page, &page.id))
                 && !self.replaces
+                && known.host != 0
+                && !page.host.is_empty()
                 && known.reversed_host != reversed(&page.host)
             {
                 let before = reversed(&known.reversed_host);
                 self.violations.add(
                     format!("pages[{index}].domain"),
-                    if before.is_empty() {
-                        "must be as before, none, unless `replace` is set: a page keeps its domain".to_owned()
-                    } else {
-                        format!(
-                            "must be as before, {before}, unless `replace` is set: a page keeps its domain"
-                        )
-                    },
+                    format!("must be as before, {before}, unless `replace` is set: a page keeps its domain"),
                 );
             }
         }
@@ -403,11 +405,13 @@ impl Upserting<'_> {
                 " ON CONFLICT (space, page_id) DO UPDATE SET url = excluded.url, title = excluded.title, \
                  doi = excluded.doi, pmid = excluded.pmid, arxiv_id = excluded.arxiv_id",
             );
-            // Otherwise two that add it at once would give it a host that edges of the first do not have.
-            query.push(if self.replaces {
-                ", host = excluded.host"
-            } else {
-                ""
+            // Not alone, two that add it at once would give it a host that edges of the first do not have.
+            query.push(match (self.replaces, self.is_alone) {
+                (true, _) => ", host = excluded.host",
+                (false, true) => {
+                    ", host = CASE WHEN evidence_pages.host = 0 THEN excluded.host ELSE evidence_pages.host END"
+                }
+                (false, false) => "",
             });
             query.push(
                 " RETURNING page_id AS id, page AS node, page, host, '' AS reversed_host, work, doi, pmid, arxiv_id",
