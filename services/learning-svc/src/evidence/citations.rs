@@ -123,14 +123,13 @@ impl App {
         for paper in &ranking.best {
             let of_paper = merged_page(related, paper);
             let given = of_paper.id.clone();
-            let id = match page_of(&known, related, &paper.places) {
+            let id = if let Some(known) = page_of(&known, related, &paper.places) {
                 // What its backend said of it stays: an upsert would take away ids that are not given here.
-                Some(known) => known.id.clone(),
-                None => {
-                    upsert.pages.push(of_paper);
-                    upserted.push(paper);
-                    given.clone()
-                }
+                known.id.clone()
+            } else {
+                upsert.pages.push(of_paper);
+                upserted.push(paper);
+                given.clone()
             };
             let fragment = named("abstract", id.as_str())?;
             let mut summaries = paper.places.iter().map(|place| &related[*place].summary);
