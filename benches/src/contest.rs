@@ -15,7 +15,8 @@ use emend_core::{
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
-    app::{App, Follower},
+    app::App,
+    decisions::Follower,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     store::{self, Store},
 };

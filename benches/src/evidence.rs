@@ -17,11 +17,7 @@ use emend_base::{Entropy, SystemClock};
 use emend_core::Revision;
 use emend_store::DatabaseUrl;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use learning_svc::{
-    app::{App, Follower},
-    evidence::graph::Upsert,
-    store,
-};
+use learning_svc::{app::App, decisions::Follower, evidence::store::graph::Upsert, store};
 use tokio::time::Instant;
 
 /// Edges and rows in one batch.

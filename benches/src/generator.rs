@@ -13,9 +13,10 @@ use emend_core::{
 use emend_store::DatabaseUrl;
 use learning_svc::{
     actor::Actor,
-    app::{App, Follower},
+    app::App,
+    decisions::Follower,
+    generator::http::Model,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
-    outputs::generator::http::Model,
     resources::write::Put,
     store,
 };

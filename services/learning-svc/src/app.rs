@@ -6,39 +6,28 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use emend_base::{Entropy, Lifecycle, SharedClock};
 use emend_core::Revision;
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
-    contests::{
+    decisions::{
+        Follower,
         ballot_cache::BallotCache,
         metrics::Promotions,
         open::{OpenContests, Written},
+        profile_room,
     },
     fail_points,
     failure::Failure,
-    outputs::{
-        generator::{Generator, embedded::Embedded},
-        metrics::Generations,
-    },
-    profiles::{metrics::ProfileMetrics, room},
+    generator::{Generator, embedded::Embedded},
+    outputs::metrics::Generations,
+    profiles::metrics::ProfileMetrics,
     store::{Store, UnitOfWork},
 };
 
 /// How long a mutation waits for this replica's own readers to see what it wrote.
 const READ_YOUR_WRITES: Duration = Duration::from_secs(1);
-
-/// The log follower of this process.
-#[async_trait]
-pub trait Follower: Send + Sync {
-    /// Signals that revisions were committed.
-    fn wake(&self);
-
-    /// Completes once this process's readers see the revision.
-    async fn reached(&self, revision: Revision);
-}
 
 /// What every use case needs.
 #[derive(Clone)]
@@ -111,7 +100,7 @@ impl App {
         mut tx: Box<dyn UnitOfWork>,
         unit: &mut OpenContests,
     ) -> Result<Written, Failure> {
-        room::check(&mut *tx, unit).await?;
+        profile_room::check(&mut *tx, unit).await?;
         let written = unit.finish(&mut *tx).await?;
         tx.commit().await?;
         self.promotions.count(&written.promoted);

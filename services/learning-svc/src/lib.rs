@@ -28,6 +28,7 @@ pub mod config;
 #[cfg(any(test, feature = "simulation"))]
 mod consistency;
 pub mod contests;
+pub mod decisions;
 pub mod erasure;
 mod etag;
 pub mod evidence;
@@ -35,6 +36,7 @@ pub mod fail_points;
 mod failure;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod generator;
 mod grpc;
 pub mod ingest;
 pub mod log;
@@ -83,13 +85,15 @@ pub use arguments::Arguments;
 pub use config::Config;
 
 use crate::{
-    app::{App, Follower},
+    app::App,
     contests::grpc::Candidates,
+    decisions::Follower,
     erasure::{store::ErasedLog, worker::Eraser},
     evidence::{grpc::EvidenceGraph, mounted::MountedTrustFile},
+    generator::http::Model,
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
-    outputs::{generator::http::Model, grpc::Outputs},
+    outputs::grpc::Outputs,
     policies::grpc::Policies,
     profiles::grpc::Profiles,
     resources::grpc::Resources,
@@ -304,7 +308,7 @@ pub async fn start(
         entropy.clone(),
     );
     app.lifecycle = lifecycle.clone();
-    app.promotions = metrics.contests.promotions.clone();
+    app.promotions = metrics.promotions.clone();
     app.generations = metrics.generations.clone();
     if let Some(endpoint) = &config.generator {
         app.generator = Arc::new(Model::new(

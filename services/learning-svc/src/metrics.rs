@@ -11,6 +11,7 @@ use emend_store::StoreError;
 use crate::{
     Config,
     contests::metrics::ContestMetrics,
+    decisions::metrics::Promotions,
     evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
     outputs::metrics::Generations,
@@ -25,8 +26,10 @@ pub(crate) const SERVICE: &str = "learning-svc";
 /// This service's metrics. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct LearningMetrics {
-    /// Candidates and promotions.
+    /// Candidates.
     pub contests: ContestMetrics,
+    /// Values applied.
+    pub promotions: Promotions,
     /// The evidence graph, and trust files.
     pub evidence: EvidenceMetrics,
     /// What was generated.
@@ -45,6 +48,7 @@ impl LearningMetrics {
         metrics.name_service(SERVICE, env!("CARGO_PKG_VERSION"));
         Self {
             contests: ContestMetrics::register(metrics),
+            promotions: Promotions::register(metrics),
             evidence: EvidenceMetrics::register(metrics),
             generations: Generations::register(metrics),
             stream: StreamMetrics::register(metrics),
@@ -105,9 +109,7 @@ mod tests {
     fn every_reason_is_exported_before_it_first_occurs() {
         let metrics = Metrics::new();
         let own = LearningMetrics::register(&metrics);
-        own.contests
-            .promotions
-            .count(&[(Kind::EntityAlias, Cause::Votes)]);
+        own.promotions.count(&[(Kind::EntityAlias, Cause::Votes)]);
         own.stream.ended(StreamEnd::Stalled);
         own.stream.snapshot(SnapshotReason::NewEpoch);
         let rendered = metrics.render();

@@ -10,10 +10,7 @@ use emend_core::{
 };
 use emend_store::simulation::NoInterference;
 use feedback_svc::simulation::StoredFeedback;
-use learning_svc::{
-    app::{App, Follower},
-    store::memory::MemoryStore,
-};
+use learning_svc::{app::App, decisions::Follower, store::memory::MemoryStore};
 
 use crate::{
     node::Node,

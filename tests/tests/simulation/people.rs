@@ -18,7 +18,7 @@ use feedback_svc::simulation::Replica;
 use learning_svc::{
     actor::Actor,
     app::App,
-    contests::review::{Review, Verdict},
+    decisions::review::{Review, Verdict},
     log::revert::Revert,
     policies::{store::PolicyKey, update::PolicyUpdate},
     resources::write::{Delete, Put},

@@ -5,7 +5,7 @@ pub(crate) mod render;
 use std::slice;
 
 use emend_base::{Error, error::to_item_status};
-use emend_core::{Caller, CandidateId, Key, Kind, OperationId, Status as CandidateStatus, Violations};
+use emend_core::{Caller, Key, Kind, OperationId, Violations};
 use emend_proto::{
     common::v1::{ItemStatus, ResourceValue},
     learning::v1::{self as pb, candidate_service_server::CandidateService},
@@ -22,21 +22,18 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     app::App,
-    contests::{
-        review::{Review, Reviewed, Verdict},
-        store::{CandidateFilter, CandidatePosition},
+    contests::store::{CandidateFilter, CandidatePosition},
+    decisions::review::{Review, Reviewed, Verdict},
+    grpc::{
+        candidates::{self, FILTER, position, statuses, token, too_many},
+        parse,
     },
-    grpc::parse,
     outputs::grpc::render as outputs,
     roles::{Messages, admit, open},
-    store::codes,
 };
 
 /// Items in a batch at most.
 const BATCH: usize = 100;
-/// Elements of a filter at most; more than there are distinct values.
-const FILTER: usize = 64;
-
 /// Serves the review use cases of an `App`.
 #[derive(Debug, Clone)]
 pub struct Candidates {
@@ -138,7 +135,7 @@ fn result(reviewed: Result<Reviewed, Error>) -> pb::ReviewResult {
     match reviewed {
         Ok(Reviewed { candidate, revision }) => pb::ReviewResult {
             status: Some(ItemStatus::default()),
-            candidate: Some(render::candidate(&candidate)),
+            candidate: Some(candidates::candidate(&candidate)),
             revision: revision.0,
         },
         Err(error) => pb::ReviewResult {
@@ -199,7 +196,7 @@ impl CandidateService for Candidates {
         let Call { access, message } = open(request)?;
         let reviewed = self.approve(&caller, &access, message, None).await?;
         Ok(Response::new(pb::ApproveCandidateResponse {
-            candidate: Some(render::candidate(&reviewed.candidate)),
+            candidate: Some(candidates::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
         }))
     }
@@ -212,7 +209,7 @@ impl CandidateService for Candidates {
         let Call { access, message } = open(request)?;
         let reviewed = self.reject(&caller, &access, message, None).await?;
         Ok(Response::new(pb::RejectCandidateResponse {
-            candidate: Some(render::candidate(&reviewed.candidate)),
+            candidate: Some(candidates::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
         }))
     }
@@ -332,42 +329,4 @@ pub(crate) fn list(
         Some((filter, after?, limit?))
     })();
     violations.finish(parsed)
-}
-
-fn too_many(length: usize) -> String {
-    format!("must have at most {FILTER} entries, has {length}")
-}
-
-/// The statuses of a filter; an empty list means any. UNSPECIFIED is refused like an unknown number.
-pub(crate) fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<CandidateStatus> {
-    if numbers.len() > FILTER {
-        violations.add("statuses", too_many(numbers.len()));
-    }
-    let numbers = &numbers[..numbers.len().min(FILTER)];
-    let mut statuses = Vec::with_capacity(numbers.len());
-    for (index, &number) in numbers.iter().enumerate() {
-        match codes::parse_status(number) {
-            Some(status) => statuses.push(status),
-            None => violations.add(
-                format!("statuses[{index}]"),
-                format!("is not a known candidate status: {number}"),
-            ),
-        }
-    }
-    statuses
-}
-
-pub(crate) fn token(query: QueryHash, position: CandidatePosition) -> String {
-    let mut bytes = position.created_at.to_le_bytes().to_vec();
-    bytes.extend_from_slice(position.id.0.as_bytes());
-    page::token(query, &bytes)
-}
-
-pub(crate) fn position(bytes: &[u8]) -> Result<CandidatePosition, emend_core::Invalid> {
-    let bad = || emend_core::Invalid::new("is not a page token of this list");
-    let (created_at, id) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
-    Ok(CandidatePosition {
-        created_at: i64::from_le_bytes(*created_at),
-        id: CandidateId(uuid::Uuid::from_slice(id).map_err(|_| bad())?),
-    })
 }

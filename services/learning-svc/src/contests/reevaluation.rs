@@ -15,14 +15,13 @@ use tokio::time::timeout;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::Place,
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::Place,
     },
     fail_points,
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    failure::{Failure, refused, subject},
 };
 
 /// Contests per transaction. All their counted ballots are in memory at once: per contest, at most the policy's

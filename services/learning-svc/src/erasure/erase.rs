@@ -11,12 +11,13 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
-    erasure::lock_user,
-    failure::{Failure, refused},
-    ingest::apply::{no_effect, told_before},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    decisions::{
+        answers::{answered_before, no_effect},
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+        users::lock_user,
+    },
+    failure::{Failure, refused, subject},
 };
 
 /// Contests erased in one transaction, and so at most that many changes in its revision.
@@ -60,7 +61,7 @@ impl App {
         let seen = tx.inbox().seen(&[erased.event], &[]).await?;
         if seen.outcomes.contains_key(&erased.event) {
             return Ok(Page {
-                outcome: Some(told_before(&seen, erased.event)?),
+                outcome: Some(answered_before(&seen, erased.event)?),
                 revision: Revision::default(),
             });
         }

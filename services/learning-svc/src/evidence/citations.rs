@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::{
     app::App,
-    evidence::{
+    evidence::store::{
+        KnownPage,
         graph::{EdgeUpsert, Fragment, Page, Upsert},
-        store::KnownPage,
     },
 };
 

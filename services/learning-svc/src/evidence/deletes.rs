@@ -10,14 +10,15 @@ use emend_store::retry_conflicts;
 
 use crate::{
     app::App,
-    contests::open::{Attribution, OpenContests},
-    evidence::{
-        graph::{By, Deletion},
-        store::{DeleteStep, DeletionBatch},
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
     },
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    evidence::store::{
+        DeleteStep, DeletionBatch,
+        graph::{By, Deletion},
+    },
+    failure::{Failure, refused, subject},
 };
 
 /// Elements in one transaction: what people decided about them is one revision.

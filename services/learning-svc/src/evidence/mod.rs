@@ -3,12 +3,10 @@
 //! Decisions are rulings in contests of the kinds `DOMAIN_RULE`, `CLAIM_STATE` and `EDGE_LABEL`, like any other. What they come to is
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
-pub(crate) mod changes;
 pub(crate) mod citations;
 pub(crate) mod deletes;
 mod events;
 pub mod exports;
-pub mod graph;
 pub(crate) mod grpc;
 mod levels;
 pub mod metrics;

@@ -20,11 +20,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+    },
     evidence::store::{TrustFileRecord, TrustFileWrite},
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    failure::{Failure, refused, subject},
 };
 
 /// Bytes of a file's text at most.

@@ -14,14 +14,15 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
-    evidence::{
-        graph::{By, Upsert, Upserted},
-        store::EvidenceStore,
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
     },
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    evidence::store::{
+        EvidenceStore,
+        graph::{By, Upsert, Upserted},
+    },
+    failure::{Failure, refused, subject},
 };
 
 /// Contests that are decided in one transaction at most: their changes are one revision.

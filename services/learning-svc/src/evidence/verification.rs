@@ -13,11 +13,12 @@ use emend_store::{StoreError, retry_conflicts};
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+    },
     evidence::store::{DomainFacts, StaleDomain},
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    failure::{Failure, refused, subject},
     store::UnitOfWork,
 };
 

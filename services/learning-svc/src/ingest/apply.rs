@@ -7,8 +7,6 @@
 mod group;
 mod ratings;
 
-pub(crate) use group::{no_effect, told_before};
-
 use std::collections::{HashMap, HashSet};
 
 use emend_base::Error;
@@ -18,7 +16,11 @@ use emend_store::{StoreError, retry_conflicts};
 use self::group::{Answer, Group};
 use super::event::{EventResult, FeedbackChange, IngestEvent};
 use crate::{
-    app::App, contests::open::OpenContests, erasure::erase::ErasedReporter, fail_points, failure::Failure,
+    app::App,
+    decisions::{answers::answered_before, open::OpenContests},
+    erasure::erase::ErasedReporter,
+    fail_points,
+    failure::Failure,
     store::UnitOfWork,
 };
 
@@ -110,7 +112,7 @@ impl App {
             .await?;
         let seen = tx.inbox().seen(&ids, &feedback).await?;
         if ids.iter().all(|id| seen.outcomes.contains_key(id)) {
-            let told = ids.iter().map(|id| Ok(Ok(told_before(&seen, *id)?)));
+            let told = ids.iter().map(|id| Ok(Ok(answered_before(&seen, *id)?)));
             return Ok((told.collect::<Result<_, Failure>>()?, false));
         }
         let of_erased = of_erased_users(&mut *tx, events).await?;

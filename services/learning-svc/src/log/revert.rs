@@ -12,15 +12,14 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::Named,
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::Named,
+        users::lock_user,
     },
-    erasure::lock_user,
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
+    failure::{Failure, refused, subject},
     log::store::WrittenChange,
-    resources::write::subject,
 };
 
 pub use self::operation::{Left, RevertOperation, RevertedOperation, reverting};

@@ -31,11 +31,11 @@ use tokio::{
 };
 
 use self::metrics::NodeMetrics;
-use crate::store::Store;
 use crate::{
     fail_points,
     log::store::Head,
     nodes::store::{Connection, NodePage, NodeRow, NodeWrite, Opening},
+    store::Store,
     stream::{Settings, state::ReplicaState},
 };
 

@@ -24,19 +24,18 @@ use tokio::{
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::CandidateRecord,
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::CandidateRecord,
     },
-    failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
+    failure::{Failure, refused, subject, value_too_large},
+    generator::GeneratorError,
     outputs::{
-        generator::GeneratorError,
         metrics::Generation,
         store::improvements::{Arrival, Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
     },
     policies::store::PolicyKey,
-    resources::write::subject,
     store::UnitOfWork,
 };
 

@@ -12,8 +12,8 @@ use tokio::{
 
 use crate::{
     app::App,
+    generator::Generator,
     outputs::{
-        generator::Generator,
         improve::window_of,
         rendered::{asked, asked_whole},
         versions::Improvement,

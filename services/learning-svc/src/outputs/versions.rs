@@ -11,12 +11,12 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::{CandidateRecord, Named},
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::{CandidateRecord, Named},
     },
     failure::{Failure, refused},
-    log::numbering::RevisionChoice,
     outputs::{
         improve::improvements,
         store::improvements::{ImprovementRecord, OutputStore, VersionRecord},

@@ -9,14 +9,16 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
-    erasure::lock_user,
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+        profile_room::stored_profile,
+        users::lock_user,
+    },
     etag,
-    failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
+    failure::{Failure, refused, subject, value_too_large},
     profiles::store::{ProfileStore, StoredProfile},
-    resources::write::subject,
-    store::{Store, UnitOfWork},
+    store::Store,
 };
 
 /// Entries that one revision changes at most.
@@ -48,16 +50,6 @@ pub(super) fn profiles(store: &dyn Store) -> Result<&dyn ProfileStore, Error> {
         .ok_or(Error::Unimplemented("the profile service"))
 }
 
-/// A profile as a unit of work finds it.
-pub(super) async fn found(
-    tx: &mut dyn UnitOfWork,
-    namespace: &Namespace,
-    user: &UserId,
-) -> Result<StoredProfile, Failure> {
-    let profiles = tx.profiles().ok_or(Error::Unimplemented("the profile service"))?;
-    Ok(profiles.stored(namespace, user).await?)
-}
-
 impl App {
     /// What a user knows and wants to learn.
     pub async fn profile(&self, namespace: &Namespace, user: &UserId) -> Result<StoredProfile, Error> {
@@ -74,7 +66,7 @@ impl App {
     async fn try_update(&self, update: &ProfileUpdate) -> Result<Revision, Failure> {
         let mut tx = self.store.begin().await?;
         lock_user(&mut *tx, &update.namespace, &update.user).await?;
-        let found = found(&mut *tx, &update.namespace, &update.user).await?;
+        let found = stored_profile(&mut *tx, &update.namespace, &update.user).await?;
         etag::check(update.etag.as_deref(), &etag::of_revision(found.revision.0))?;
         let mut wanted: BTreeMap<ContestId, (ResourceKey, Option<ResourceValue>)> = BTreeMap::new();
         for (key, _) in found.entries {

@@ -13,11 +13,9 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     app::App,
-    contests::{
-        grpc::{render, token},
-        store::CandidatePosition,
-    },
+    contests::store::CandidatePosition,
     etag,
+    grpc::candidates::{self, token},
     profiles::{
         store::{StoredProfile, SuggestionRecord},
         suggestions::SuggestionDecided,
@@ -170,7 +168,7 @@ fn profile(namespace: &Namespace, user: &UserId, stored: &StoredProfile) -> pb::
 
 fn suggestion(of: &SuggestionRecord) -> pb::ProfileSuggestion {
     pb::ProfileSuggestion {
-        candidate: Some(render::candidate(&of.record)),
-        suggestion: Some(render::suggestion(&of.details)),
+        candidate: Some(candidates::candidate(&of.record)),
+        suggestion: Some(candidates::suggestion(&of.details)),
     }
 }

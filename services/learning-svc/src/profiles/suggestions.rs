@@ -20,17 +20,16 @@ use super::entries::profiles;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::CandidatePosition,
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
         review::{Review, Reviewed},
-        store::CandidatePosition,
+        users::lock_user,
     },
-    erasure::lock_user,
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    outputs::generator::GeneratorError,
+    failure::{Failure, refused, subject},
+    generator::GeneratorError,
     profiles::store::{StoredProfile, SuggestionDetails, SuggestionRecord},
-    resources::write::subject,
 };
 
 /// Activities that a generator is shown at most, the newest ones.

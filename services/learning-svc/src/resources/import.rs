@@ -33,13 +33,13 @@ use uuid::Uuid;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::{BallotDetails, NewBallot},
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests, Written},
-        store::{BallotDetails, NewBallot},
     },
     fail_points,
     failure::{Failure, resource_limit},
-    log::numbering::RevisionChoice,
     log::store::Trigger,
     resources::store::PER_REVISION,
     store::UnitOfWork,

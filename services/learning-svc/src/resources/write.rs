@@ -10,11 +10,13 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests},
-    erasure::lock_users,
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+        users::lock_users,
+    },
     etag,
-    failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
+    failure::{Failure, refused, subject, value_too_large},
     store::UnitOfWork,
 };
 
@@ -230,16 +232,4 @@ fn current_etag(unit: &OpenContests, key: &ResourceKey) -> String {
             || etag::of_revision(0),
             |resource| etag::of_revision(resource.revision.0),
         )
-}
-
-/// The name of a resource in errors: its parts, joined by slashes.
-pub fn subject(key: &ResourceKey) -> String {
-    let mut subject = format!("{}/{}/{}", key.namespace, key.kind, key.key);
-    for part in [key.qualifier.as_str(), key.user_id()] {
-        if !part.is_empty() {
-            subject.push('/');
-            subject.push_str(part);
-        }
-    }
-    subject
 }

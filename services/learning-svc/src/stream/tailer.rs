@@ -22,10 +22,10 @@ use super::{
     filter::GroupId,
     state::{ReplicaState, Restored},
 };
-use crate::store::Store;
 use crate::{
     fail_points,
     log::store::{LogPage, LoggedChange, PageSize},
+    store::Store,
 };
 
 /// After this many changes, which take some milliseconds, the worker yields to other tasks.

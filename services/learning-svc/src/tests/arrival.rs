@@ -12,10 +12,8 @@ use emend_proto::learning::v1 as pb;
 
 use crate::{
     app::App,
-    contests::{
-        review::Verdict,
-        store::{CandidateFilter, CandidateRecord},
-    },
+    contests::store::{CandidateFilter, CandidateRecord},
+    decisions::review::Verdict,
     evidence::store::{EdgeFilter, EdgePosition},
     ingest::event::{FeedbackChange, IngestEvent},
     resources::{

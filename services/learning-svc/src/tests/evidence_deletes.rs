@@ -12,9 +12,11 @@ use crate::{
     app::App,
     evidence::{
         deletes::DeletedElements,
-        graph::{Deletion, Element, ElementSort},
         grpc::parse,
-        store::{EventFilter, EvidenceAction, Period, ReviewFilter},
+        store::{
+            EventFilter, EvidenceAction, Period, ReviewFilter,
+            graph::{Deletion, Element, ElementSort},
+        },
     },
     tests::{
         erasure::assert_audited,

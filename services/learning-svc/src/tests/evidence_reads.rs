@@ -11,7 +11,7 @@ use futures::TryStreamExt as _;
 
 use crate::{
     app::App,
-    contests::review::Verdict,
+    decisions::review::Verdict,
     evidence::{
         exports::ExportSlots,
         grpc::reads,

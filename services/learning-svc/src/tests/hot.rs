@@ -5,7 +5,7 @@ use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
 
 use crate::{
     app::App,
-    contests::ballot_cache::MIN_BALLOTS,
+    decisions::ballot_cache::MIN_BALLOTS,
     ingest::event::IngestEvent,
     tests::{
         on_both_databases, policies,

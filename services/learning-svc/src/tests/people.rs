@@ -5,10 +5,8 @@ use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, c
 use emend_serve::auth::Access;
 
 use crate::{
-    contests::{
-        review::Verdict,
-        store::{CandidateFilter, CandidatePosition},
-    },
+    contests::store::{CandidateFilter, CandidatePosition},
+    decisions::review::Verdict,
     etag,
     log::{revert::Revert, store::RevisionFilter},
     resources::{

@@ -11,9 +11,10 @@ use jiff::SignedDuration;
 
 use crate::{
     app::App,
+    decisions::profile_room::MAX_ENTRIES,
     erasure::worker::Eraser,
     log::revert::Revert,
-    profiles::{room::MAX_ENTRIES, suggestions::entry_key},
+    profiles::suggestions::entry_key,
     resources::write::{Delete, Put},
     store,
     tests::{

@@ -13,12 +13,10 @@ use tokio::sync::Semaphore;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
-        review::{Review, Verdict},
-        store::{CandidateFilter, CandidatePosition},
-    },
+    contests::store::{CandidateFilter, CandidatePosition},
+    decisions::review::{Review, Verdict},
+    generator::{Generator, GeneratorError},
     ingest::event::{FeedbackChange, IngestEvent},
-    outputs::generator::{Generator, GeneratorError},
     profiles::{
         entries::ProfileUpdate,
         store::{KEPT_ACTIVITIES, StoredProfile, SuggestionRecord},

@@ -16,10 +16,8 @@ use futures::{StreamExt as _, future::join_all};
 use crate::{
     app::App,
     audit::Audit,
-    contests::{
-        review::{Reviewed, Verdict},
-        store::CandidateRecord,
-    },
+    contests::store::CandidateRecord,
+    decisions::review::{Reviewed, Verdict},
     ingest::event::{FeedbackChange, IngestEvent},
     resources::write::{Delete, Put},
     tests::{

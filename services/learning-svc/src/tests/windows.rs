@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use crate::{
     app::App,
     audit::Audit,
-    contests::open::{OpenContests, RatingsAhead},
+    decisions::open::{OpenContests, RatingsAhead},
     ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
     log::{
         revert::Revert,

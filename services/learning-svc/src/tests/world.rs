@@ -20,10 +20,11 @@ use emend_store::{DatabaseUrl, testing::TestPostgres};
 
 use crate::{
     actor::Actor,
-    app::{App, Follower},
-    contests::{
+    app::App,
+    contests::store::{CandidateFilter, CandidateRecord},
+    decisions::{
+        Follower,
         review::{Review, Reviewed, Verdict},
-        store::{CandidateFilter, CandidateRecord},
     },
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,

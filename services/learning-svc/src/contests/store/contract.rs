@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     actor::Actor,
-    app::{App, Follower},
+    app::App,
     contests::store::{CandidateFilter, ContestStore as _, store_empty},
+    decisions::Follower,
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
         store::{Mark, Marks},

@@ -14,15 +14,16 @@ use tonic::Request;
 
 use crate::{
     app::App,
-    contests::{
-        grpc::{position, token},
-        store::CandidatePosition,
-    },
+    contests::store::CandidatePosition,
     evidence::{
         rules::{BlockedDomain, ListedRule, RuleFilter},
         trust_file::{Format, ReadTrustFile},
     },
-    grpc::{parse, render::actor},
+    grpc::{
+        candidates::{position, token},
+        parse,
+        render::actor,
+    },
     roles::{TrustFileFor, admit, open},
     store::codes,
 };

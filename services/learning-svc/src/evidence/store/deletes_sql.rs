@@ -16,9 +16,9 @@ use super::{
     works_sql::{mark_claims_of_pages, relate},
 };
 use crate::{
-    evidence::{
+    evidence::store::{
+        DeleteStep, DeletionBatch, EvidenceAction,
         graph::{By, Deletion, ElementSort},
-        store::{DeleteStep, DeletionBatch, EvidenceAction},
     },
     store::batches::batches,
 };

@@ -12,12 +12,10 @@ use super::{
     work_sql::{Work, push_keys},
 };
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::{EdgeSaysRow, PageSaysRow, PartSaysRow, Says},
         graph::{By, ElementSort},
-        store::{
-            EvidenceAction,
-            element_rows::{EdgeSaysRow, PageSaysRow, PartSaysRow, Says},
-        },
     },
     store::batches::batches,
 };

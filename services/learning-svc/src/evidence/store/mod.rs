@@ -3,6 +3,7 @@
 
 mod derived;
 pub(crate) mod element_rows;
+pub mod graph;
 pub(crate) mod known_rows;
 mod listing;
 pub(crate) mod listing_rows;
@@ -20,7 +21,7 @@ use emend_core::{
 use emend_store::StoreError;
 
 pub use self::{derived::*, listing::*, records::*, trust::*};
-use crate::evidence::graph::{By, Deletion, ElementSort, Upsert, Upserted};
+use crate::evidence::store::graph::{By, Deletion, ElementSort, Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
 

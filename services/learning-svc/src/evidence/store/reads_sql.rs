@@ -18,10 +18,10 @@ use super::{
     work_sql::{bytes, push_keys},
 };
 use crate::{
-    evidence::graph::Deletion,
     evidence::store::{
         ClaimFilter, ClaimRecord, DeletionBatch, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord,
         EvidenceStore, KnownPage,
+        graph::Deletion,
         rows::{ClaimRow, EdgeRow, SumRow},
     },
     store::{batches::batches, rows::KeyRow},

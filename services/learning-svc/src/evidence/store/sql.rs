@@ -12,9 +12,10 @@ use sqlx::QueryBuilder;
 
 use super::{Db, deletes_sql, upsert_sql, work_sql::Work};
 use crate::{
-    evidence::{
+    evidence::store::{
+        DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite,
         graph::{By, Upsert, Upserted},
-        store::{DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, rows::reversed},
+        rows::reversed,
     },
     store::{batches::batches, rows::optional_id},
 };

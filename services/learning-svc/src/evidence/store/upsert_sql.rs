@@ -23,14 +23,12 @@ use super::{
     works_sql::{Identified, relate},
 };
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::Says,
         graph::{By, ClaimUpsert, EdgeUpsert, ElementSort, Page, Upsert, Upserted},
-        store::{
-            EvidenceAction,
-            element_rows::Says,
-            known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
-            rows::reversed,
-        },
+        known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
+        rows::reversed,
     },
     store::{batches::batches, conflict},
 };

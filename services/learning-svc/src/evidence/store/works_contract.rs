@@ -13,7 +13,7 @@ use super::{
     mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids,
 };
 use crate::{
-    evidence::graph::{Page, Upsert},
+    evidence::store::graph::{Page, Upsert},
     store::begin_installation,
     tests::world::app_on,
 };

@@ -10,18 +10,14 @@ use emend_core::{
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
 
-use super::{
-    group::{Group, attribution, of_effects, outcome_of},
-    no_effect,
-};
+use super::group::{Group, attribution, of_effects, outcome_of};
 use crate::{
-    contests::open::RatingsAhead,
+    decisions::{answers::no_effect, numbering::RevisionChoice, open::RatingsAhead},
     failure::Failure,
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
         store::Seen,
     },
-    log::numbering::RevisionChoice,
     outputs::store::{KnownRating, OfVoter},
     store::UnitOfWork,
 };

@@ -12,14 +12,14 @@ use uuid::Uuid;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::Named,
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::Named,
+        users::lock_user,
     },
-    erasure::lock_user,
     failure::Failure,
     log::{
-        numbering::RevisionChoice,
         revert::{owners, why_not},
         store::WrittenChange,
     },

@@ -14,8 +14,8 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     app::App,
-    contests::grpc::render::candidate,
     evidence::exports::ExportSlots,
+    grpc::candidates::candidate,
     outputs::{
         preview::RunSlots,
         rendered::{self, current},

@@ -30,11 +30,10 @@ use tonic::Status;
 
 use crate::{
     app::App,
-    failure::refused,
+    failure::{refused, subject},
     resources::{
         grpc::parse,
         import::{Import, ImportAs, Imported, Mode, PART, Row, RowError, Said, Settled},
-        write::subject,
     },
     roles,
 };

@@ -17,12 +17,9 @@ use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, r
 use crate::{
     app::App,
     contests::store::CandidateRecord,
+    generator::{Generator, GeneratorError},
     ingest::event::{FeedbackChange, IngestEvent},
-    outputs::{
-        generator::{Generator, GeneratorError},
-        metrics::Generation,
-        worker::Failing,
-    },
+    outputs::{metrics::Generation, worker::Failing},
     policies::{store::PolicyKey, update::PolicyUpdate},
     store,
     tests::{

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     actor::Actor,
     app::App,
-    contests::review::{Review, Verdict},
+    decisions::review::{Review, Verdict},
     evidence::exports::ExportSlots,
     log::revert::Revert,
     outputs::{examples::ExampleFormat, preview::RunSlots, versions::UseVersion},

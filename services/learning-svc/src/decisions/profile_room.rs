@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use emend_base::Error;
 use emend_core::{Key, Kind, Namespace, UserId};
 
-use super::entries::found;
 use crate::{
-    contests::open::OpenContests,
+    decisions::open::OpenContests,
     failure::{Failure, resource_limit},
+    profiles::store::StoredProfile,
     store::UnitOfWork,
 };
 
@@ -38,7 +39,7 @@ pub(crate) async fn check(tx: &mut dyn UnitOfWork, unit: &OpenContests) -> Resul
         if moved.added.is_empty() {
             continue;
         }
-        let stored = found(&mut *tx, namespace, user).await?.entries;
+        let stored = stored_profile(&mut *tx, namespace, user).await?.entries;
         let of_list = stored.iter().filter(|(key, _)| key.key == *field);
         let mut entries: BTreeSet<&str> = of_list.map(|(key, _)| key.qualifier.as_str()).collect();
         entries.extend(moved.added);
@@ -49,4 +50,14 @@ pub(crate) async fn check(tx: &mut dyn UnitOfWork, unit: &OpenContests) -> Resul
         }
     }
     Ok(())
+}
+
+/// A profile as a unit of work finds it.
+pub(crate) async fn stored_profile(
+    tx: &mut dyn UnitOfWork,
+    namespace: &Namespace,
+    user: &UserId,
+) -> Result<StoredProfile, Failure> {
+    let profiles = tx.profiles().ok_or(Error::Unimplemented("the profile service"))?;
+    Ok(profiles.stored(namespace, user).await?)
 }

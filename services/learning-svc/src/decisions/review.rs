@@ -8,14 +8,14 @@ use emend_store::retry_conflicts;
 use crate::{
     actor::Actor,
     app::App,
-    contests::{
+    contests::store::{CandidateRecord, Named},
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::{CandidateRecord, Named},
+        users::lock_user,
     },
-    erasure::lock_user,
     etag,
     failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
 };
 
 /// The reason for which a proposal is not approved without a word.

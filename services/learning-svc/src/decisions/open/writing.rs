@@ -9,10 +9,11 @@ use prost::Message as _;
 use super::{OpenContests, Written, working::Working};
 use crate::{
     contests::store::{CandidateWrite, TransitionWrite},
-    evidence::{changes, store::EventWrite},
+    decisions::{evidence, numbering::Numbers},
+    evidence::store::EventWrite,
     fail_points,
     ingest::store::InboxWrite,
-    log::{numbering::Numbers, store::LogWrites},
+    log::store::LogWrites,
     outputs::store::RatingWrites,
     policies::store::PolicyKey,
     resources::store::{ResourceWrite, ResourceWrites},
@@ -40,9 +41,9 @@ impl OpenContests {
         if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
             repository.save(&ratings).await?;
         }
-        let rules = self.of_contests(|working| working.resource_changed, changes::changed_rules);
+        let rules = self.of_contests(|working| working.resource_changed, evidence::changed_rules);
         // A newer ruling may say the same: then it is another that is in force.
-        let rulings = self.of_contests(|working| working.decided, changes::ruling);
+        let rulings = self.of_contests(|working| working.decided, evidence::ruling);
         let is_about_evidence = !(rules.is_empty() && rulings.is_empty());
         if let (Some(evidence), true) = (tx.evidence(), is_about_evidence) {
             evidence.note_rules(&rules).await?;

@@ -6,12 +6,12 @@ use emend_core::{
 use jiff::Timestamp;
 
 use crate::{
-    contests::open::Attribution,
+    decisions::open::Attribution,
     evidence::store::{EventWrite, EvidenceAction, RulingWrite},
 };
 
 /// Whether decisions of a kind are about evidence.
-pub(crate) fn is_evidence(kind: Kind) -> bool {
+pub(crate) fn is_about_evidence(kind: Kind) -> bool {
     match kind {
         Kind::DomainRule | Kind::ClaimState | Kind::EdgeLabel => true,
         Kind::InvocationPhrase

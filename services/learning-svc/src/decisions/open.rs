@@ -1,6 +1,6 @@
 //! A unit of work: contests that are locked, decided in memory one event after another, and written in one go.
 //!
-//! Revisions get their numbers last, under the head's lock ([`log::numbering`](crate::log::numbering)).
+//! Revisions get their numbers last, under the head's lock ([`log::numbering`](crate::decisions::numbering)).
 
 mod reading;
 mod working;
@@ -25,19 +25,17 @@ pub use self::reading::RatingsAhead;
 use self::working::Working;
 use crate::{
     actor::Actor,
-    contests::{
+    contests::store::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
+    decisions::{
         ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
-        store::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
-    },
-    evidence::{changes, store::EventWrite},
-    failure::{Failure, refused},
-    ingest::store::Marks,
-    log::{
+        evidence,
         numbering::{NewRevisions, Numbers, RevisionChoice},
-        store::{ChangeWrite, Trigger},
     },
+    evidence::store::EventWrite,
+    failure::{Failure, refused, subject},
+    ingest::store::Marks,
+    log::store::{ChangeWrite, Trigger},
     policies::store::PolicyKey,
-    resources::write::subject,
     store::UnitOfWork,
 };
 
@@ -357,9 +355,9 @@ impl OpenContests {
         }
         let outcome = decision.outcome.take();
         let subject = decision.subject;
-        if changes::is_evidence(decision.after.key.kind) {
+        if evidence::is_about_evidence(decision.after.key.kind) {
             let before = before.as_ref().map(|resource| &resource.value);
-            let write = changes::event(
+            let write = evidence::event(
                 event,
                 &decision,
                 before,

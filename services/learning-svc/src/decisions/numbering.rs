@@ -5,7 +5,7 @@
 use emend_core::{Revision, decide::Cause};
 
 use crate::{
-    contests::open::Attribution,
+    decisions::open::Attribution,
     log::store::{ChangeWrite, LockedHead, LogWrites, RevisionWrite},
 };
 

@@ -9,12 +9,8 @@ use emend_core::{
 use jiff::Timestamp;
 
 use crate::{
-    contests::{
-        ballot_cache::Fingerprint,
-        open::Attribution,
-        store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
-    },
-    log::numbering::Numbers,
+    contests::store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
+    decisions::{ballot_cache::Fingerprint, numbering::Numbers, open::Attribution},
     outputs::store::{NewRating, RatingChange, RatingWrites},
 };
 
