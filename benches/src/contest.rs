@@ -15,7 +15,7 @@ use emend_core::{
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
-    app::App,
+    capabilities::{Capabilities, Parts},
     decisions::Follower,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     store::{self, Store},
@@ -175,13 +175,13 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &Arc<dyn Store>) -> App {
-    App::new(
+fn app(store: &Arc<dyn Store>) -> Capabilities {
+    Capabilities::new(Parts::new(
         Arc::clone(store) as _,
         Arc::new(Nobody),
         SystemClock::shared(),
         Entropy::system(),
-    )
+    ))
 }
 
 /// Through the use case: one event per transaction, the same with instances that keep nothing, and many events per
@@ -225,8 +225,8 @@ async fn ingested(path: &Path, ballots: u32, commits: u32) -> Result<(f64, f64, 
     Ok((ours, peer, grouped))
 }
 
-async fn apply(app: &App, events: &[IngestEvent]) -> Result<()> {
-    for result in app.ingest(events).await {
+async fn apply(app: &Capabilities, events: &[IngestEvent]) -> Result<()> {
+    for result in app.ingest.apply(events).await {
         result.map_err(|error| anyhow::anyhow!("an event was not applied: {error:?}"))?;
     }
     Ok(())

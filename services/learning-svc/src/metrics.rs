@@ -9,7 +9,7 @@ use emend_serve::health::Readiness;
 use emend_store::StoreError;
 
 use crate::{
-    Config,
+    config::Config,
     contests::metrics::ContestMetrics,
     decisions::metrics::Promotions,
     evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
@@ -76,7 +76,8 @@ impl LearningMetrics {
                 own.stream.show_head(state.revision());
                 own.stream.show_age(stream.age());
                 own.stream.show_held(state.held());
-                own.nodes.show_behind(stream.nodes().furthest_behind(&state));
+                own.nodes
+                    .show_behind(stream.nodes().furthest_behind(state.place()));
             }
         });
     }

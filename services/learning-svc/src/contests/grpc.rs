@@ -21,29 +21,39 @@ use emend_wire::{
 use tonic::{Request, Response, Status};
 
 use crate::{
-    app::App,
-    contests::store::{CandidateFilter, CandidatePosition},
-    decisions::review::{Review, Reviewed, Verdict},
+    contests::{
+        Contests,
+        store::{CandidateFilter, CandidatePosition},
+    },
+    decisions::{
+        Decisions,
+        review::{Review, Reviewed, Verdict},
+    },
     grpc::{
         candidates::{self, FILTER, position, statuses, token, too_many},
         parse,
     },
-    outputs::grpc::render as outputs,
+    outputs::{Outputs, grpc::render as outputs},
     roles::{Messages, admit, open},
 };
 
 /// Items in a batch at most.
 const BATCH: usize = 100;
-/// Serves the review use cases of an `App`.
+/// Serves the use cases of the review queue.
 #[derive(Debug, Clone)]
-pub struct Candidates {
-    app: App,
+pub struct CandidateHandler {
+    contests: Contests,
+    outputs: Outputs,
 }
 
-impl Candidates {
-    /// Serves the use cases of `app`.
-    pub fn new(app: App) -> Self {
-        Self { app }
+impl CandidateHandler {
+    /// Serves the use cases of `contests`, and what `outputs` knows of candidates that are prompts.
+    pub fn new(contests: Contests, outputs: Outputs) -> Self {
+        Self { contests, outputs }
+    }
+
+    fn decisions(&self) -> &Decisions {
+        &self.contests.decisions
     }
 
     async fn approve(
@@ -63,7 +73,7 @@ impl Candidates {
         let edited = match (&request.edited_value, &namespace, candidate) {
             (None, _, _) => Some(None),
             (Some(edited), Some(namespace), Some(candidate)) => {
-                match self.app.candidate(namespace, candidate).await {
+                match self.decisions().candidate(namespace, candidate).await {
                     Ok(record) => {
                         let display = record.candidate.value.written(record.key.key.as_str());
                         let edited = wire::resource_value(Some(edited), Some(&record.key), display);
@@ -89,7 +99,7 @@ impl Candidates {
                 },
             })
         })();
-        self.app.review(&violations.finish(review)?, access).await
+        self.decisions().review(&violations.finish(review)?, access).await
     }
 
     async fn reject(
@@ -115,13 +125,15 @@ impl Candidates {
                 verdict: Verdict::Reject { reason: reason? },
             })
         })();
-        self.app.review(&violations.finish(review)?, access).await
+        self.decisions().review(&violations.finish(review)?, access).await
     }
 
     /// The operation id that the revisions of one batch share.
     fn operation(&self, items: usize) -> Result<OperationId, Error> {
         if (1..=BATCH).contains(&items) {
-            Ok(OperationId(self.app.entropy.uuid_v7(self.app.clock.now())))
+            Ok(OperationId(
+                self.decisions().entropy.uuid_v7(self.decisions().clock.now()),
+            ))
         } else {
             Err(Error::invalid(
                 "requests",
@@ -146,7 +158,7 @@ fn result(reviewed: Result<Reviewed, Error>) -> pb::ReviewResult {
 }
 
 #[tonic::async_trait]
-impl CandidateService for Candidates {
+impl CandidateService for CandidateHandler {
     async fn list_candidates(
         &self,
         request: Request<pb::ListCandidatesRequest>,
@@ -154,8 +166,8 @@ impl CandidateService for Candidates {
         let Call { message: request, .. } = open(request)?;
         let query = query(&request);
         let (filter, after, limit) = list(&request, query).map_err(Error::from)?;
-        let (records, more) = self.app.list_candidates(&filter, after, limit).await?;
-        let redacted = self.app.redactions(&records).await?;
+        let (records, more) = self.contests.list_candidates(&filter, after, limit).await?;
+        let redacted = self.outputs.redactions(&records).await?;
         let rendered = records.iter().map(|record| render::counted(record, &redacted));
         let (candidates, was_cut) = page::cut(rendered.collect());
         let last = records.iter().take(candidates.len()).next_back();
@@ -178,9 +190,12 @@ impl CandidateService for Candidates {
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let candidate = parse::candidate_id(&mut violations, &request.candidate_id);
         let (namespace, candidate) = violations.finish(namespace.zip(candidate)).map_err(Error::from)?;
-        let details = self.app.candidate_details(&namespace, candidate, &access).await?;
-        let improvement = self.app.improvement(&details.record).await?;
-        let redacted = self.app.redactions(slice::from_ref(&details.record)).await?;
+        let details = self
+            .contests
+            .candidate_details(&namespace, candidate, &access)
+            .await?;
+        let improvement = self.outputs.improvement(&details.record).await?;
+        let redacted = self.outputs.redactions(slice::from_ref(&details.record)).await?;
         Ok(Response::new(pb::GetCandidateResponse {
             candidate: Some(render::counted(&details.record, &redacted)),
             improvement: improvement.map(outputs::improvement),

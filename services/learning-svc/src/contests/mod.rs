@@ -8,3 +8,29 @@ pub mod grpc;
 pub mod metrics;
 pub mod reevaluation;
 pub mod store;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::{decisions::Decisions, store::Store};
+
+/// The use cases of the review queue.
+#[derive(Debug, Clone)]
+pub struct Contests {
+    store: Arc<dyn Store>,
+    decisions: Decisions,
+    /// Wakes the worker that evaluates anew, when a policy changed.
+    policy_changed: Arc<Notify>,
+}
+
+impl Contests {
+    /// `policy_changed` wakes the worker that evaluates anew.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions, policy_changed: Arc<Notify>) -> Self {
+        Self {
+            store,
+            decisions,
+            policy_changed,
+        }
+    }
+}

@@ -12,7 +12,7 @@ use std::{
 };
 
 use emend_core::{
-    AcceptOrder, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId,
+    AcceptOrder, Caller, CandidateId, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId,
     Outcome, Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES,
     decide, decide::Cause, policy::MAX_SCOPES,
 };
@@ -57,6 +57,24 @@ pub struct Attribution {
     pub task: Option<String>,
 }
 
+impl Attribution {
+    /// Somebody acts by itself: no feedback caused it, and it is part of nothing larger.
+    pub fn by(actor: Actor, reason: impl Into<String>) -> Self {
+        Self {
+            actor,
+            reason: reason.into(),
+            operation: None,
+            trigger: None,
+            task: None,
+        }
+    }
+
+    /// The system acts by itself.
+    pub fn system() -> Self {
+        Self::by(Actor::caller(Caller::system()), "")
+    }
+}
+
 /// The result of deciding one event.
 #[derive(Debug)]
 pub struct Decided {
@@ -84,7 +102,7 @@ pub struct Written {
 /// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
 /// was refused or failed, go back to the cache.
 pub struct OpenContests {
-    hot: Arc<BallotCache>,
+    cache: Arc<BallotCache>,
     now: Timestamp,
     contests: BTreeMap<ContestId, Working>,
     policies: HashMap<PolicyKey, Policy>,
@@ -104,22 +122,11 @@ pub struct OpenContests {
 
 impl OpenContests {
     /// Locks the contests of `keys`, which may come in any order and repeat, and those that count their versions, and reads
-    /// them, except for ballots that `hot` holds. `leaving` is how many ballots of one contest may leave it, at most 1,000, so
-    /// that as many older ones can take their place.
-    pub async fn open(
+    /// them, except for ballots that `cache` holds. `leaving` is how many ballots of one contest may leave it, at most 1,000, so
+    /// that as many older ones can take their place; `ratings` what the events ahead say of ratings.
+    pub(super) async fn open(
         tx: &mut dyn UnitOfWork,
-        hot: &Arc<BallotCache>,
-        now: Timestamp,
-        keys: impl IntoIterator<Item = ResourceKey>,
-        leaving: u32,
-    ) -> Result<Self, Failure> {
-        Self::open_for(tx, hot, now, keys, leaving, RatingsAhead::default()).await
-    }
-
-    /// The same where the events ahead may be about ratings.
-    pub async fn open_for(
-        tx: &mut dyn UnitOfWork,
-        hot: &Arc<BallotCache>,
+        cache: &Arc<BallotCache>,
         now: Timestamp,
         keys: impl IntoIterator<Item = ResourceKey>,
         leaving: u32,
@@ -172,7 +179,7 @@ impl OpenContests {
             (working.state.id(), working)
         });
         let mut unit = Self {
-            hot: Arc::clone(hot),
+            cache: Arc::clone(cache),
             now,
             contests: contests.collect(),
             policies,
@@ -429,7 +436,7 @@ impl OpenContests {
             ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
             if ballots.len() >= MIN_BALLOTS {
                 let fingerprint = Fingerprint::of(&working.state, &working.kept);
-                self.hot.keep(*contest, fingerprint, ballots);
+                self.cache.keep(*contest, fingerprint, ballots);
             }
         }
     }
@@ -438,7 +445,7 @@ impl OpenContests {
     fn keep_found(&self, contest: ContestId, mut working: Working) {
         let ballots = std::mem::take(&mut working.state.ballots);
         if ballots.len() >= MIN_BALLOTS {
-            self.hot.keep(contest, working.found_fingerprint(), ballots);
+            self.cache.keep(contest, working.found_fingerprint(), ballots);
         }
     }
 

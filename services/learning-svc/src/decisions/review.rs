@@ -3,17 +3,11 @@
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
 use emend_serve::auth::Access;
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
     contests::store::{CandidateRecord, Named},
-    decisions::{
-        numbering::RevisionChoice,
-        open::{Attribution, OpenContests},
-        users::lock_user,
-    },
+    decisions::{Decisions, numbering::RevisionChoice, open::Attribution, users::lock_user},
     etag,
     failure::{Failure, refused, value_too_large},
 };
@@ -83,11 +77,19 @@ fn ratings_redacted(candidate: CandidateId, redacted: u64) -> Error {
     }
 }
 
-impl App {
+impl Decisions {
+    /// The candidate with this id, if it is in the namespace.
+    pub async fn candidate(&self, namespace: &Namespace, id: CandidateId) -> Result<CandidateRecord, Error> {
+        self.store
+            .candidate(id)
+            .await?
+            .filter(|record| record.key.namespace == *namespace)
+            .ok_or_else(|| Error::not_found("candidate", id.to_string()))
+    }
+
     /// Carries out a person's decision if `access` permits: a user's own resource needs the right to act for users.
     pub async fn review(&self, review: &Review, access: &Access) -> Result<Reviewed, Error> {
-        let reviewed =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review, access)).await?;
+        let reviewed = self.retry(|| self.try_review(review, access)).await?;
         self.publish(reviewed.revision).await;
         Ok(reviewed)
     }
@@ -107,7 +109,7 @@ impl App {
             lock_user(&mut *tx, &key.namespace, user).await?;
         }
         let contest = key.contest_id();
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let mut unit = self.open(&mut *tx, [key.clone()]).await?;
         unit.read_named(&mut *tx, contest, Named::Candidate(id)).await?;
         let version = unit
             .found(contest)

@@ -8,3 +8,39 @@
 pub mod erase;
 pub mod store;
 pub mod worker;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::{decisions::Decisions, store::Store};
+
+/// The use cases of erasure.
+#[derive(Debug, Clone)]
+pub struct Erasure {
+    store: Arc<dyn Store>,
+    decisions: Decisions,
+    /// Wakes the worker that cleans up.
+    erased: Arc<Notify>,
+}
+
+impl Erasure {
+    /// Erases by decisions.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions) -> Self {
+        Self {
+            store,
+            decisions,
+            erased: Arc::default(),
+        }
+    }
+
+    /// Wakes the worker that cleans up: something was erased.
+    pub(crate) fn clean_up(&self) {
+        self.erased.notify_one();
+    }
+
+    /// Notified whenever there is something to clean up.
+    pub(crate) fn erased(&self) -> Arc<Notify> {
+        Arc::clone(&self.erased)
+    }
+}

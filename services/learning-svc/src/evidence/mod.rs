@@ -19,3 +19,33 @@ pub mod trust_file;
 pub mod upsert;
 mod verification;
 pub(crate) mod worker;
+
+use std::sync::Arc;
+
+use emend_base::Error;
+
+use crate::{decisions::Decisions, evidence::store::EvidenceStore, store::Store};
+
+/// The use cases of the evidence graph.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    store: Arc<dyn Store>,
+    decisions: Decisions,
+}
+
+impl Evidence {
+    /// On one database.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions) -> Self {
+        Self { store, decisions }
+    }
+
+    /// The graph as stored.
+    pub(crate) fn graph(&self) -> Result<&dyn EvidenceStore, Error> {
+        self.store.evidence().ok_or(Error::Unimplemented("evidence"))
+    }
+
+    /// Completes once evidence has changed since the last call.
+    pub async fn changed(&self) {
+        self.decisions.evidence_changed.notified().await;
+    }
+}

@@ -11,22 +11,18 @@ use std::collections::{HashMap, HashSet};
 
 use emend_base::Error;
 use emend_core::{EventId, FeedbackId, ResourceKey, contest::VoterKey};
-use emend_store::{StoreError, retry_conflicts};
+use emend_store::StoreError;
 
 use self::group::{Answer, Group};
 use super::event::{EventResult, FeedbackChange, IngestEvent};
 use crate::{
-    app::App,
-    decisions::{answers::answered_before, open::OpenContests},
-    erasure::erase::ErasedReporter,
-    fail_points,
-    failure::Failure,
-    store::UnitOfWork,
+    decisions::answers::answered_before, erasure::erase::ErasedReporter, fail_points, failure::Failure,
+    ingest::Ingest, store::UnitOfWork,
 };
 
-impl App {
+impl Ingest {
     /// Applies events in groups; returns one result per event, in order.
-    pub async fn ingest(&self, events: &[IngestEvent]) -> Vec<EventResult> {
+    pub async fn apply(&self, events: &[IngestEvent]) -> Vec<EventResult> {
         let mut results = Vec::with_capacity(events.len());
         // The erasure of a reporter takes transactions of its own.
         let together =
@@ -45,7 +41,7 @@ impl App {
                     accept_order: event.accept_order,
                     caller: caller.clone(),
                 };
-                results.push(self.erase_reporter(&erased).await);
+                results.push(self.erasure.erase(&erased).await);
                 continue;
             }
             match self.group(group).await {
@@ -79,10 +75,9 @@ impl App {
 
     /// Applies a group in one transaction.
     async fn group(&self, events: &[IngestEvent]) -> Result<Vec<EventResult>, Failure> {
-        let (results, wrote) =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_group(events)).await?;
+        let (results, wrote) = self.decisions.retry(|| self.try_group(events)).await?;
         if wrote {
-            self.follower.wake();
+            self.decisions.wake();
         }
         let is_rating = |event: &IngestEvent| match &event.what {
             FeedbackChange::Recorded(recorded) => {
@@ -97,7 +92,7 @@ impl App {
     }
 
     async fn try_group(&self, events: &[IngestEvent]) -> Result<(Vec<EventResult>, bool), Failure> {
-        let now = self.clock.now();
+        let now = self.decisions.clock.now();
         let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
         let feedback: Vec<FeedbackId> = events.iter().map(|event| event.feedback).collect();
         let mut tx = self.store.begin().await?;
@@ -140,7 +135,7 @@ impl App {
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let ahead = ratings::ahead(events, &known_ratings);
-        let unit = OpenContests::open_for(&mut *tx, &self.hot, now, keys, leaving, ahead).await?;
+        let unit = self.decisions.open_for(&mut *tx, keys, leaving, ahead).await?;
         fail_points::GROUP_LOCKED.pass();
         let mut group = Group {
             now,
@@ -161,10 +156,10 @@ impl App {
             answers[index] = Some(group.apply(&events[index])?);
         }
         fail_points::GROUP_DECIDED.pass();
-        let written = self.commit(tx, &mut group.unit).await?;
+        let written = self.decisions.commit(tx, &mut group.unit).await?;
         fail_points::GROUP_COMMITTED.pass();
         if group.erases {
-            self.erased.notify_one();
+            self.erasure.clean_up();
         }
         let results = answers.into_iter().flatten().map(|answer| match answer {
             Answer::Now(place) => written

@@ -3,3 +3,38 @@
 pub(crate) mod grpc;
 pub mod revert;
 pub mod store;
+
+use std::sync::Arc;
+
+use emend_base::Error;
+use emend_core::Revision;
+
+use crate::{
+    decisions::Decisions,
+    log::store::{RevisionFilter, RevisionRecord},
+    store::Store,
+};
+
+/// The use cases of the log.
+#[derive(Debug, Clone)]
+pub struct Log {
+    store: Arc<dyn Store>,
+    decisions: Decisions,
+}
+
+impl Log {
+    /// On one database.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions) -> Self {
+        Self { store, decisions }
+    }
+
+    /// Revisions before one, at most `limit`, newest first, and whether there are more.
+    pub(crate) async fn list(
+        &self,
+        filter: &RevisionFilter,
+        before: Option<Revision>,
+        limit: u32,
+    ) -> Result<(Vec<RevisionRecord>, bool), Error> {
+        Ok(self.store.list_revisions(filter, before, limit).await?)
+    }
+}

@@ -14,3 +14,60 @@ pub mod stats;
 pub mod store;
 pub mod versions;
 pub mod worker;
+
+use std::{fmt, sync::Arc};
+
+use emend_base::{Error, Lifecycle};
+use tokio::sync::Notify;
+
+use crate::{
+    decisions::Decisions,
+    generator::Generator,
+    outputs::{metrics::Generations, store::improvements::OutputStore},
+    store::Store,
+};
+
+/// The use cases of prompts and of what is said of their outputs.
+#[derive(Clone)]
+pub struct Outputs {
+    store: Arc<dyn Store>,
+    decisions: Decisions,
+    /// Owns what goes on when its caller has gone.
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) generator: Arc<dyn Generator>,
+    pub(crate) generations: Generations,
+    /// Wakes the worker that generates improvements without a request.
+    rated: Arc<Notify>,
+}
+
+impl fmt::Debug for Outputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outputs").finish_non_exhaustive()
+    }
+}
+
+impl Outputs {
+    /// Generates with `generator`, in `lifecycle`, and counts that in `generations`.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        decisions: Decisions,
+        lifecycle: Lifecycle,
+        generator: Arc<dyn Generator>,
+        generations: Generations,
+        rated: Arc<Notify>,
+    ) -> Self {
+        Self {
+            store,
+            decisions,
+            lifecycle,
+            generator,
+            generations,
+            rated,
+        }
+    }
+
+    /// Prompts and what is said of their outputs, as stored.
+    pub(crate) fn stored(&self) -> Result<&dyn OutputStore, Error> {
+        self.store.outputs().ok_or(Error::Unimplemented("outputs"))
+    }
+}

@@ -8,8 +8,10 @@ use emend_wire::value;
 
 use crate::{
     outputs::improve::window_of,
-    resources::read::corrupt,
-    stream::state::{Entry, ReplicaState},
+    stream::{
+        corrupt,
+        state::{Entry, ReplicaState},
+    },
 };
 
 /// Which prompt to render, and with what.

@@ -7,3 +7,53 @@ pub mod grpc;
 pub mod metrics;
 pub mod store;
 pub mod suggestions;
+
+use std::{fmt, sync::Arc};
+
+use emend_base::Error;
+
+use crate::{
+    decisions::Decisions,
+    generator::Generator,
+    profiles::{metrics::ProfileMetrics, store::ProfileStore},
+    store::Store,
+};
+
+/// The use cases of profiles.
+#[derive(Clone)]
+pub struct Profiles {
+    store: Arc<dyn Store>,
+    decisions: Decisions,
+    pub(crate) generator: Arc<dyn Generator>,
+    metrics: ProfileMetrics,
+}
+
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profiles").finish_non_exhaustive()
+    }
+}
+
+impl Profiles {
+    /// Suggests with `generator`.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        decisions: Decisions,
+        generator: Arc<dyn Generator>,
+        metrics: ProfileMetrics,
+    ) -> Self {
+        Self {
+            store,
+            decisions,
+            generator,
+            metrics,
+        }
+    }
+
+    /// The profiles as stored.
+    fn stored(&self) -> Result<&dyn ProfileStore, Error> {
+        self.store
+            .profiles()
+            .ok_or(Error::Unimplemented("the profile service"))
+    }
+}

@@ -126,6 +126,12 @@ pub trait Store:
     async fn close(&self);
 }
 
+impl std::fmt::Debug for dyn Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
+}
+
 /// Opens the database and migrates its schema. `connections` is the number of readers (SQLite) or of all connections
 /// (PostgreSQL).
 pub async fn open(database: &DatabaseUrl, connections: u32) -> Result<Arc<dyn Store>, StoreError> {

@@ -42,6 +42,7 @@ use emend_core::{Caller, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_serve::{auth::Access, fair_semaphore::ClientKey, health::Readiness};
 use emend_store::postgres::PgWake;
+use emend_store::{CorruptRow, StoreError};
 use jiff::SignedDuration;
 use tokio::{
     sync::{Notify, Semaphore, watch},
@@ -146,7 +147,13 @@ impl Stream {
     /// A stream whose workers are stepped by hand.
     pub fn new(store: Arc<dyn Store>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
         let replica = entropy.uuid_v4().to_string();
-        let nodes = Nodes::new(Arc::clone(&store), &replica, &settings);
+        let nodes = Nodes::new(
+            Arc::clone(&store),
+            &replica,
+            settings.node_connected_within,
+            settings.max_wait,
+            settings.node_metrics.clone(),
+        );
         let common = Common {
             metrics: settings.metrics.clone(),
             audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
@@ -328,4 +335,10 @@ impl Stream {
 
 fn not_loaded() -> Error {
     Error::unavailable("NOT_LOADED", "this replica is still loading its state; try again")
+}
+
+/// The error that a stored value can't be read.
+pub(crate) fn corrupt(entry: &state::Entry, reason: &str) -> Error {
+    let id = format!("{}/{}/{}", entry.group.namespace, entry.group.kind, entry.key);
+    StoreError::from(CorruptRow::new("resources", "value", id, reason)).into()
 }

@@ -199,6 +199,11 @@ impl ReplicaState {
         self.installation
     }
 
+    /// The epoch of the log and the revision.
+    pub fn place(&self) -> (Epoch, i64) {
+        (self.epoch, self.revision)
+    }
+
     /// The epoch of the log.
     pub fn epoch(&self) -> Epoch {
         self.epoch

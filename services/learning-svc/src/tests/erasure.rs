@@ -41,7 +41,7 @@ fn own(world: &World, phrase: &str) -> IngestEvent {
     world.own_feedback("ann", Form::PhraseMapping, phrase, "mine")
 }
 
-async fn of_ann(app: &crate::app::App) -> usize {
+async fn of_ann(app: &crate::capabilities::Capabilities) -> usize {
     let contents = app.store.contents().await.unwrap();
     contents.resources.len()
 }
@@ -81,7 +81,7 @@ async fn what_a_user_had_alone_goes_and_votes_stay(world: &World) {
         reason: "back".to_owned(),
         actor: operator(),
     };
-    let refused = app.revert(&revert, &Access::open()).await.unwrap_err();
+    let refused = app.log.revert(&revert, &Access::open()).await.unwrap_err();
     assert_eq!(refused.reason(), "ERASED", "an erasure is for good");
     assert_sound(&app).await;
     assert_audited(world).await;

@@ -4,7 +4,7 @@ use emend_base::{Clock as _, Entropy};
 use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     decisions::ballot_cache::MIN_BALLOTS,
     ingest::event::IngestEvent,
     tests::{
@@ -24,10 +24,10 @@ const PHRASE: &str = "set up a csa";
 const VERBS: [&str; 3] = ["create_csa", "create_isda", "open_account"];
 
 /// Every candidate's figures equal those recounted from its contest's stored ballots.
-async fn assert_counted(world: &World, app: &App, when: &str) {
+async fn assert_counted(world: &World, app: &Capabilities, when: &str) {
     let contest = key(Form::PhraseMapping, PHRASE, VERBS[0]).contest_id();
     let scope = crate::policies::store::PolicyKey::of(&key(Form::PhraseMapping, PHRASE, VERBS[0]));
-    let policy = app.policy(&scope).await.unwrap().stored.policy;
+    let policy = app.policies.policy(&scope).await.unwrap().stored.policy;
     let ballots = app.store.ballots(contest, 100_000).await.unwrap();
     let tally = Tally::count(&ballots, &policy, world.clock.now());
     let candidates: Vec<_> = candidates(app)
@@ -152,15 +152,19 @@ async fn a_refused_action_leaves_the_cached_ballots(world: &World) {
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&app, &votes).await;
-    let kept = app.hot.ballots();
+    let kept = app.decisions.ballots.ballots();
     assert!(kept > MIN_BALLOTS, "{kept}");
     let candidate = candidate_id(PHRASE, VERBS[0]);
     let stale = review(&app, candidate, Some("stale".to_owned()), approval()).await;
     assert!(stale.is_err(), "{stale:?}");
-    assert_eq!(app.hot.ballots(), kept, "refused before anything was decided");
+    assert_eq!(
+        app.decisions.ballots.ballots(),
+        kept,
+        "refused before anything was decided"
+    );
     let again = review(&app, candidate, None, approval()).await;
     assert!(again.is_err(), "{again:?}");
-    assert_eq!(app.hot.ballots(), kept, "refused by the rules");
+    assert_eq!(app.decisions.ballots.ballots(), kept, "refused by the rules");
     // And the cached ballots equal the stored ones.
     one(&app, &world.retraction(&votes[7])).await;
     assert_counted(world, &app, "after a refusal").await;

@@ -11,9 +11,9 @@ use emend_store::audit::{Findings, IgnoreProgress};
 use futures::StreamExt as _;
 
 use crate::{
-    app::App,
-    audit::Audit,
-    decisions::open::{OpenContests, RatingsAhead},
+    audit::{Audit, check_entry},
+    capabilities::Capabilities,
+    decisions::open::RatingsAhead,
     ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
     log::{
         revert::Revert,
@@ -72,7 +72,7 @@ fn key() -> ResourceKey {
     ResourceKey::parse("fund-admin", Some(Kind::FewShotSet), "SUMMARIZE_DAILY", "", "").unwrap()
 }
 
-async fn set(app: &App) -> FewShotSet {
+async fn set(app: &Capabilities) -> FewShotSet {
     let contents = app.store.contents().await.unwrap();
     let resource = contents
         .resources
@@ -86,7 +86,7 @@ async fn set(app: &App) -> FewShotSet {
 }
 
 /// The outputs that are shown.
-async fn shown(app: &App) -> (Vec<String>, Vec<String>) {
+async fn shown(app: &Capabilities) -> (Vec<String>, Vec<String>) {
     let set = set(app).await;
     let outputs = |examples: Vec<emend_core::Example>| examples.into_iter().map(|of| of.output).collect();
     (outputs(set.good), outputs(set.bad))
@@ -96,7 +96,7 @@ fn told(outcome: &Outcome) -> (pb::OutcomeState, &str) {
     (outcome.state(), outcome.reason.as_str())
 }
 
-async fn head(app: &App) -> i64 {
+async fn head(app: &Capabilities) -> i64 {
     app.store.contents().await.unwrap().head.0
 }
 
@@ -108,13 +108,13 @@ async fn findings(world: &World) -> String {
     let mut entries = audit.entries();
     while let Some(entry) = entries.next().await {
         if let Some(entry) = findings.readable(entry).unwrap() {
-            entry.check(&mut findings);
+            check_entry(&entry, &mut findings);
         }
     }
     format!("{:?}", findings.kept())
 }
 
-pub(super) async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
+pub(super) async fn change_policy(app: &Capabilities, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
     let update = PolicyUpdate {
         key: PolicyKey {
             namespace: namespace(),
@@ -125,10 +125,10 @@ pub(super) async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send
         reason: None,
         change: Box::new(change),
     };
-    app.update_policy(&update).await.unwrap();
+    app.policies.update_policy(&update).await.unwrap();
     let mut after = None;
     loop {
-        let step = app.reevaluate_once(after).await.unwrap();
+        let step = app.contests.reevaluate_once(after).await.unwrap();
         assert_eq!(step.failed, 0);
         after = step.last;
         if after.is_none() {
@@ -274,7 +274,7 @@ async fn an_output_stands_once_however_many_rated_it(world: &World) {
 }
 
 /// How many ratings and outputs are read to decide on one more rating of an output.
-async fn read_for_one_more(app: &App, event: &IngestEvent) -> (usize, usize) {
+async fn read_for_one_more(app: &Capabilities, event: &IngestEvent) -> (usize, usize) {
     let FeedbackChange::Recorded(recorded) = &event.what else {
         panic!("it is recorded")
     };
@@ -291,8 +291,7 @@ async fn read_for_one_more(app: &App, event: &IngestEvent) -> (usize, usize) {
         outputs: [((contest, rated), 1)].into(),
     };
     let mut tx = app.store.begin().await.unwrap();
-    let now = app.clock.now();
-    let unit = OpenContests::open_for(&mut *tx, &app.hot, now, [key()], 1, ahead).await;
+    let unit = app.decisions.open_for(&mut *tx, [key()], 1, ahead).await;
     let unit = unit.unwrap();
     let state = unit.state(contest).unwrap();
     (state.ratings.len(), state.outputs.len())
@@ -437,7 +436,7 @@ async fn any_order_of_arrival_gives_the_same_set(world: &World) {
 }
 
 /// Every change of the set, newest first.
-async fn changes(app: &App) -> Vec<ChangeRecord> {
+async fn changes(app: &Capabilities) -> Vec<ChangeRecord> {
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: Some(Kind::FewShotSet),
@@ -543,21 +542,21 @@ async fn nobody_sets_deletes_or_reverts_a_set(world: &World) {
         reason: None,
         actor: operator(),
     };
-    is_refused(app.put(&put).await.unwrap_err());
+    is_refused(app.resources.put(&put).await.unwrap_err());
     let delete = Delete {
         key: key(),
         etag: None,
         reason: None,
         actor: operator(),
     };
-    is_refused(app.delete(&delete).await.unwrap_err());
+    is_refused(app.resources.delete(&delete).await.unwrap_err());
     let revert = Revert {
         namespace: namespace(),
         revision: emend_core::Revision(1),
         reason: "no".into(),
         actor: operator(),
     };
-    is_refused(app.revert(&revert, &Access::open()).await.unwrap_err());
+    is_refused(app.log.revert(&revert, &Access::open()).await.unwrap_err());
     assert_eq!(head(&app).await, 1);
 }
 
@@ -574,7 +573,7 @@ async fn a_rating_is_recorded_once(world: &World) {
         id: world.retraction(&first).id,
         ..first.clone()
     };
-    let refused = app.ingest(&[again]).await.remove(0).unwrap_err();
+    let refused = app.ingest.apply(&[again]).await.remove(0).unwrap_err();
     assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
     one(&app, &world.retraction(&first)).await;
     let twice = one(&app, &world.retraction(&first)).await;

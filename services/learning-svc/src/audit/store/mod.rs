@@ -4,6 +4,7 @@
 //! Contests come in ranges of their ids, and every table that refers to contests is read by such ranges. It must know
 //! nothing of which invariants hold.
 
+mod entry;
 pub(crate) mod evidence;
 pub(crate) mod rows;
 
@@ -20,6 +21,7 @@ use crate::{
     store::{postgres::PostgresStore, sqlite::SqliteStore},
 };
 
+pub use self::entry::{AppliedEvent, CastBallot, CastRating, Entry};
 pub(crate) use self::rows::{
     AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
     AuditedTransition, EntryRow, SentRulingRow,

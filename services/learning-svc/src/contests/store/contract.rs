@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     actor::Actor,
-    app::App,
+    capabilities::{Capabilities, Parts},
     contests::store::{CandidateFilter, ContestStore as _, store_empty},
     decisions::Follower,
     ingest::{
@@ -201,14 +201,14 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &Backend) -> App {
+fn app(store: &Backend) -> Capabilities {
     let clock = ManualClock::default().shared();
-    App::new(
+    Capabilities::new(Parts::new(
         Arc::new(store.clone()),
         Arc::new(Nobody),
         clock,
         Entropy::system(),
-    )
+    ))
 }
 
 fn event(order: i64, phrase: &str) -> IngestEvent {
@@ -240,7 +240,12 @@ async fn of_a_group_only_the_culprit_sees_its_error() {
     let app = app(&store);
     let phrases = ["a", "b", "c"];
     for (order, phrase) in (1..).zip(phrases) {
-        app.ingest(&[event(order, phrase)]).await.pop().unwrap().unwrap();
+        app.ingest
+            .apply(&[event(order, phrase)])
+            .await
+            .pop()
+            .unwrap()
+            .unwrap();
     }
     let corrupt = key("b").contest_id();
     corrupt_candidates_of(&store, corrupt).await;
@@ -248,7 +253,7 @@ async fn of_a_group_only_the_culprit_sees_its_error() {
         .zip(phrases)
         .map(|(order, phrase)| event(order, phrase))
         .collect();
-    let results = app.ingest(&group).await;
+    let results = app.ingest.apply(&group).await;
     let fine: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(fine, [true, false, true]);
     assert!(
@@ -262,7 +267,7 @@ async fn only_the_newest_ballots_are_read_however_many_there_are() {
     let (store, _guard) = open!();
     let app = app(&store);
     let events: Vec<_> = (1..=30).map(|order| event(order, "a")).collect();
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let ballots = store.ballots(key("a").contest_id(), 7).await.unwrap();
@@ -283,11 +288,11 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
         event
     };
     let events: Vec<_> = (1..=300).map(vote).collect();
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let reporters = async |order| {
-        let outcome = app.ingest(&[vote(order)]).await.pop().unwrap().unwrap();
+        let outcome = app.ingest.apply(&[vote(order)]).await.pop().unwrap().unwrap();
         outcome.reporter_count
     };
     // Behind the store's back, without leaving a trace.
@@ -321,7 +326,7 @@ async fn candidates_are_counted_by_kind_and_status() {
     };
     let mut events = events.to_vec();
     events.push(elsewhere);
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let all = CandidateFilter {
@@ -370,11 +375,11 @@ async fn only_so_many_kinds_in_namespaces_hold_resources() {
         reason: None,
         actor: Actor::caller(emend_core::Caller::system()),
     };
-    app.put(&put_in("last")).await.unwrap();
-    let refused = app.put(&put_in("one-more")).await.unwrap_err();
+    app.resources.put(&put_in("last")).await.unwrap();
+    let refused = app.resources.put(&put_in("one-more")).await.unwrap_err();
     assert_eq!(refused.reason(), "RESOURCE_LIMIT");
     // A scope that already holds some may have more.
-    app.put(&put_in("other-1")).await.unwrap();
+    app.resources.put(&put_in("other-1")).await.unwrap();
 }
 
 #[tokio::test]
@@ -383,7 +388,7 @@ async fn a_database_that_is_closed_is_unavailable() {
     let app = app(&store);
     store.close().await;
     assert!(matches!(store.ping().await, Err(StoreError::Unavailable(_))));
-    let results = app.ingest(&[event(1, "a"), event(2, "b")]).await;
+    let results = app.ingest.apply(&[event(1, "a"), event(2, "b")]).await;
     assert!(
         results
             .iter()

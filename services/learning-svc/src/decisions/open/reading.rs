@@ -64,7 +64,7 @@ impl OpenContests {
             .iter_mut()
             .filter(|(_, working)| !working.state.candidates.is_empty() && working.is_by_votes())
         {
-            match self.hot.take(*contest, || working.found_fingerprint()) {
+            match self.cache.take(*contest, || working.found_fingerprint()) {
                 Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
                 _ => missing.push(*contest),
             }

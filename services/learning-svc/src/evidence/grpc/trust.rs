@@ -13,9 +13,9 @@ use emend_wire::{
 use tonic::Request;
 
 use crate::{
-    app::App,
     contests::store::CandidatePosition,
     evidence::{
+        Evidence,
         rules::{BlockedDomain, ListedRule, RuleFilter},
         trust_file::{Format, ReadTrustFile},
     },
@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub(super) async fn apply_trust_file(
-    app: &App,
+    evidence: &Evidence,
     request: Request<pb::ApplyTrustFileRequest>,
 ) -> Result<pb::ApplyTrustFileResponse, Error> {
     let caller = caller_of(&request);
@@ -61,7 +61,7 @@ pub(super) async fn apply_trust_file(
     }
     let mut namespaces = Vec::with_capacity(read.file.namespaces.len());
     for namespace in &read.file.namespaces {
-        let done = app.apply_trust_file(&read, namespace, &actor).await?;
+        let done = evidence.apply_trust_file(&read, namespace, &actor).await?;
         let has_changed = done.revision.0 > 0;
         namespaces.push(pb::TrustFileApplied {
             namespace: namespace.to_string(),
@@ -83,7 +83,7 @@ pub(super) async fn apply_trust_file(
 }
 
 pub(super) async fn list_domain_rules(
-    app: &App,
+    evidence: &Evidence,
     request: Request<pb::ListDomainRulesRequest>,
 ) -> Result<pb::ListDomainRulesResponse, Error> {
     let Call { message, .. } = open(request)?;
@@ -96,7 +96,7 @@ pub(super) async fn list_domain_rules(
         },
     );
     let (filter, after, limit) = rule_filter(&message, query).map_err(Error::from)?;
-    let (rules, next) = app.domain_rules(&filter, after, limit).await?;
+    let (rules, next) = evidence.domain_rules(&filter, after, limit).await?;
     let positions = rules.iter().map(|rule| CandidatePosition::of(&rule.record));
     let positions: Vec<_> = positions.collect();
     let rules = rules.into_iter().map(rule).collect();
@@ -203,7 +203,7 @@ fn rule(of: ListedRule) -> pb::DomainRuleRecord {
 }
 
 pub(super) async fn list_blocked_domains(
-    app: &App,
+    evidence: &Evidence,
     request: Request<pb::ListBlockedDomainsRequest>,
 ) -> Result<pb::ListBlockedDomainsResponse, Error> {
     let Call { message, .. } = open(request)?;
@@ -221,7 +221,7 @@ pub(super) async fn list_blocked_domains(
     let after = after(&mut violations, query, &message.page_token);
     let parsed = (|| Some((namespace?, after?, limit?)))();
     let (namespace, after, limit) = violations.finish(parsed).map_err(Error::from)?;
-    let (blocked, next) = app.blocked_domains(&namespace, after, limit).await?;
+    let (blocked, next) = evidence.blocked_domains(&namespace, after, limit).await?;
     let positions = blocked.iter().map(|of| CandidatePosition::of(&of.rule.record));
     let positions: Vec<_> = positions.collect();
     let domains = blocked.into_iter().map(domain).collect();

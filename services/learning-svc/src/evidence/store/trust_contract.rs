@@ -32,7 +32,8 @@ async fn decisions_about_domains_are_found_by_indexes() {
     let entropy = Entropy::system();
     begin_installation(&store, &entropy).await.unwrap();
     let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
-    app.apply_trust_file(&file, &namespace, &operator())
+    app.evidence
+        .apply_trust_file(&file, &namespace, &operator())
         .await
         .unwrap();
     let id = CandidateId(Uuid::from_u128(1));

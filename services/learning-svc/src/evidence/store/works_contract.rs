@@ -58,7 +58,7 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
     begin_installation(&store, &entropy).await.unwrap();
     let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
     let many = (1..=1_000).map(|number| page(number, "10.1000/many")).collect();
-    app.upsert_evidence(&upsert(many)).await.unwrap();
+    app.evidence.upsert(&upsert(many)).await.unwrap();
     let [(key, 1_000)] = works(&store).await[..] else {
         panic!("all are one work")
     };
@@ -66,7 +66,8 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
     for number in 1_001..=1_040 {
         let mut alone = page(number, "10.1000/many");
         if number % 2 == 0 {
-            app.upsert_evidence(&upsert(vec![page(number, "")]))
+            app.evidence
+                .upsert(&upsert(vec![page(number, "")]))
                 .await
                 .unwrap();
             alone.works.reverse();

@@ -148,13 +148,7 @@ impl Group {
             let mined = Event::Mined {
                 value: effect.value.clone(),
             };
-            let attribution = Attribution {
-                actor: Actor::caller(Caller::system()),
-                reason: reason.to_owned(),
-                operation: None,
-                trigger: None,
-                task: None,
-            };
+            let attribution = Attribution::by(Actor::caller(Caller::system()), reason.to_owned());
             self.unit
                 .decide(contest, &mined, &attribution, RevisionChoice::Own)
                 .map_err(|refusal| refused(&refusal, &event.id.to_string()))?;

@@ -192,7 +192,7 @@ async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_vers
             reason: None,
             actor: Actor::caller(Caller::system()),
         };
-        app.put(&put).await.unwrap();
+        app.resources.put(&put).await.unwrap();
     }
     let contest = prompt.contest_id();
     let mut tx = store.begin().await.unwrap();

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use crate::{
     etag,
-    resources::read::{self, ListQuery, Position, ResolveQuery, corrupt},
-    stream::{Stream, state::Entry},
+    resources::read::{self, ListQuery, Position, ResolveQuery},
+    stream::{Stream, corrupt, state::Entry},
 };
 
 const DEFAULT_PAGE: u32 = 100;

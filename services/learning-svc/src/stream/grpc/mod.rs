@@ -92,7 +92,7 @@ impl SubscriptionService for Subscriptions {
         let (node_id, report) = parse::report(open(request)?.message).map_err(Error::from)?;
         let nodes = self.stream.nodes();
         if let Ok(state) = self.stream.state() {
-            nodes.check_applied(&report, &state).await?;
+            nodes.check_applied(&report, state.place()).await?;
         }
         nodes.report(who, node_id, &report).await?;
         Ok(Response::new(pb::ReportStatusResponse {}))
