@@ -242,7 +242,7 @@ fn event(number: u32) -> Result<IngestEvent> {
         accept_order: AcceptOrder(i64::from(number) + 1),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: reporter(number)?,
             caller: Caller::anonymous(),
             query_id: String::new(),
@@ -259,7 +259,7 @@ fn event(number: u32) -> Result<IngestEvent> {
 fn retraction(of: &IngestEvent) -> IngestEvent {
     IngestEvent {
         id: EventId(uuid::Uuid::from_u128(of.id.0.as_u128() | 1 << 100)),
-        what: FeedbackChange::Retracted {
+        change: FeedbackChange::Retracted {
             caller: Caller::anonymous(),
             at: SystemClock::shared().now(),
             sender: Roles::default(),

@@ -210,7 +210,7 @@ fn rating(number: u32) -> Result<IngestEvent> {
         accept_order: AcceptOrder(i64::from(number) + 1),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: Reporter::parse(&format!("reporter-{}", number % 500), "", "", "")?,
             caller: Caller::anonymous(),
             query_id: String::new(),

@@ -239,8 +239,8 @@ impl OpenContests {
     pub fn check_candidates(&self, contest: ContestId, candidate: CandidateId) -> bool {
         self.contests.get(&contest).is_none_or(|Working { state, .. }| {
             // Of rulings only those count that wait.
-            let waits = |of: &&emend_core::Candidate| {
-                of.ruling.is_none() || of.status == emend_core::Status::AwaitingReview
+            let waits = |candidate: &&emend_core::Candidate| {
+                candidate.ruling.is_none() || candidate.status == emend_core::Status::AwaitingReview
             };
             state.candidates.iter().filter(waits).count() < MAX_CANDIDATES
                 || state.candidate(candidate).is_some()

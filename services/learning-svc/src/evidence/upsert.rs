@@ -134,9 +134,13 @@ impl Evidence {
             if waited && is_known {
                 let with = |unit: &OpenContests, is: fn(&Candidate) -> bool| {
                     let state = unit.state(contest);
-                    state.map_or(0, |state| state.candidates.iter().filter(|of| is(of)).count())
+                    state.map_or(0, |state| {
+                        state.candidates.iter().filter(|candidate| is(candidate)).count()
+                    })
                 };
-                let corrections = with(&unit, |of| of.reason == Some(Reason::TargetNotFound));
+                let corrections = with(&unit, |candidate| {
+                    candidate.reason == Some(Reason::TargetNotFound)
+                });
                 unit.decide(
                     contest,
                     &Event::TargetArrived,
@@ -146,7 +150,7 @@ impl Evidence {
                 .map_err(|refusal| refused(&refusal, &subject(key)))?;
                 arrived += Arrived {
                     corrections,
-                    applied: with(&unit, |of| of.status == Status::Applied),
+                    applied: with(&unit, |candidate| candidate.status == Status::Applied),
                 };
             }
         }

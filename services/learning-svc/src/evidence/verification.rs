@@ -86,10 +86,10 @@ impl Evidence {
         let mut tx = self.store.begin().await?;
         let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
         let domains = evidence.lock_stale_domains(after, DOMAINS).await?;
-        let last = domains.last().map(|of| of.domain);
+        let last = domains.last().map(|stale| stale.domain);
         let wanted = wanted(&mut *tx, domains).await?;
         let (same, other): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, now, then)| now == then);
-        let same: Vec<i64> = same.iter().map(|(of, ..)| of.domain).collect();
+        let same: Vec<i64> = same.iter().map(|(stale, ..)| stale.domain).collect();
         if let Some(evidence) = tx.evidence() {
             evidence.settle_domains(&same).await?;
         }
@@ -97,7 +97,7 @@ impl Evidence {
         Ok(Compared {
             last,
             settled: same.len(),
-            other: other.into_iter().map(|(of, ..)| of).collect(),
+            other: other.into_iter().map(|(stale, ..)| stale).collect(),
         })
     }
 
@@ -119,7 +119,7 @@ impl Evidence {
         let locked = evidence.lock_space_and_domains(domains).await?;
         let attribution = Attribution::system();
         let wanted = wanted(&mut *tx, locked).await?;
-        let settled: Vec<i64> = wanted.iter().map(|(of, ..)| of.domain).collect();
+        let settled: Vec<i64> = wanted.iter().map(|(stale, ..)| stale.domain).collect();
         for (domain, now, then) in wanted {
             if now == then {
                 continue;

@@ -32,7 +32,7 @@ impl Ingest {
             .flat_map(|group| group.chunks(self.store.group()))
         {
             if let [event] = group
-                && let FeedbackChange::ReporterErased { caller, reporter } = &event.what
+                && let FeedbackChange::ReporterErased { caller, reporter } = &event.change
             {
                 let erased = ErasedReporter {
                     event: event.id,
@@ -79,7 +79,7 @@ impl Ingest {
         if wrote {
             self.decisions.wake();
         }
-        let is_rating = |event: &IngestEvent| match &event.what {
+        let is_rating = |event: &IngestEvent| match &event.change {
             FeedbackChange::Recorded(recorded) => {
                 recorded.effects.iter().any(|effect| effect.rating.is_some())
             }
@@ -113,7 +113,7 @@ impl Ingest {
         let of_erased = of_erased_users(&mut *tx, events).await?;
         let known_ratings = ratings::known(&mut *tx, events, &seen).await?;
         let keys = events.iter().flat_map(|event| -> Vec<ResourceKey> {
-            match &event.what {
+            match &event.change {
                 FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => Vec::new(),
                 FeedbackChange::Recorded(recorded) => {
                     recorded.effects.iter().map(|effect| effect.key.clone()).collect()
@@ -185,7 +185,8 @@ async fn of_erased_users(
         _ => HashMap::new(),
     };
     let is_of_erased = |event: &&IngestEvent| {
-        let nameless = matches!(&event.what, FeedbackChange::Recorded(recorded) if recorded.erased.is_some());
+        let nameless =
+            matches!(&event.change, FeedbackChange::Recorded(recorded) if recorded.erased.is_some());
         event.own_voter().is_some_and(|voter| {
             nameless
                 || erased

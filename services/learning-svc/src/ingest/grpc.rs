@@ -201,7 +201,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
             format!("must be 1 or more, is {}", message.accept_order),
         );
     }
-    let what = match &message.event {
+    let change = match &message.event {
         None => {
             violations.add(
                 "event",
@@ -271,7 +271,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
                 .map(|traceparent| traceparent.as_str().to_owned())
                 .unwrap_or_default(),
             applied_under: None,
-            what: what?,
+            change: change?,
         })
     })();
     violations.finish(parsed)

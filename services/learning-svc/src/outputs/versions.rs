@@ -58,23 +58,25 @@ pub struct RedactedVersions {
 
 impl Outputs {
     /// What is kept of a candidate as a generated prompt; none of others.
-    pub async fn improvement(&self, of: &CandidateRecord) -> Result<Option<Improvement>, Error> {
+    pub async fn improvement(&self, generated: &CandidateRecord) -> Result<Option<Improvement>, Error> {
         let (Some(kept), Learned::Prompt(prompt), Some(outputs)) = (
-            of.candidate.proposal,
-            &of.candidate.value.learned,
+            generated.candidate.proposal,
+            &generated.candidate.value.learned,
             self.store.outputs(),
         ) else {
             return Ok(None);
         };
         let found = outputs
-            .improvements(&[of.candidate.id])
+            .improvements(&[generated.candidate.id])
             .await?
-            .remove(&of.candidate.id);
+            .remove(&generated.candidate.id);
         let Some(record) = found else { return Ok(None) };
-        let previous = outputs.version_value(of.key.contest_id(), kept.base).await?;
+        let previous = outputs
+            .version_value(generated.key.contest_id(), kept.base)
+            .await?;
         Ok(Some(Improvement {
             record,
-            label: of.key.qualifier.clone(),
+            label: generated.key.qualifier.clone(),
             previous_text: previous.as_ref().map(text_of).unwrap_or_default(),
             text: prompt.text().to_owned(),
         }))
@@ -87,9 +89,9 @@ impl Outputs {
             return Ok(HashMap::new());
         };
         let prompts = records.iter().map(|record| &record.candidate);
-        let prompts = prompts.filter(|of| matches!(of.value.learned, Learned::Prompt(_)));
+        let prompts = prompts.filter(|candidate| matches!(candidate.value.learned, Learned::Prompt(_)));
         let redacted = redactions(outputs, prompts.clone()).await?;
-        let counted = prompts.map(|of| of.id).zip(redacted);
+        let counted = prompts.map(|candidate| candidate.id).zip(redacted);
         Ok(counted.filter(|(_, redacted)| *redacted > 0).collect())
     }
 
@@ -190,12 +192,12 @@ async fn redactions<'c>(
     outputs: &dyn OutputStore,
     candidates: impl Iterator<Item = &'c Candidate> + Clone,
 ) -> Result<Vec<u64>, Error> {
-    let origins = |of: &Candidate| [Some(of.id), of.edited_from].into_iter().flatten();
+    let origins = |candidate: &Candidate| [Some(candidate.id), candidate.edited_from].into_iter().flatten();
     let ids: Vec<CandidateId> = candidates.clone().flat_map(origins).collect();
     let improvements = outputs.improvements(&ids).await?;
-    let counted = candidates.map(|of| {
-        let known = origins(of).filter_map(|id| improvements.get(&id));
-        known.map(|of| of.redacted).sum()
+    let counted = candidates.map(|candidate| {
+        let known = origins(candidate).filter_map(|id| improvements.get(&id));
+        known.map(|improvement| improvement.redacted).sum()
     });
     Ok(counted.collect())
 }

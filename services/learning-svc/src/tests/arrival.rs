@@ -99,7 +99,7 @@ impl Subject {
 
     fn said(&self, world: &World, words: &str, sender: &str) -> IngestEvent {
         let mut event = correction(world, &self.correction(words));
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             recorded.sender = roles(sender);
         }
         event

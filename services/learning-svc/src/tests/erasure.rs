@@ -29,7 +29,7 @@ fn erasure(world: &World, reporter: &str) -> IngestEvent {
     let any = world.phrase(reporter, "p", "v");
     IngestEvent {
         feedback: FeedbackId::none(),
-        what: FeedbackChange::ReporterErased {
+        change: FeedbackChange::ReporterErased {
             caller: Caller::parse("console").unwrap(),
             reporter: ReporterId::parse(reporter).unwrap(),
         },
@@ -118,7 +118,7 @@ async fn a_vote_whose_reporter_was_erased_before_it_came_counts_under_the_pseudo
     let mut again = world.phrase("ann", "p", "v");
     let mut mine = own(world, "a");
     for event in [&mut again, &mut mine] {
-        let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        let FeedbackChange::Recorded(recorded) = &mut event.change else {
             unreachable!("it was recorded")
         };
         let voter = recorded.reporter.voter(&recorded.caller).key(&namespace());

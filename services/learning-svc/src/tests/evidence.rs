@@ -120,7 +120,7 @@ pub(crate) async fn edge(app: &Capabilities, edge: &str) -> EdgeRecord {
 /// A correction by a reviewer.
 pub(crate) fn correction(world: &World, correction: &Correction) -> IngestEvent {
     let mut event = world.phrase("ann", "replaced below", "x");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.effects = correction.effects(&namespace(), None);
@@ -283,7 +283,7 @@ async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(
     one(&app, &world.retraction_by_reviewer(&taken_back)).await;
     // It awaits review, not its target.
     let mut unentitled = edge_is(world, "e1", EdgeRelation::Supports);
-    if let FeedbackChange::Recorded(recorded) = &mut unentitled.what {
+    if let FeedbackChange::Recorded(recorded) = &mut unentitled.change {
         recorded.sender = Roles::parse(["reporter"].into_iter()).unwrap();
     }
     one(&app, &unentitled).await;

@@ -113,7 +113,7 @@ pub(super) async fn materials(app: &Capabilities, task: &str) -> Vec<PbLine> {
 
 /// An event whose effects belong to a task.
 fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     for effect in &mut recorded.effects {
@@ -124,7 +124,7 @@ fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
 
 /// The same by somebody who is not entitled.
 fn by_a_reporter(mut event: IngestEvent) -> IngestEvent {
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.sender = emend_core::Roles::parse(["reporter"].into_iter()).unwrap();

@@ -523,7 +523,7 @@ async fn what_a_generator_answers_is_checked(world: &World) {
 fn erasure(world: &World, name: &str) -> IngestEvent {
     IngestEvent {
         feedback: FeedbackId::none(),
-        what: FeedbackChange::ReporterErased {
+        change: FeedbackChange::ReporterErased {
             caller: Caller::parse("console").unwrap(),
             reporter: ReporterId::parse(name).unwrap(),
         },

@@ -74,7 +74,7 @@ async fn put(app: &Capabilities, text: &str) {
 /// A rating of one output, made by a version of the prompt.
 fn rating(world: &World, output: &str, value: &str, prompt_version: &str) -> IngestEvent {
     let mut event = world.phrase("ann", "a", "b");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     let issues = [format!("fault of {output}"), "vague".to_owned()];

@@ -79,7 +79,7 @@ fn row(pattern: &str, what: &str) -> Row {
 pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
     let correction = correction(pattern, what);
     let mut event = world.phrase("ann", "replaced below", "x");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.effects = correction.effects(&namespace(), None);
@@ -89,7 +89,7 @@ pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -
 
 pub(super) fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
     let mut event = world.retraction(of);
-    let FeedbackChange::Retracted { sender, .. } = &mut event.what else {
+    let FeedbackChange::Retracted { sender, .. } = &mut event.change else {
         unreachable!("it was retracted")
     };
     *sender = roles(by);
@@ -129,7 +129,7 @@ async fn in_force(app: &Capabilities, pattern: &str) -> Option<String> {
 }
 
 pub(super) fn ruling(of: &IngestEvent) -> CandidateId {
-    let FeedbackChange::Recorded(recorded) = &of.what else {
+    let FeedbackChange::Recorded(recorded) = &of.change else {
         unreachable!("it was recorded")
     };
     ruling_of(recorded.effects[0].key.contest_id(), of.feedback)

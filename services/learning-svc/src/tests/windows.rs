@@ -48,7 +48,7 @@ on_both_databases!(
 /// A rating by a reporter of one output.
 pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
     let mut event = world.phrase(reporter, "a", "b");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     let issues = ["vague".to_owned()];
@@ -207,7 +207,7 @@ async fn a_newer_rating_of_the_same_output_replaces_the_earlier_one(world: &Worl
 
 /// What it says is wrong with an output, and what is right.
 fn saying(mut event: IngestEvent, issues: &[&str], corrected: &str) -> IngestEvent {
-    if let FeedbackChange::Recorded(recorded) = &mut event.what {
+    if let FeedbackChange::Recorded(recorded) = &mut event.change {
         let texts = &mut recorded.effects[0].rating.as_mut().unwrap().texts;
         texts.issues = issues.iter().map(|issue| (*issue).to_owned()).collect();
         corrected.clone_into(&mut texts.corrected);
@@ -275,7 +275,7 @@ async fn an_output_stands_once_however_many_rated_it(world: &World) {
 
 /// How many ratings and outputs are read to decide on one more rating of an output.
 async fn read_for_one_more(app: &Capabilities, event: &IngestEvent) -> (usize, usize) {
-    let FeedbackChange::Recorded(recorded) = &event.what else {
+    let FeedbackChange::Recorded(recorded) = &event.change else {
         panic!("it is recorded")
     };
     let rated = recorded.effects[0].rating.as_ref().unwrap().rated_id();
@@ -341,7 +341,7 @@ async fn a_retraction_or_redaction_that_overtakes_its_rating_is_honoured(world: 
     assert_eq!(told(&one(&app, &other).await), (NoEffect, "REDACTED"));
     // Its texts were erased before it was sent.
     let mut stripped = nameless.clone();
-    if let FeedbackChange::Recorded(recorded) = &mut stripped.what {
+    if let FeedbackChange::Recorded(recorded) = &mut stripped.change {
         recorded.erased = Some(ErasedVoter {
             key: emend_core::contest::VoterKey(nameless.feedback.0),
             identified: true,
@@ -402,7 +402,7 @@ async fn any_order_of_arrival_gives_the_same_set(world: &World) {
             event.id = emend_core::EventId(uuid::Uuid::new_v5(&event.id.0, name.as_str().as_bytes()));
             event.feedback =
                 emend_core::FeedbackId(uuid::Uuid::new_v5(&event.feedback.0, name.as_str().as_bytes()));
-            if let FeedbackChange::Recorded(recorded) = &mut event.what {
+            if let FeedbackChange::Recorded(recorded) = &mut event.change {
                 recorded.effects[0].key.namespace = name.clone();
             }
         }
@@ -495,7 +495,7 @@ async fn a_set_that_had_no_room_is_shown_once_the_limit_is_raised(world: &World)
     let app = world.instance().await;
     change_policy(&app, |policy| policy.max_resources = 1).await;
     let mut elsewhere = rating(world, "ann", "1", "GOOD");
-    if let FeedbackChange::Recorded(recorded) = &mut elsewhere.what {
+    if let FeedbackChange::Recorded(recorded) = &mut elsewhere.change {
         let key = ResourceKey::parse("fund-admin", Some(Kind::FewShotSet), "INTERPRET", "", "");
         recorded.effects[0].key = key.unwrap();
     }

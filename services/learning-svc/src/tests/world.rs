@@ -135,7 +135,7 @@ impl World {
             accept_order: self.next_order(),
             traceparent: String::new(),
             applied_under: None,
-            what: FeedbackChange::Recorded(Box::new(Recorded {
+            change: FeedbackChange::Recorded(Box::new(Recorded {
                 reporter: Reporter::parse(reporter, "", "web", "").unwrap(),
                 caller: Caller::parse("backend").unwrap(),
                 query_id: "q-1".to_owned(),
@@ -157,7 +157,7 @@ impl World {
     /// A feedback with an effect for each phrase: it maps to that verb.
     pub(crate) fn several(&self, reporter: &str, phrases: &[&str], verb: &str) -> IngestEvent {
         let mut event = self.phrase(reporter, phrases[0], verb);
-        let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        let FeedbackChange::Recorded(recorded) = &mut event.change else {
             unreachable!("it was recorded")
         };
         recorded.effects = phrases
@@ -173,7 +173,7 @@ impl World {
     pub(crate) fn retraction(&self, of: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
-            what: FeedbackChange::Retracted {
+            change: FeedbackChange::Retracted {
                 caller: Caller::parse("backend").unwrap(),
                 at: self.clock.now(),
                 sender: Roles::default(),
@@ -185,7 +185,7 @@ impl World {
     /// A retraction by somebody who is entitled.
     pub(crate) fn retraction_by_reviewer(&self, of: &IngestEvent) -> IngestEvent {
         let mut event = self.retraction(of);
-        if let FeedbackChange::Retracted { sender, .. } = &mut event.what {
+        if let FeedbackChange::Retracted { sender, .. } = &mut event.change {
             *sender = Roles::parse(["reporter", "reviewer"].into_iter()).expect("known roles");
         }
         event
@@ -194,7 +194,7 @@ impl World {
     pub(crate) fn redaction(&self, of: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
-            what: FeedbackChange::Redacted {
+            change: FeedbackChange::Redacted {
                 caller: Caller::parse("backend").unwrap(),
                 at: self.clock.now(),
             },

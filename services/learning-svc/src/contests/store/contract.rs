@@ -220,7 +220,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
         accept_order: emend_core::AcceptOrder(order),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
             caller: emend_core::Caller::system(),
             query_id: String::new(),
@@ -282,7 +282,7 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
     let contest = key("a").contest_id();
     let vote = |order| {
         let mut event = event(order, "a");
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             recorded.reporter = emend_core::Reporter::parse(&format!("r{order}"), "", "", "").unwrap();
         }
         event
@@ -309,7 +309,7 @@ async fn candidates_are_counted_by_kind_and_status() {
     assert_eq!(store.count_candidates().await.unwrap(), []);
     let of = |order, form, phrase: &str| {
         let mut event = event(order, phrase);
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             let said = Correction::parse(form, phrase, "", "choice").unwrap();
             recorded.effects = said.effects(&namespace(), None);
         }

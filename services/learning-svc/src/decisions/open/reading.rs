@@ -108,7 +108,7 @@ impl OpenContests {
         // Of the newest of a class, those that the events are about may leave it.
         let mut newest: Vec<OfClass> = Vec::new();
         for (contest, window) in &windows {
-            let touched = about.iter().filter(|(of, _)| of == contest).count();
+            let touched = about.iter().filter(|(touched, _)| touched == contest).count();
             newest.extend(classes.map(|class| {
                 OfClass {
                     contest: *contest,
@@ -173,9 +173,9 @@ impl OpenContests {
         let Some(working) = self.contests.get_mut(&contest) else {
             return Ok(());
         };
-        let is_there = working.state.candidates.iter().any(|of| match which {
-            Named::Candidate(id) => of.id == id,
-            Named::Version(version) => of.proposal.is_some_and(|kept| kept.version == version),
+        let is_there = working.state.candidates.iter().any(|candidate| match which {
+            Named::Candidate(id) => candidate.id == id,
+            Named::Version(version) => candidate.proposal.is_some_and(|kept| kept.version == version),
         });
         if is_there || working.state.key.kind.rules().rule.depends_on_the_decided() {
             return Ok(());

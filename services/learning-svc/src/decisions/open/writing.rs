@@ -41,9 +41,9 @@ impl OpenContests {
         if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
             repository.save(&ratings).await?;
         }
-        let rules = self.of_contests(|working| working.resource_changed, evidence::changed_rules);
+        let rules = self.read_contests(|working| working.resource_changed, evidence::changed_rules);
         // A newer ruling may say the same: then it is another that is in force.
-        let rulings = self.of_contests(|working| working.decided, evidence::ruling);
+        let rulings = self.read_contests(|working| working.decided, evidence::ruling);
         let is_about_evidence = !(rules.is_empty() && rulings.is_empty());
         if let (Some(evidence), true) = (tx.evidence(), is_about_evidence) {
             evidence.note_rules(&rules).await?;
@@ -94,10 +94,14 @@ impl OpenContests {
         Ok(written)
     }
 
-    /// What `of` says of some contests.
-    fn of_contests<T>(&self, which: fn(&Working) -> bool, of: fn(&ContestState) -> Option<T>) -> Vec<T> {
-        let chosen = self.contests.values().filter(|working| which(working));
-        chosen.filter_map(|working| of(&working.state)).collect()
+    /// What `read` finds in the contests that `is_concerned`.
+    fn read_contests<T>(
+        &self,
+        is_concerned: fn(&Working) -> bool,
+        read: fn(&ContestState) -> Option<T>,
+    ) -> Vec<T> {
+        let chosen = self.contests.values().filter(|working| is_concerned(working));
+        chosen.filter_map(|working| read(&working.state)).collect()
     }
 
     fn rating_writes(&self) -> RatingWrites {

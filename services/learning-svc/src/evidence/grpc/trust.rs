@@ -166,8 +166,8 @@ fn one_page<M: prost::Message>(
     (items, next.map_or_else(String::new, |next| token(query, next)))
 }
 
-fn rule(of: ListedRule) -> pb::DomainRuleRecord {
-    let active = of.is_active();
+fn rule(listed: ListedRule) -> pb::DomainRuleRecord {
+    let active = listed.is_active();
     let ListedRule {
         effective: (effective_level, effective_layer),
         record,
@@ -175,7 +175,7 @@ fn rule(of: ListedRule) -> pb::DomainRuleRecord {
         actor: by,
         decision,
         ..
-    } = of;
+    } = listed;
     let candidate = &record.candidate;
     let rule = match kinds::value(&candidate.value.learned) {
         Value::DomainRule(rule) => Some(rule),
@@ -222,7 +222,9 @@ pub(super) async fn list_blocked_domains(
     let parsed = (|| Some((namespace?, after?, limit?)))();
     let (namespace, after, limit) = violations.finish(parsed).map_err(Error::from)?;
     let (blocked, next) = evidence.blocked_domains(&namespace, after, limit).await?;
-    let positions = blocked.iter().map(|of| CandidatePosition::of(&of.rule.record));
+    let positions = blocked
+        .iter()
+        .map(|domain| CandidatePosition::of(&domain.rule.record));
     let positions: Vec<_> = positions.collect();
     let domains = blocked.into_iter().map(domain).collect();
     let (domains, next_page_token) = one_page(query, domains, &positions, next);
@@ -232,15 +234,15 @@ pub(super) async fn list_blocked_domains(
     })
 }
 
-fn domain(of: BlockedDomain) -> pb::BlockedDomain {
+fn domain(blocked: BlockedDomain) -> pb::BlockedDomain {
     pb::BlockedDomain {
-        cause_id: of.cause_id(),
-        domain: of.rule.pattern().to_owned(),
-        layer: of.rule.record.key.qualifier.clone(),
-        blocked_at: Some(timestamp(of.since)),
-        reason: of.reason,
-        contradicting_claims: of.contradicting,
-        original_level: of.original.number(),
+        cause_id: blocked.cause_id(),
+        domain: blocked.rule.pattern().to_owned(),
+        layer: blocked.rule.record.key.qualifier.clone(),
+        blocked_at: Some(timestamp(blocked.since)),
+        reason: blocked.reason,
+        contradicting_claims: blocked.contradicting,
+        original_level: blocked.original.number(),
         // Whoever blocked it, what people decide comes first.
         can_restore: true,
         restore_via: "domain_unblock".to_owned(),

@@ -76,7 +76,7 @@ impl Group {
                 "is not the namespace of this feedback",
             )));
         }
-        let outcome = match &event.what {
+        let outcome = match &event.change {
             FeedbackChange::Recorded(recorded) if known.is_empty() && rating.is_none() => {
                 self.record(event, recorded)?
             }
@@ -186,8 +186,8 @@ impl Group {
             } else {
                 0
             };
-            let what = (effect.key.key.as_str(), &effect.value);
-            Outcome::without_effect(state, reason, candidate, what, risk, threshold, self.now)
+            let mapping = (effect.key.key.as_str(), &effect.value);
+            Outcome::without_effect(state, reason, candidate, mapping, risk, threshold, self.now)
         };
         if self.of_erased.contains(&event.feedback) {
             return Ok(without_effect(OutcomeState::Refused, Reason::Erased));

@@ -29,7 +29,7 @@ pub(super) async fn known(
     events: &[IngestEvent],
     seen: &Seen,
 ) -> Result<HashMap<FeedbackId, KnownRating>, Failure> {
-    let may_be_rating = |event: &&IngestEvent| match &event.what {
+    let may_be_rating = |event: &&IngestEvent| match &event.change {
         FeedbackChange::Recorded(_) => recorded(event).is_some(),
         FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => {
             !seen.ballots.contains_key(&event.feedback)
@@ -59,7 +59,8 @@ pub(super) fn ahead(events: &[IngestEvent], known: &HashMap<FeedbackId, KnownRat
     let mut excluded: HashMap<(ContestId, VoterKey, RatedId), u32> = HashMap::new();
     for event in events {
         let (contest, voter, rated, leaving) =
-            if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) = (recorded(event), &event.what)
+            if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) =
+                (recorded(event), &event.change)
             {
                 let voter = recorded.voter(&event.namespace).key;
                 (key.contest_id(), voter, rating.rated_id(), 0)
@@ -89,7 +90,7 @@ pub(super) fn ahead(events: &[IngestEvent], known: &HashMap<FeedbackId, KnownRat
 
 /// The contest and the rating that an event records, if it records one.
 fn recorded(event: &IngestEvent) -> Option<(&ResourceKey, &Rating)> {
-    let FeedbackChange::Recorded(recorded) = &event.what else {
+    let FeedbackChange::Recorded(recorded) = &event.change else {
         return None;
     };
     recorded

@@ -56,11 +56,12 @@ impl OutputService for OutputHandler {
     ) -> Result<Response<pb::RenderPromptResponse>, Status> {
         let deadline = deadline_of(&request);
         let Call { message, .. } = open(request)?;
-        let (of, min_revision) = parse::render(message).map_err(Error::from)?;
+        let (asked, min_revision) = parse::render(message).map_err(Error::from)?;
         let state = self.stream.wait_for(min_revision.0, deadline).await?;
-        let rendered = rendered::render(&state, &of)?;
-        let rendered = rendered
-            .ok_or_else(|| Error::not_found("prompt", format!("{}/{}", of.key.key, of.key.qualifier)))?;
+        let rendered = rendered::render(&state, &asked)?;
+        let rendered = rendered.ok_or_else(|| {
+            Error::not_found("prompt", format!("{}/{}", asked.key.key, asked.key.qualifier))
+        })?;
         Ok(Response::new(render::rendered(rendered)))
     }
 
@@ -84,8 +85,8 @@ impl OutputService for OutputHandler {
         let (versions, places, more) = match wanted {
             parse::Versions::Of { key, before } => {
                 let (versions, more) = self.outputs.prompt_versions(&key, before, limit).await?;
-                let number = |(of, _): &(VersionRecord, u64)| {
-                    let kept = of.record.candidate.proposal;
+                let number = |(version, _): &(VersionRecord, u64)| {
+                    let kept = version.record.candidate.proposal;
                     kept.map_or(0, |kept| i64::from(kept.version))
                 };
                 let places = versions.iter().map(number).collect();

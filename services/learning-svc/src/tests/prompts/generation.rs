@@ -248,7 +248,7 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
 /// A rating that says only that the output was bad.
 fn silent(world: &World, output: &str) -> IngestEvent {
     let mut event = rating(world, output, "BAD", "1");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     let correction = Correction::parse_rating(
