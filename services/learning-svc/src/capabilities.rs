@@ -73,7 +73,7 @@ pub struct Capabilities {
     /// The database.
     pub store: Arc<dyn Store>,
     /// What decides, for all others.
-    pub decisions: Decisions,
+    pub decisions: Arc<Decisions>,
     /// The review queue.
     pub contests: Contests,
     /// Erasing users.
@@ -112,23 +112,29 @@ impl Capabilities {
         let (policy_changed, rated) = (Arc::<Notify>::default(), Arc::<Notify>::default());
         let mut decisions = Decisions::new(database(), follower, clock, entropy);
         decisions.promotions = metrics.promotions;
-        let erasure = Erasure::new(database(), decisions.clone());
+        let decisions = Arc::new(decisions);
+        let erasure = Erasure::new(database(), Arc::clone(&decisions));
         Self {
-            contests: Contests::new(database(), decisions.clone(), Arc::clone(&policy_changed)),
-            evidence: Evidence::new(database(), decisions.clone()),
-            ingest: Ingest::new(database(), decisions.clone(), erasure.clone(), Arc::clone(&rated)),
-            log: Log::new(database(), decisions.clone()),
+            contests: Contests::new(database(), Arc::clone(&decisions), Arc::clone(&policy_changed)),
+            evidence: Evidence::new(database(), Arc::clone(&decisions)),
+            ingest: Ingest::new(
+                database(),
+                Arc::clone(&decisions),
+                erasure.clone(),
+                Arc::clone(&rated),
+            ),
+            log: Log::new(database(), Arc::clone(&decisions)),
             outputs: Outputs::new(
                 database(),
-                decisions.clone(),
+                Arc::clone(&decisions),
                 lifecycle.clone(),
                 Arc::clone(&generator),
                 metrics.generations,
                 rated,
             ),
-            policies: Policies::new(database(), decisions.clone(), policy_changed),
-            profiles: Profiles::new(database(), decisions.clone(), generator, metrics.profiles),
-            resources: Resources::new(database(), decisions.clone(), lifecycle),
+            policies: Policies::new(database(), Arc::clone(&decisions), policy_changed),
+            profiles: Profiles::new(database(), Arc::clone(&decisions), generator, metrics.profiles),
+            resources: Resources::new(database(), Arc::clone(&decisions), lifecycle),
             standings: Standings::new(database()),
             erasure,
             decisions,

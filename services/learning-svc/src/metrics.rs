@@ -7,6 +7,7 @@ use emend_base::telemetry::Metrics;
 use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
+use emend_stream::metrics::StreamMetrics;
 
 use crate::{
     config::Config,
@@ -17,7 +18,7 @@ use crate::{
     outputs::metrics::Generations,
     profiles::metrics::ProfileMetrics,
     store::Store,
-    stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
+    stream::{NODES_SEEN_WITHIN, Settings, Stream},
 };
 
 /// The service's name in metrics.
@@ -104,7 +105,7 @@ mod tests {
     use emend_proto::learning::v1::SnapshotReason;
 
     use super::*;
-    use crate::stream::metrics::StreamEnd;
+    use emend_stream::metrics::StreamEnd;
 
     #[test]
     fn every_reason_is_exported_before_it_first_occurs() {

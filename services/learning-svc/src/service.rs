@@ -62,7 +62,7 @@ pub struct Handle {
     readiness: Readiness,
     lifecycle: Lifecycle,
     store: Arc<dyn Store>,
-    capabilities: Capabilities,
+    capabilities: Box<Capabilities>,
     stream: Stream,
 }
 
@@ -378,7 +378,7 @@ pub async fn start(
         readiness,
         lifecycle,
         store,
-        capabilities,
+        capabilities: Box::new(capabilities),
         stream,
     })
 }

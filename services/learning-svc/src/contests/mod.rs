@@ -19,14 +19,14 @@ use crate::{decisions::Decisions, store::Store};
 #[derive(Debug, Clone)]
 pub struct Contests {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     /// Wakes the worker that evaluates anew, when a policy changed.
     policy_changed: Arc<Notify>,
 }
 
 impl Contests {
     /// `policy_changed` wakes the worker that evaluates anew.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions, policy_changed: Arc<Notify>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>, policy_changed: Arc<Notify>) -> Self {
         Self {
             store,
             decisions,

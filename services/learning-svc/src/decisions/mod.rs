@@ -48,8 +48,7 @@ pub trait Follower: Send + Sync {
 }
 
 /// What every use case needs that decides. Each is one transaction, from its first read to its commit, retried as a whole on a
-/// conflict; nothing leaves the process within it. Clones share everything.
-#[derive(Clone)]
+/// conflict; nothing leaves the process within it.
 pub struct Decisions {
     store: Arc<dyn Store>,
     follower: Arc<dyn Follower>,

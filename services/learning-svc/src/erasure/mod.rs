@@ -19,14 +19,14 @@ use crate::{decisions::Decisions, store::Store};
 #[derive(Debug, Clone)]
 pub struct Erasure {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     /// Wakes the worker that cleans up.
     erased: Arc<Notify>,
 }
 
 impl Erasure {
     /// Erases by decisions.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>) -> Self {
         Self {
             store,
             decisions,

@@ -30,12 +30,12 @@ use crate::{decisions::Decisions, evidence::store::EvidenceStore, store::Store};
 #[derive(Debug, Clone)]
 pub struct Evidence {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
 }
 
 impl Evidence {
     /// On one database.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>) -> Self {
         Self { store, decisions }
     }
 

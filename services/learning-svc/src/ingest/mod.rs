@@ -20,7 +20,7 @@ use crate::{decisions::Decisions, erasure::Erasure, store::Store};
 #[derive(Debug, Clone)]
 pub struct Ingest {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     erasure: Erasure,
     /// Wakes the worker that generates improvements without a request.
     rated: Arc<Notify>,
@@ -30,7 +30,7 @@ impl Ingest {
     /// `rated` wakes the worker that generates improvements without a request.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        decisions: Decisions,
+        decisions: Arc<Decisions>,
         erasure: Erasure,
         rated: Arc<Notify>,
     ) -> Self {

@@ -19,12 +19,12 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Log {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
 }
 
 impl Log {
     /// On one database.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>) -> Self {
         Self { store, decisions }
     }
 

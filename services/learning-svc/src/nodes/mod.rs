@@ -19,6 +19,7 @@ use emend_core::{Caller, Epoch, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
 use emend_store::{CorruptRow, StoreError};
+use emend_stream::log::Head;
 use emend_wire::{
     page::{self, QueryHash},
     render::timestamp_from_micros,
@@ -33,7 +34,6 @@ use tokio::{
 use self::metrics::NodeMetrics;
 use crate::{
     fail_points,
-    log::store::Head,
     nodes::store::{Connection, NodePage, NodeRow, NodeWrite, Opening},
     store::Store,
 };

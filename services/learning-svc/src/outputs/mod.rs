@@ -31,7 +31,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Outputs {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     /// Owns what goes on when its caller has gone.
     pub(crate) lifecycle: Lifecycle,
     pub(crate) generator: Arc<dyn Generator>,
@@ -50,7 +50,7 @@ impl Outputs {
     /// Generates with `generator`, in `lifecycle`, and counts that in `generations`.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        decisions: Decisions,
+        decisions: Arc<Decisions>,
         lifecycle: Lifecycle,
         generator: Arc<dyn Generator>,
         generations: Generations,

@@ -15,14 +15,14 @@ use crate::{decisions::Decisions, store::Store};
 #[derive(Debug, Clone)]
 pub struct Policies {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     /// Wakes the worker that evaluates anew.
     changed: Arc<Notify>,
 }
 
 impl Policies {
     /// `changed` is notified of changed policies.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions, changed: Arc<Notify>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>, changed: Arc<Notify>) -> Self {
         Self {
             store,
             decisions,

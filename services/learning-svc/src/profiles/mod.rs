@@ -23,7 +23,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Profiles {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     pub(crate) generator: Arc<dyn Generator>,
     metrics: ProfileMetrics,
 }
@@ -38,7 +38,7 @@ impl Profiles {
     /// Suggests with `generator`.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        decisions: Decisions,
+        decisions: Arc<Decisions>,
         generator: Arc<dyn Generator>,
         metrics: ProfileMetrics,
     ) -> Self {

@@ -19,14 +19,14 @@ use crate::{decisions::Decisions, store::Store};
 #[derive(Debug, Clone)]
 pub struct Resources {
     store: Arc<dyn Store>,
-    decisions: Decisions,
+    decisions: Arc<Decisions>,
     /// Owns what goes on when its caller has gone.
     lifecycle: Lifecycle,
 }
 
 impl Resources {
     /// What goes on when its caller has gone does so in `lifecycle`.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Decisions, lifecycle: Lifecycle) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>, lifecycle: Lifecycle) -> Self {
         Self {
             store,
             decisions,
@@ -36,7 +36,7 @@ impl Resources {
 
     /// The id of a new operation.
     pub(crate) fn new_operation(&self) -> OperationId {
-        let Decisions { entropy, clock, .. } = &self.decisions;
+        let Decisions { entropy, clock, .. } = &*self.decisions;
         OperationId(entropy.uuid_v7(clock.now()))
     }
 }

@@ -5,12 +5,10 @@ use emend_core::{
     Kind, Namespace, NormalizedKey, ResourceKey, Revision, Scope,
     lookup::{self, Match},
 };
+use emend_stream::state::{Entry, ReplicaState};
 use emend_wire::value;
 
-use crate::stream::{
-    corrupt,
-    state::{Entry, ReplicaState},
-};
+use crate::stream::corrupt;
 
 /// The entry of one key; `NOT_FOUND` if nothing is learned for it.
 pub fn get<'a>(state: &'a ReplicaState, key: &ResourceKey) -> Result<&'a Entry, Error> {

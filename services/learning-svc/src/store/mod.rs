@@ -22,6 +22,7 @@ use async_trait::async_trait;
 use emend_base::entropy::Entropy;
 use emend_core::{Epoch, InstallationId};
 use emend_store::{Connections, DatabaseUrl, StoreError};
+use emend_stream::log::Head;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use rows::fuzzing;
@@ -31,7 +32,7 @@ use crate::{
     erasure::store::{ErasedLog, Erasures},
     evidence::store::{EvidenceRepository, EvidenceStore},
     ingest::store::InboxRepository,
-    log::store::{Head, LogRepository, LogStore},
+    log::store::{LogRepository, LogStore},
     nodes::store::{NodeRepository, NodeStore},
     outputs::store::{
         RatingRepository,

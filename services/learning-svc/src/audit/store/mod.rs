@@ -13,10 +13,10 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{ContestId, OutputTally, Policy, Rated, WindowPolicy};
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
+use emend_stream::log::Head;
 use futures::stream::BoxStream;
 
 use crate::{
-    log::store::Head,
     policies::store::PolicyKey,
     store::{postgres::PostgresStore, sqlite::SqliteStore},
 };

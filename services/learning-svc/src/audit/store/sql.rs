@@ -10,6 +10,7 @@ use emend_core::{
     outputs::{SuggestionType, voices},
 };
 use emend_store::StoreError;
+use emend_stream::log::Head;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
@@ -19,7 +20,6 @@ use crate::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
         BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
     },
-    log::store::Head,
     outputs::store::{
         OfClass, OfOutput,
         rows::{OutputRow, RatingRow},

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{Epoch, InstallationId, OperationId, ResourceKey, Revision};
 use emend_store::{CorruptRow, StoreError};
+use emend_stream::log::{Head, Loaded, LoggedChange, LoggedRevision};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
 use sqlx::{Database, QueryBuilder, Row as _};
@@ -19,9 +20,8 @@ use super::{
 };
 use crate::{
     log::store::{
-        ChangeWrite, Head, Loaded, LockedHead, LogPage, LogRepository, LogStore, LogWrites, LoggedChange,
-        LoggedRevision, PageSize, RevisionFilter, RevisionRecord, Sink, WrittenChange,
-        rows::WrittenChangeRow,
+        ChangeWrite, LockedHead, LogPage, LogRepository, LogStore, LogWrites, PageSize, RevisionFilter,
+        RevisionRecord, Sink, WrittenChange, rows::WrittenChangeRow,
     },
     store::{
         batches::batches,

@@ -11,6 +11,7 @@ use emend_core::{
     kinds::{Form, parse_choice},
 };
 use emend_proto::{common::v1 as common, learning::v1 as pb};
+use emend_stream::state::Entry;
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 use crate::{
     etag,
     resources::read::{self, ListQuery, Position, ResolveQuery},
-    stream::{Stream, corrupt, state::Entry},
+    stream::{Stream, corrupt},
 };
 
 const DEFAULT_PAGE: u32 = 100;

@@ -25,6 +25,7 @@ use emend_proto::{
     },
 };
 use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
+use emend_stream::encode::Compression;
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
 use tonic::{
@@ -39,7 +40,7 @@ use tower::Service;
 use self::body::SessionBody;
 use crate::{
     roles::open,
-    stream::{Session, Stream, encode::Compression},
+    stream::{Session, Stream},
 };
 
 /// How a message is compressed.

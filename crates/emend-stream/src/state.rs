@@ -9,8 +9,6 @@
 
 mod entry;
 mod restore;
-#[cfg(test)]
-mod tests;
 
 use std::{
     cmp::Reverse,
@@ -24,8 +22,10 @@ use imbl::{OrdMap, OrdSet};
 
 use self::entry::{ByKey, ByRevision, ByUser};
 pub use self::{entry::Entry, restore::Restored};
-use super::filter::{Filter, GroupId};
-use crate::log::store::{LoggedChange, LoggedRevision};
+use crate::{
+    filter::{Filter, GroupId},
+    log::{LoggedChange, LoggedRevision},
+};
 
 /// A filter that names more namespaces than this is answered from the index of groups by last change.
 const FEW_NAMESPACES: usize = 16;
@@ -117,7 +117,7 @@ pub struct ReplicaState {
 
 impl ReplicaState {
     /// An empty state.
-    pub(crate) fn empty(epoch: Epoch, installation: InstallationId) -> Self {
+    pub fn empty(epoch: Epoch, installation: InstallationId) -> Self {
         Self {
             epoch,
             installation,
@@ -443,4 +443,48 @@ fn lower<T>(included: bool, place: &T) -> Bound<&T> {
 fn first_after(from: i64) -> ByRevision {
     let id = group_id("", i32::MIN, false);
     ByRevision(Entry::place(Arc::new(id), from.saturating_add(1), "", "", ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn change(revision: i64, value: Option<&'static str>) -> LoggedRevision {
+        let change = LoggedChange {
+            revision,
+            committed_at: revision,
+            cause: 0,
+            namespace: "a".to_owned(),
+            kind: 1,
+            key: "key".to_owned(),
+            qualifier: String::new(),
+            user_id: "jane".to_owned(),
+            value: value.map(|value| Bytes::from_static(value.as_bytes())),
+            checksum: 0,
+            feedback_received_at: 0,
+            traceparent: String::new(),
+        };
+        LoggedRevision {
+            revision,
+            committed_at: revision,
+            changes: vec![change],
+        }
+    }
+
+    #[test]
+    fn a_group_without_resources_and_tombstones_is_dropped() {
+        let ids = (Epoch(Uuid::from_u128(1)), InstallationId(Uuid::from_u128(2)));
+        let mut state = ReplicaState::empty(ids.0, ids.1);
+        state.apply(change(1, Some("value")));
+        state.apply(change(2, None));
+        let counts = |state: &ReplicaState| (state.groups.len(), state.newest.len(), state.tombstones());
+        assert_eq!(counts(&state), (1, 1, 1));
+        state.raise_horizon(2);
+        assert_eq!(counts(&state), (0, 0, 0));
+        state.raise_horizon(1);
+        assert_eq!(state.horizon(), 2);
+    }
 }

@@ -11,8 +11,8 @@ use super::{
     entry::{ByKey, ByRevision, ByUser, Entry},
 };
 use crate::{
-    log::store::{Loaded, LoggedChange},
-    stream::filter::GroupId,
+    filter::GroupId,
+    log::{Loaded, LoggedChange},
 };
 
 /// From this many entries on a second thread is worth starting.

@@ -4,9 +4,6 @@
 //! It reads from its own cursor whenever it is woken or has room again. So a slow subscriber delays nobody and holds
 //! nothing but its cursor: the changes it misses are conflated in the shared state. It must know nothing of gRPC.
 
-#[cfg(test)]
-mod tests;
-
 use std::{
     future::Future,
     pin::Pin,
@@ -28,18 +25,15 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::metrics::{StreamEnd, StreamMetrics};
 use crate::{
-    nodes::OpenStream,
-    stream::{
-        audience::{Audience, Audiences},
-        batches::Batch,
-        encode::{self, Encoded},
-        listeners::Listener,
-        opening::Start,
-        state::ReplicaState,
-        transfer::{PermittedTransfer, Transfer, TransferPermits},
-    },
+    audience::{Audience, Audiences},
+    batches::Batch,
+    encode::{self, Encoded},
+    listeners::Listener,
+    metrics::{StreamEnd, StreamMetrics},
+    opening::Start,
+    state::ReplicaState,
+    transfer::{PermittedTransfer, Transfer, TransferPermits},
 };
 
 /// By what fraction the bookmark interval varies, so that the bookmarks of many streams do not coincide.
@@ -147,7 +141,9 @@ enum Phase {
 }
 
 /// One subscriber's stream of encoded messages.
-pub struct Session {
+///
+/// `G` is what the stream's owner holds for as long as it is open, and drops with it.
+pub struct Session<G> {
     common: Arc<Common>,
     audience: Arc<Audience>,
     epoch: Epoch,
@@ -170,13 +166,12 @@ pub struct Session {
     ending: EndCounter,
     /// The client its transfer permits count towards.
     client: ClientKey,
-    /// Records on drop that the stream is gone.
-    _open: OpenStream,
+    _open: G,
     /// Released on drop.
     _permit: OwnedSemaphorePermit,
 }
 
-impl std::fmt::Debug for Session {
+impl<G> std::fmt::Debug for Session<G> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("cursor", &self.cursor)
@@ -185,14 +180,14 @@ impl std::fmt::Debug for Session {
     }
 }
 
-impl Session {
+impl<G> Session<G> {
     /// A stream that begins where `start` says.
     pub fn new(
         common: Arc<Common>,
         audience: Arc<Audience>,
         start: Start,
         bookmark_interval: Duration,
-        open: OpenStream,
+        open: G,
         Client { client, access }: Client,
         permit: OwnedSemaphorePermit,
     ) -> Self {
@@ -230,6 +225,21 @@ impl Session {
             session.want(Wanted::Snapshot(reason));
         }
         session
+    }
+
+    /// The audience that it is one of.
+    pub fn audience(&self) -> &Arc<Audience> {
+        &self.audience
+    }
+
+    /// Whether it has handed out all there is: it then holds nothing but its cursor.
+    pub fn is_following(&self) -> bool {
+        matches!(self.phase, Phase::Following)
+    }
+
+    /// Whether it is sending a snapshot or a long update, and so holds a transfer permit.
+    pub fn is_transferring(&self) -> bool {
+        matches!(self.phase, Phase::Sending(_))
     }
 
     fn schedule_bookmark(&mut self, now: Instant) {
@@ -425,7 +435,7 @@ impl Session {
     }
 }
 
-impl Stream for Session {
+impl<G: Unpin> Stream for Session<G> {
     type Item = Result<Encoded, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -21,7 +21,7 @@ pub struct GroupId {
 
 impl GroupId {
     /// The first and the last group a namespace can have.
-    pub(super) fn bounds(namespace: &Arc<str>) -> (Self, Self) {
+    pub(crate) fn bounds(namespace: &Arc<str>) -> (Self, Self) {
         let bound = |kind, user_scoped| Self {
             namespace: Arc::clone(namespace),
             kind,
@@ -31,7 +31,7 @@ impl GroupId {
     }
 
     /// Compares the parts with which key order begins. A kind's global and user-scoped groups compare equal.
-    pub(super) fn cmp_key(&self, other: &Self) -> Ordering {
+    pub(crate) fn cmp_key(&self, other: &Self) -> Ordering {
         (&self.namespace, self.kind).cmp(&(&other.namespace, other.kind))
     }
 }
@@ -62,7 +62,7 @@ impl Filter {
     }
 
     /// The namespaces, sorted; none if it covers all.
-    pub(super) fn namespaces(&self) -> Option<&[Arc<str>]> {
+    pub(crate) fn namespaces(&self) -> Option<&[Arc<str>]> {
         self.namespaces.as_deref()
     }
 

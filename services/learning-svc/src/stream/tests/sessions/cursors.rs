@@ -61,7 +61,7 @@ async fn a_replica_that_lags_for_too_long_asks_the_node_to_come_back() {
     let client = away(&at_head, everything()).await;
     let before = Instant::now();
     let error = lagging
-        .subscribe(subscription(everything(), client.cursor))
+        .subscribe(by_node(subscription(everything(), client.cursor)))
         .await
         .unwrap_err();
     assert_eq!(error.reason(), "REPLICA_BEHIND");

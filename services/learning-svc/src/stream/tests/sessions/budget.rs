@@ -1,5 +1,6 @@
+use emend_stream::{batches::SHARED_BYTES, budget::SMALL_PART, encode::Encoded};
+
 use super::*;
-use crate::stream::{batches::SHARED_BYTES, budget::SMALL_PART, encode::Encoded};
 
 const LIMIT: usize = 1024 * 1024;
 /// How many keys change at once, and the bytes of each value; together they take several small messages.
@@ -64,7 +65,7 @@ async fn encoded_bytes_stay_within_the_budget_however_many_clients_do_not_read()
         ..Settings::default()
     };
     let replica = crate::stream::testing::replica(&log, settings).await;
-    let budget = replica.0.common.audiences.budget().clone();
+    let budget = replica.0.streams.audiences().budget().clone();
     let mut all = Vec::new();
     for number in 0..40 {
         all.push(StalledSubscriber::open(&replica, number).await);
@@ -116,12 +117,12 @@ async fn encoded_bytes_stay_within_the_budget_however_many_clients_do_not_read()
 async fn a_stream_releases_a_batch_with_its_last_part() {
     let (log, replica) = with_resources(1).await;
     let mut stalling = StalledSubscriber::open(&replica, 1).await;
-    let budget = replica.0.common.audiences.budget().clone();
+    let budget = replica.0.streams.audiences().budget().clone();
     commit(&log, &replica, &[write("k0", Some("again"))]).await;
     stalling.is_asked_for_more();
     let message = stalling.unread.take().expect("there is an update");
     assert!(budget.held() > 0);
-    stalling.subscriber.session.audience.batches.forget();
+    stalling.subscriber.session.audience().batches.forget();
     let bytes = message.wire_len();
     assert_eq!(budget.held(), bytes, "only its connection holds it");
     drop(message);

@@ -1,5 +1,6 @@
+use emend_stream::transfer::Pace;
+
 use super::*;
-use crate::stream::transfer::Pace;
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_1_ordered_revisions_never_go_back() {
@@ -63,7 +64,7 @@ async fn guarantee_4_atomic_what_one_revision_changed_becomes_visible_together()
     };
     let mut subscriber = Subscriber {
         client: Client::new(),
-        session: replica.subscribe(subscription).await.unwrap(),
+        session: replica.subscribe(by_node(subscription)).await.unwrap(),
     };
     subscriber.read();
     for round in 0..10 {
@@ -201,7 +202,7 @@ async fn guarantee_9_a_stalled_subscriber_delays_no_other_and_takes_bounded_memo
     }
     assert_eq!(subscriber.client.updates, 3_000);
     // The stalled one holds nothing but its cursor, and gets the newest state of each key once.
-    assert!(matches!(stalled.session.phase, Phase::Following));
+    assert!(stalled.session.is_following());
     stalled.read();
     assert_eq!((stalled.client.updates, stalled.client.changes), (1, 10));
     assert_eq!(stalled.client.held, subscriber.client.held);
@@ -262,7 +263,7 @@ async fn guarantee_9_snapshots_read_too_slowly_lose_their_permits_to_waiting_str
     };
     let mut slow = Subscriber {
         client: Client::new(),
-        session: replica.subscribe(in_small_messages).await.unwrap(),
+        session: replica.subscribe(by_node(in_small_messages)).await.unwrap(),
     };
     assert!(slow.read_one(), "it has the permit");
     let mut waiting = Subscriber::open(&replica, everything()).await;
@@ -299,13 +300,12 @@ async fn guarantee_9_one_caller_can_not_take_all_snapshot_permits() {
     commit(&log, &replica, &[write("k", Some("v"))]).await;
     let open = async |caller: &Caller| {
         let subscription = Subscription {
-            caller: caller.clone(),
             client: ClientKey::of(Some(caller), None),
             ..subscription(everything(), None)
         };
         Subscriber {
             client: Client::new(),
-            session: replica.subscribe(subscription).await.unwrap(),
+            session: replica.subscribe(by_node(subscription)).await.unwrap(),
         }
     };
     let greedy = Caller::parse("greedy").unwrap();
@@ -337,13 +337,12 @@ async fn guarantee_9_waiting_callers_get_snapshot_permits_in_turn() {
     commit(&log, &replica, &[write("k", Some("v"))]).await;
     let open = async |caller: &Caller| {
         let subscription = Subscription {
-            caller: caller.clone(),
             client: ClientKey::of(Some(caller), None),
             ..subscription(everything(), None)
         };
         Subscriber {
             client: Client::new(),
-            session: replica.subscribe(subscription).await.unwrap(),
+            session: replica.subscribe(by_node(subscription)).await.unwrap(),
         }
     };
     let [greedy, modest] = ["greedy", "modest"].map(|name| Caller::parse(name).unwrap());

@@ -1,19 +1,22 @@
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::ControlFlow,
+    sync::Arc,
+};
 
-use emend_core::Namespace;
+use emend_core::{Epoch, InstallationId, Namespace};
+use emend_stream::{
+    encode,
+    filter::Filter,
+    log::{Head, Loaded, LoggedRevision},
+    state::{Entry, ReplicaState, Restored},
+};
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::*;
 use crate::{
-    log::store::{
-        Head, Loaded,
-        suite::{Written, write},
-    },
-    stream::{
-        encode,
-        testing::{Client, Held, Key, covered, model},
-    },
+    log::store::suite::{Written, write},
+    stream::testing::{Client, Held, Key, covered, model},
 };
 
 type Step = Vec<(usize, usize, usize, bool, Option<u8>)>;
@@ -251,23 +254,6 @@ fn changes_in_other_namespaces_cost_a_filter_nothing() {
         ControlFlow::Continue(())
     });
     assert_eq!(visited, 0);
-}
-
-#[test]
-fn a_group_without_resources_and_tombstones_is_dropped() {
-    let (_, states) = history(&[vec![(0, 0, 0, true, Some(1))], vec![(0, 0, 0, true, None)]]);
-    let mut state = states[2].clone();
-    assert_eq!(
-        (state.groups.len(), state.newest.len(), state.tombstones()),
-        (1, 1, 1)
-    );
-    state.raise_horizon(2);
-    assert_eq!(
-        (state.groups.len(), state.newest.len(), state.tombstones()),
-        (0, 0, 0)
-    );
-    state.raise_horizon(1);
-    assert_eq!(state.horizon(), 2);
 }
 
 #[test]

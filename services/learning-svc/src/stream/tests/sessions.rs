@@ -15,20 +15,22 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Wake,
+    task::{Context, Poll, Wake},
     time::Duration,
 };
 
-use emend_core::{Caller, Namespace, NodeId};
+use emend_base::Entropy;
+use emend_core::{Caller, Epoch, Namespace, NodeId};
 use emend_proto::learning::v1::{self as pb, SnapshotReason};
+use emend_serve::{auth::Access, fair_semaphore::ClientKey};
+use emend_stream::{Subscription, filter::Filter, opening::Cursor};
 use futures::StreamExt as _;
+use tokio::time::Instant;
 
-use super::*;
 use crate::{
     log::store::suite::{TestLog as _, Written, write},
     stream::{
-        Cursor, Settings, Stream as Replica, Subscription,
-        filter::Filter,
+        Session, Settings, Stream as Replica,
         testing::{Client, MemoryLog, catch_up, covered, replica},
     },
 };
@@ -41,13 +43,20 @@ fn only(namespace: &str) -> Filter {
     Filter::new(&[Namespace::parse(namespace).unwrap()], &[], true)
 }
 
-fn subscription(filter: Filter, cursor: Option<pb::Cursor>) -> Subscription {
-    Subscription {
+/// A subscription of some node.
+fn by_node(stream: Subscription) -> crate::stream::Subscription {
+    crate::stream::Subscription {
         node_id: NodeId::parse("node").unwrap(),
         caller: Caller::anonymous(),
+        info: pb::NodeInfo::default(),
+        stream,
+    }
+}
+
+fn subscription(filter: Filter, cursor: Option<pb::Cursor>) -> Subscription {
+    Subscription {
         client: ClientKey::Unknown,
         access: Access::open(),
-        info: pb::NodeInfo::default(),
         filter,
         cursor: cursor.map(|cursor| Cursor {
             epoch: Epoch::parse(&cursor.epoch).unwrap(),
@@ -73,7 +82,10 @@ impl Subscriber {
     /// Opens a stream from the client's cursor.
     async fn resume(replica: &Replica, filter: Filter, mut client: Client) -> Self {
         let cursor = client.reconnect();
-        let session = replica.subscribe(subscription(filter, cursor)).await.unwrap();
+        let session = replica
+            .subscribe(by_node(subscription(filter, cursor)))
+            .await
+            .unwrap();
         Self { client, session }
     }
 

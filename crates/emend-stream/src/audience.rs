@@ -18,7 +18,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{
+use crate::{
     batches::Batches,
     budget::Budget,
     filter::{Filter, GroupId},

@@ -4,7 +4,7 @@ use prost::Message as _;
 use super::*;
 
 fn encoded(subscriber: &Subscriber) -> u64 {
-    subscriber.session.audience.batches.encoded()
+    subscriber.session.audience().batches.encoded()
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +42,7 @@ async fn concurrent_snapshots_share_their_parts() {
         };
         subscribers.push(Subscriber {
             client: Client::new(),
-            session: replica.subscribe(subscription).await.unwrap(),
+            session: replica.subscribe(by_node(subscription)).await.unwrap(),
         });
     }
     while subscribers
@@ -91,7 +91,10 @@ async fn what_the_keys_of_a_chunk_have_in_common_with_the_first_is_sent_once() {
     subscriber.read();
     assert_eq!(subscriber.client.held, log.model(2));
 
-    let mut session = replica.subscribe(subscription(everything(), None)).await.unwrap();
+    let mut session = replica
+        .subscribe(by_node(subscription(everything(), None)))
+        .await
+        .unwrap();
     assert_eq!(said(&mut session), None, "the snapshot begins");
     let key = |namespace: &str, kind, key: &str| (namespace.to_owned(), kind, key.to_owned());
     let keys = vec![
@@ -113,7 +116,7 @@ async fn a_long_update_is_sent_in_parts_and_applied_as_one() {
     let changes: Vec<_> = (0..60).map(|n| write(&format!("k{n}"), Some(&large))).collect();
     commit(&log, &replica, &changes).await;
     assert!(subscriber.read_one());
-    assert!(matches!(subscriber.session.phase, Phase::Sending(_)));
+    assert!(subscriber.session.is_transferring());
     commit(&log, &replica, &[write("k0", Some("small again"))]).await;
     subscriber.read();
     assert_eq!(subscriber.client.held, log.model(3));
@@ -129,7 +132,7 @@ async fn a_resource_larger_than_the_bound_is_sent_alone() {
     };
     let mut subscriber = Subscriber {
         client: Client::new(),
-        session: replica.subscribe(subscription).await.unwrap(),
+        session: replica.subscribe(by_node(subscription)).await.unwrap(),
     };
     subscriber.read();
     let large = "x".repeat(500 * 1024);
@@ -170,7 +173,7 @@ async fn a_change_outside_a_filter_wakes_none_of_its_streams() {
 async fn an_audience_ends_with_its_last_stream() {
     let (log, replica) = with_resources(1).await;
     let subscriber = Subscriber::open(&replica, only("a")).await;
-    let audience = Arc::downgrade(&subscriber.session.audience);
+    let audience = Arc::downgrade(subscriber.session.audience());
     drop(subscriber);
     assert!(audience.upgrade().is_none());
     commit(&log, &replica, &[write("k", Some("v"))]).await;

@@ -8,7 +8,7 @@ use std::{cmp::Ordering, sync::Arc};
 use bytes::Bytes;
 use emend_core::digest::Item;
 
-use crate::{log::store::LoggedChange, stream::filter::GroupId};
+use crate::{filter::GroupId, log::LoggedChange};
 
 /// The newest state of one key.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ macro_rules! ordered {
     ($(#[$doc:meta])* $name:ident, |$a:ident, $b:ident| $cmp:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone)]
-        pub(in crate::stream) struct $name(pub(in crate::stream) Arc<Entry>);
+        pub(crate) struct $name(pub(crate) Arc<Entry>);
 
         impl Ord for $name {
             fn cmp(&self, other: &Self) -> Ordering {

@@ -17,7 +17,7 @@ use emend_wire::render::timestamp_from_micros;
 use jiff::Timestamp;
 use prost::Message as _;
 
-use super::{
+use crate::{
     budget::Budget,
     filter::{Filter, GroupId},
     state::{Entry, Group, ReplicaState},

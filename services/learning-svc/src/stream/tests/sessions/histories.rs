@@ -52,7 +52,7 @@ async fn reconnect(at: &Replica, filter: &Filter, subscriber: Option<Subscriber>
         ..subscription(filter.clone(), client.reconnect())
     };
     // The replica may first have to catch up with the cursor.
-    let (session, ()) = tokio::join!(at.subscribe(subscription), async {
+    let (session, ()) = tokio::join!(at.subscribe(by_node(subscription)), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         catch_up(at).await;
     });

@@ -2,8 +2,8 @@
 //!
 //! The first stream that needs a batch encodes it; the others block until it is ready. That takes milliseconds at most,
 //! because only batches of about [`SHARED_BYTES`] are shared. Longer updates and snapshots are cut part by part
-//! ([`transfer`](super::transfer)); a snapshot's part is shared while some stream still sends it. All of it counts
-//! towards one [`budget`](super::budget): while that is spent, kept batches are dropped, and an update that takes more
+//! ([`transfer`](crate::transfer)); a snapshot's part is shared while some stream still sends it. All of it counts
+//! towards one [`budget`](crate::budget): while that is spent, kept batches are dropped, and an update that takes more
 //! than one small message is sent part by part.
 
 use std::{
@@ -18,7 +18,7 @@ use std::{
 use emend_base::span::{self, Kind, Span};
 use emend_core::Epoch;
 
-use super::{
+use crate::{
     budget::{Budget, Kept as KeptBytes},
     encode::{self, Encoded},
     filter::Filter,

@@ -16,7 +16,7 @@ use emend_proto::learning::v1::SnapshotReason;
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
 use tokio::time::{Instant, timeout};
 
-use super::{
+use crate::{
     audience::Audience,
     batches::Chunk,
     encode::{self, Encoded},

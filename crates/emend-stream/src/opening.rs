@@ -1,7 +1,7 @@
 //! Where a stream begins: at the subscriber's cursor, or with a snapshot and the reason for it.
 //!
 //! A replica that lags behind the one that issued the cursor does not send a snapshot for that. Before it calls a
-//! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer. While the database
+//! cursor ahead, it asks its source; if the source covers the cursor, it waits for the state. While the source
 //! is away, a replica serves what it holds to all but those: they hold more.
 
 use emend_base::Error;
@@ -10,7 +10,7 @@ use emend_proto::learning::v1::SnapshotReason;
 
 use tokio::time::timeout;
 
-use super::{Stream, state::ReplicaState};
+use crate::{Source, Streams, state::ReplicaState};
 
 /// How far a subscriber says it has applied, in which epoch and for which filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,17 +47,21 @@ impl Start {
     }
 }
 
-/// Decides where a stream begins. Waits at most [`Settings::max_wait`](super::Settings::max_wait) for the database, and as
-/// long for the tailer, then UNAVAILABLE.
-pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) -> Result<Start, Error> {
-    let mut state = stream.state()?;
+/// Decides where a stream begins. Waits at most [`Settings::max_wait`](crate::Settings::max_wait) for the source, and as
+/// long for the state, then UNAVAILABLE.
+pub async fn start<S: Source>(
+    streams: &Streams<S>,
+    cursor: Option<Cursor>,
+    filter_hash: u64,
+) -> Result<Start, Error> {
+    let mut state = streams.state()?;
     let Some(cursor) = cursor else {
         return Ok(Start::snapshot(&state, SnapshotReason::NoCursor));
     };
     let covers =
         move |state: &ReplicaState| state.epoch() == cursor.epoch && state.revision() >= cursor.revision;
     if !covers(&state) {
-        let answer = timeout(stream.settings().max_wait, stream.store().head()).await;
+        let answer = timeout(streams.max_wait(), streams.source().head()).await;
         let head = answer.map_err(|_| silent())??;
         let reason = if head.epoch != cursor.epoch {
             Some(SnapshotReason::ForeignEpoch)
@@ -68,7 +72,7 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
         } else {
             None
         };
-        stream.wake();
+        streams.source().wake();
         if let Some(reason) = reason {
             // Not of an older state than the database has, which might set the subscriber back.
             let older = state.epoch();
@@ -77,10 +81,10 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
                 let is_newer = epoch != head.epoch && epoch != older;
                 is_newer || epoch == head.epoch && state.revision() >= head.revision
             };
-            let state = stream.wait_until(is_as_new, None).await?;
+            let state = streams.wait_until(is_as_new, None).await?;
             return Ok(Start::snapshot(&state, reason));
         }
-        state = stream.wait_until(covers, None).await?;
+        state = streams.wait_until(covers, None).await?;
     }
     if cursor.filter_hash != filter_hash {
         Ok(Start::snapshot(&state, SnapshotReason::FilterChanged))

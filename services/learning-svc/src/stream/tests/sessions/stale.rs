@@ -105,12 +105,12 @@ async fn a_node_that_holds_more_is_sent_elsewhere_and_never_set_back() {
     };
     for epoch in [1, 9] {
         log.fail(true);
-        let error = replica.subscribe(ahead(epoch)).await.unwrap_err();
+        let error = replica.subscribe(by_node(ahead(epoch))).await.unwrap_err();
         assert_eq!(error.reason(), "DATABASE_UNAVAILABLE", "epoch {epoch}");
         log.fail(false);
         silence.send_replace(true);
         let before = Instant::now();
-        let error = replica.subscribe(ahead(epoch)).await.unwrap_err();
+        let error = replica.subscribe(by_node(ahead(epoch))).await.unwrap_err();
         assert_eq!(error.reason(), "REPLICA_BEHIND", "epoch {epoch}");
         assert_eq!(before.elapsed(), Duration::from_secs(5));
         silence.send_replace(false);

@@ -1,8 +1,9 @@
 use emend_base::{reload::Reload as _, telemetry::Metrics};
 use emend_serve::auth::{Authenticator, TokenHash, testing::access_of};
+use emend_stream::metrics::StreamMetrics;
 
 use super::*;
-use crate::{log::store::LogStore as _, nodes::store::NodeStore as _, stream::metrics::StreamMetrics};
+use crate::{log::store::LogStore as _, nodes::store::NodeStore as _};
 
 #[tokio::test(start_paused = true)]
 async fn at_shutdown_every_stream_gets_what_was_committed_a_bookmark_and_a_jittered_drain() {
@@ -16,7 +17,7 @@ async fn at_shutdown_every_stream_gets_what_was_committed_a_bookmark_and_a_jitte
         subscribers.push(subscriber);
     }
     commit(&log, &replica, &[write("last", Some("v"))]).await;
-    replica.0.common.audiences.drain();
+    replica.0.streams.audiences().drain();
     // Anything committed from now on is for the next connection.
     commit(&log, &replica, &[write("later", Some("v"))]).await;
     for (n, subscriber) in subscribers.iter_mut().enumerate() {
@@ -44,7 +45,7 @@ async fn an_idle_stream_is_woken_to_drain() {
         subscriber.client.drained
     });
     tokio::task::yield_now().await;
-    replica.0.common.audiences.drain();
+    replica.0.streams.audiences().drain();
     assert_eq!(reading.await.unwrap().as_deref(), Some("SHUTDOWN"));
 }
 
@@ -155,12 +156,17 @@ async fn a_stream_above_the_limit_is_refused_until_another_ends() {
         Subscriber::open(&replica, everything()).await,
     ];
     let refused = replica
-        .subscribe(subscription(everything(), None))
+        .subscribe(by_node(subscription(everything(), None)))
         .await
         .unwrap_err();
     assert_eq!(refused.reason(), "TOO_MANY_STREAMS");
     drop(held);
-    assert!(replica.subscribe(subscription(everything(), None)).await.is_ok());
+    assert!(
+        replica
+            .subscribe(by_node(subscription(everything(), None)))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -187,7 +193,7 @@ async fn ended_streams_are_counted_by_reason() {
             access: access_of(&authenticator, &crate::roles::RULES, METHOD, "secret").await,
             ..subscription(everything(), None)
         };
-        replica.subscribe(subscription).await.unwrap()
+        replica.subscribe(by_node(subscription)).await.unwrap()
     };
     let (left, lost) = (open().await, open().await);
     drop(left);

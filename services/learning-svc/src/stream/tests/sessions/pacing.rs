@@ -1,10 +1,10 @@
 //! Streams are woken at once after a quiet while, and where states follow each other quickly, once for several.
 
 use emend_base::Lifecycle;
+use emend_stream::pacing::wake_streams;
 use tokio::time::sleep;
 
 use super::*;
-use crate::stream::workers::wake_streams;
 
 /// Reads everything there is, and listens with this counter.
 fn listen(subscriber: &mut Subscriber, count: &Arc<Count>) {
@@ -23,7 +23,7 @@ async fn while_streams_are_paced_states_are_published_at_once_and_streams_woken_
     let (log, replica) = with_resources(1).await;
     let (mut subscriber, count) = (Subscriber::open(&replica, everything()).await, Arc::default());
     listen(&mut subscriber, &count);
-    let audiences = &replica.0.common.audiences;
+    let audiences = replica.0.streams.audiences();
     let paced = audiences.pace();
     for round in 0..5 {
         commit(&log, &replica, &[write("k0", Some(&round.to_string()))]).await;
@@ -51,7 +51,10 @@ async fn while_streams_are_paced_states_are_published_at_once_and_streams_woken_
 async fn the_first_of_many_states_wakes_at_once_and_the_others_after_a_pause() {
     let (log, replica) = with_resources(1).await;
     let lifecycle = Lifecycle::new();
-    lifecycle.spawn("wake streams", wake_streams(replica.clone(), lifecycle.clone()));
+    lifecycle.spawn(
+        "wake streams",
+        wake_streams(Arc::clone(replica.0.streams.audiences()), lifecycle.clone()),
+    );
     tokio::task::yield_now().await;
     // As many as make a pause of 4 ms, to which 3.9 are rounded.
     let mut subscribers = Vec::new();
