@@ -40,7 +40,7 @@ use crate::{
     profiles::grpc::ProfileHandler,
     resources::grpc::ResourceHandler,
     roles,
-    store::{self, Store, postgres::CHANNEL},
+    store::{self, CHANNEL, Store},
     stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };

@@ -1,6 +1,6 @@
 //! A unit of work: contests that are locked, decided in memory one event after another, and written in one go.
 //!
-//! Revisions get their numbers last, under the head's lock ([`log::numbering`](crate::decisions::numbering)).
+//! Revisions get their numbers last, under the head's lock ([`numbering`](crate::decisions::numbering)).
 
 mod reading;
 mod working;
