@@ -25,9 +25,6 @@ const ITEMS: &[&str] = &[
     "let",
 ];
 
-/// How the files of contract suites end, which are stamped on each store.
-const SUITES: &[&str] = &["contract", "store/suite", "store/damage"];
-
 /// The room of every folder of this name.
 const STORE: &str = "store";
 
@@ -456,9 +453,6 @@ fn test_files(sources: &Sources) -> BTreeSet<String> {
 
 fn is_test(file: &str, tests: &BTreeSet<String>) -> bool {
     let path = file.trim_end_matches(".rs");
-    if SUITES.iter().any(|suite| path.ends_with(suite)) {
-        return true;
-    }
     path.match_indices('/')
         .map(|(at, _)| &path[..at])
         .chain([path])

@@ -12,7 +12,7 @@ use prost::Message as _;
 use sqlx::FromRow;
 
 use crate::{
-    audit::{AppliedEvent, CastBallot, CastRating, Entry},
+    audit::store::{AppliedEvent, CastBallot, CastRating, Entry},
     contests::store::{
         KeptCandidate,
         rows::{BallotRow, CandidateRow},
