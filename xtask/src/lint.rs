@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::{
     dependencies, docs, manifests, observability,
     process::{self, Workspace},
-    proto, source_use,
+    proto,
     steps::{Outcome, Steps},
 };
 
@@ -31,8 +31,7 @@ pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut 
         Ok(Outcome::Done)
     });
     proto::check(workspace, may_install, steps);
-    steps.run("dependencies", || dependencies::check(workspace));
-    steps.run("unused dependencies", || source_use::check(workspace));
+    dependencies::check(workspace, may_install, steps);
     docs::check(workspace, may_install, steps);
     observability::check(workspace, may_install, steps);
 }

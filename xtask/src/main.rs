@@ -18,7 +18,6 @@ mod postgres;
 mod process;
 mod prometheus;
 mod proto;
-mod source_use;
 mod steps;
 mod supervise;
 mod test;
