@@ -1,6 +1,6 @@
 //! A headless Chromium, as people use it: by pointer and by keyboard.
 
-use std::{env, error::Error, fs, net::SocketAddr, process::Stdio, sync::Arc};
+use std::{env, error::Error, fs, net::SocketAddr, process::Stdio, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use emend_base::testing::skipped;
@@ -9,8 +9,9 @@ use http_body_util::BodyExt as _;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+pub use thirtyfour::By;
 use thirtyfour::{
-    By, Capabilities, WebDriver, WebElement,
+    Capabilities, WebDriver, WebElement,
     error::{WebDriverError, WebDriverResult},
     prelude::ElementQueryable as _,
     session::http::{Body, HttpClient},
@@ -22,8 +23,8 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::wait::within;
-
+/// The bound of every wait: reached only if something is broken.
+const PATIENCE: Duration = Duration::from_secs(90);
 const DRIVER: &str = "EMEND_TEST_CHROMEDRIVER";
 const AXE: &str = "EMEND_TEST_AXE";
 
@@ -209,4 +210,10 @@ impl HttpClient for Loopback {
     async fn new(&self) -> Arc<dyn HttpClient> {
         Arc::new(Self(self.0))
     }
+}
+
+async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
 }
