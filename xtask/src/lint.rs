@@ -9,6 +9,7 @@ use crate::{
     process::{self, Workspace},
     proto,
     steps::{Outcome, Steps},
+    walls,
 };
 
 /// Runs the steps and prints their table; `quick` skips those that compile or need the manifests' tools.
@@ -32,6 +33,7 @@ pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut 
     });
     proto::check(workspace, may_install, steps);
     dependencies::check(workspace, may_install, steps);
+    steps.run("walls between modules", || walls::check(workspace));
     docs::check(workspace, may_install, steps);
     observability::check(workspace, may_install, steps);
 }

@@ -22,6 +22,7 @@ mod steps;
 mod supervise;
 mod test;
 mod tools;
+mod walls;
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -17,8 +17,8 @@ use emend_tests::harness::{alias, phrase, prohibit, says::synonyms};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
     actor::Actor,
-    app::App,
-    contests::review::{Review, Verdict},
+    capabilities::Capabilities,
+    decisions::review::{Review, Verdict},
     log::revert::Revert,
     policies::{store::PolicyKey, update::PolicyUpdate},
     resources::write::{Delete, Put},
@@ -250,7 +250,7 @@ async fn operator(world: Arc<World>) {
         let action = OperatorAction::draw(&world);
         let line = format!("{action:?}");
         // It may fail and yet have been done: what counts is that everything stays sound.
-        let work = action.done(running.replica.app().clone());
+        let work = action.done(running.replica.capabilities().clone());
         let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
         world
             .trace
@@ -342,13 +342,13 @@ impl OperatorAction {
         }
     }
 
-    async fn done(self, app: App) -> Result<(), Error> {
+    async fn done(self, app: Capabilities) -> Result<(), Error> {
         match self {
-            Self::Put(put) => app.put(&put).await.map(|_| ()),
-            Self::Delete(delete) => app.delete(&delete).await.map(|_| ()),
-            Self::Revert(revert) => app.revert(&revert, &Access::open()).await.map(|_| ()),
-            Self::Review(review) => app.review(&review, &Access::open()).await.map(|_| ()),
-            Self::Policy(update) => app.update_policy(&update).await.map(|_| ()),
+            Self::Put(put) => app.resources.put(&put).await.map(|_| ()),
+            Self::Delete(delete) => app.resources.delete(&delete).await.map(|_| ()),
+            Self::Revert(revert) => app.log.revert(&revert, &Access::open()).await.map(|_| ()),
+            Self::Review(review) => app.decisions.review(&review, &Access::open()).await.map(|_| ()),
+            Self::Policy(update) => app.policies.update_policy(&update).await.map(|_| ()),
         }
     }
 }

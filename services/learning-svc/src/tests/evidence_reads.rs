@@ -10,14 +10,14 @@ use emend_proto::{
 use futures::TryStreamExt as _;
 
 use crate::{
-    app::App,
-    contests::review::Verdict,
+    capabilities::Capabilities,
+    decisions::review::Verdict,
     evidence::{
-        exports::ExportSlots,
         grpc::reads,
         stats::ReviewStats,
         store::{EventFilter, EventPosition, EventRecord, EvidenceAction, Period, ReviewFilter},
     },
+    export_slots::ExportSlots,
     ingest::event::{FeedbackChange, IngestEvent},
     resources::write::Put,
     tests::{
@@ -50,11 +50,11 @@ fn all_events() -> EventFilter {
 }
 
 /// All events, the newest first, read in pages of two.
-async fn events(app: &App, filter: &EventFilter) -> Vec<EventRecord> {
+async fn events(app: &Capabilities, filter: &EventFilter) -> Vec<EventRecord> {
     let mut all = Vec::new();
     let mut before: Option<EventPosition> = None;
     loop {
-        let (page, more) = app.evidence_events(filter, before, 2).await.unwrap();
+        let (page, more) = app.evidence.events(filter, before, 2).await.unwrap();
         before = page.last().map(|(position, _)| *position).or(before);
         all.extend(page.into_iter().map(|(_, event)| event));
         if !more {
@@ -80,13 +80,13 @@ pub(super) fn all_reviews() -> ReviewFilter {
     }
 }
 
-async fn stats(app: &App) -> ReviewStats {
-    app.review_stats(&all_reviews()).await.unwrap()
+async fn stats(app: &Capabilities) -> ReviewStats {
+    app.evidence.review_stats(&all_reviews()).await.unwrap()
 }
 
-async fn samples(app: &App, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
+async fn samples(app: &Capabilities, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
     let slot = ExportSlots::default().take().unwrap();
-    let export = app.export_corrections(filter, slot).await.unwrap();
+    let export = app.evidence.export_corrections(filter, slot).await.unwrap();
     let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
     let rendered = pages.into_iter().flatten();
     rendered
@@ -94,10 +94,14 @@ async fn samples(app: &App, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
         .collect()
 }
 
-pub(super) async fn materials(app: &App, task: &str) -> Vec<PbLine> {
+pub(super) async fn materials(app: &Capabilities, task: &str) -> Vec<PbLine> {
     let slot = ExportSlots::default().take().unwrap();
     let task = EvidenceId::parse(task).unwrap();
-    let export = app.export_materials(&namespace(), &task, slot).await.unwrap();
+    let export = app
+        .evidence
+        .export_materials(&namespace(), &task, slot)
+        .await
+        .unwrap();
     let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
     assert!(
         pages.iter().all(|page| page.len() <= 64),
@@ -109,7 +113,7 @@ pub(super) async fn materials(app: &App, task: &str) -> Vec<PbLine> {
 
 /// An event whose effects belong to a task.
 fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     for effect in &mut recorded.effects {
@@ -120,7 +124,7 @@ fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
 
 /// The same by somebody who is not entitled.
 fn by_a_reporter(mut event: IngestEvent) -> IngestEvent {
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.sender = emend_core::Roles::parse(["reporter"].into_iter()).unwrap();
@@ -169,7 +173,7 @@ async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World)
         reason: Some("policy".to_owned()),
         actor: operator(),
     };
-    app.put(&put).await.unwrap();
+    app.resources.put(&put).await.unwrap();
     let all = events(&app, &all_events()).await;
     assert_eq!(
         told(&all),
@@ -221,7 +225,8 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
     // Recorded and retracted in one transaction.
     let both = in_task(edge_is(world, "e1", EdgeRelation::Neutral), "t8");
     for result in app
-        .ingest(&[both.clone(), world.retraction_by_reviewer(&both)])
+        .ingest
+        .apply(&[both.clone(), world.retraction_by_reviewer(&both)])
         .await
     {
         result.unwrap();
@@ -428,7 +433,7 @@ async fn samples_and_figures_follow_the_rulings_in_force(world: &World) {
         .collect();
     assert_eq!(pairs, [(1, 1, 1), (2, 3, 1)]);
     let of = async |filter: ReviewFilter| {
-        let stats = app.review_stats(&filter).await.unwrap();
+        let stats = app.evidence.review_stats(&filter).await.unwrap();
         (stats.reviewed, samples(&app, filter).await.len())
     };
     let review_at = jiff::Timestamp::from_microsecond(

@@ -23,7 +23,7 @@ fn mined(world: &World, phrase: &str, verb: &str) -> IngestEvent {
     let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
     IngestEvent {
         feedback: FeedbackId::none(),
-        what: FeedbackChange::Mined {
+        change: FeedbackChange::Mined {
             effects: correction.effects(&namespace(), None),
             reason: "what users did in 3 sessions".to_owned(),
         },

@@ -17,9 +17,9 @@ use emend_wire::{
 };
 
 use crate::{
-    evidence::{
+    evidence::store::{
+        ClaimFilter, EdgeFilter, EdgePosition,
         graph::{ClaimUpsert, EdgeUpsert, Fragment, MAX_UPSERT, Page, Upsert},
-        store::{ClaimFilter, EdgeFilter, EdgePosition},
     },
     grpc::parse,
 };

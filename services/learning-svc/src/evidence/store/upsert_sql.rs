@@ -13,26 +13,19 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-use crate::evidence::store::elements_sql::save_element_events;
-use crate::evidence::store::elements_sql::says;
-use crate::evidence::store::levels_sql::levels;
-use crate::evidence::store::replace_sql::follow;
-use crate::evidence::store::replace_sql::mark_domains_of_hosts;
-use crate::evidence::store::works_sql::Identified;
-use crate::evidence::store::works_sql::relate;
-use crate::store::database::plan_anew;
-use crate::store::work::Work;
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::Says,
+        elements_sql::{save_element_events, says},
         graph::{By, ClaimUpsert, EdgeUpsert, ElementSort, Page, Upsert, Upserted},
-        store::{
-            EvidenceAction,
-            element_rows::Says,
-            known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
-            rows::reversed,
-        },
+        known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
+        levels_sql::levels,
+        replace_sql::{follow, mark_domains_of_hosts},
+        rows::reversed,
+        works_sql::{Identified, relate},
     },
-    store::{batches::batches, conflict},
+    store::{batches::batches, conflict, database::plan_anew, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -11,6 +11,7 @@ use emend_core::{
     kinds::{Form, parse_choice},
 };
 use emend_proto::{common::v1 as common, learning::v1 as pb};
+use emend_stream::state::Entry;
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -21,8 +22,8 @@ use tokio::time::Instant;
 
 use crate::{
     etag,
-    resources::read::{self, ListQuery, Position, ResolveQuery, corrupt},
-    stream::{Stream, state::Entry},
+    resources::read::{self, ListQuery, Position, ResolveQuery},
+    stream::{Stream, corrupt},
 };
 
 const DEFAULT_PAGE: u32 = 100;
