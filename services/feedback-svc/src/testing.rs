@@ -18,22 +18,22 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
-    audit::Audit,
-    config::{CommitConfig, RelayConfig},
-    corrections::{
-        feedback::{FeedbackQuery, NewFeedback, NewRetraction, Submission},
-        group_commit::Committer,
+    corrections::{Corrections, config::CommitConfig, group_commit::Committer},
+    ids::Ids,
+    outbox::{config::RelayConfig, delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
+    queries::Queries,
+    ratings::Ratings,
+    store::{
+        PostgresStore, SqliteStore, Store,
+        audit::Audit,
+        memory::MemoryStore,
+        ports::{Connected, CorrectionStore, FeedbackStore, Inserted},
+        records::{
+            event,
+            feedback::{FeedbackQuery, NewFeedback, NewRetraction, Removed, Submission},
+            outbox::{EncodedOutcome, Lease, LeaseHolder},
+        },
     },
-    outbox::{
-        delivery_queue::DeliveryQueue,
-        dispatch::Dispatch,
-        entry::{EncodedOutcome, Lease, LeaseHolder},
-        event,
-        waiters::Waiters,
-    },
-    ratings::plain_text::Removed,
-    store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
-    use_cases::UseCases,
 };
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -144,23 +144,49 @@ pub(crate) fn outcome(text: &'static str) -> EncodedOutcome {
     EncodedOutcome(text.as_bytes().into())
 }
 
-/// The use cases on a store, with nobody to deliver to.
-pub(crate) fn use_cases(store: &Arc<dyn Store>) -> Arc<UseCases> {
-    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
-    let (committer, _commits) = Committer::new(Arc::clone(store), dispatch.clone(), CommitConfig::default());
-    Arc::new(UseCases::new(
-        Arc::clone(store),
+/// Corrections on a store, with nobody to deliver to.
+pub(crate) fn corrections(database: &TestStore, delivery_queue: &DeliveryQueue) -> Arc<Corrections> {
+    let dispatch = dispatch(delivery_queue);
+    let (committer, _commits) =
+        Committer::new(database.store.clone(), dispatch.clone(), CommitConfig::default());
+    Arc::new(Corrections::new(
+        database.store.clone(),
         committer,
         dispatch,
         Waiters::default(),
         Lifecycle::new(),
-        SystemClock::shared(),
-        Entropy::system(),
+        ids(),
     ))
 }
 
+pub(crate) fn dispatch(delivery_queue: &DeliveryQueue) -> Dispatch {
+    Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default())
+}
+
+pub(crate) fn ids() -> Ids {
+    Ids::new(SystemClock::shared(), Entropy::system())
+}
+
+pub(crate) fn ratings(database: &TestStore) -> Ratings {
+    Ratings {
+        store: database.sql(),
+        corrections: corrections(database, &DeliveryQueue::new(10)),
+    }
+}
+
+pub(crate) fn queries(database: &TestStore) -> Queries {
+    Queries {
+        store: database.sql(),
+    }
+}
+
+/// What every store offers to tests, that in memory included.
+pub(crate) trait TestedStore: FeedbackStore + Connected {}
+
+impl<S: FeedbackStore + Connected> TestedStore for S {}
+
 /// Stores one feedback.
-pub(crate) async fn stored(store: &dyn Store, new: &NewFeedback, lease: Option<Lease>) -> i64 {
+pub(crate) async fn stored(store: &dyn CorrectionStore, new: &NewFeedback, lease: Option<Lease>) -> i64 {
     match inserted(store, std::slice::from_ref(new), lease).await[..] {
         [Inserted::Stored(accepted)] => accepted.order.0,
         ref other => panic!("not stored: {other:?}"),
@@ -169,7 +195,7 @@ pub(crate) async fn stored(store: &dyn Store, new: &NewFeedback, lease: Option<L
 
 /// Stores a group in which no item fails.
 pub(crate) async fn inserted(
-    store: &dyn Store,
+    store: &dyn CorrectionStore,
     group: &[NewFeedback],
     lease: Option<Lease>,
 ) -> Vec<Inserted> {
@@ -186,7 +212,7 @@ pub(crate) enum Backend {
 
 /// A database whose clock stands still until a test moves it.
 pub(crate) struct TestStore {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn TestedStore>,
     database: Database,
 }
 
@@ -196,10 +222,21 @@ enum Database {
     Memory(MemoryStore),
 }
 
+async fn another_on(directory: &TempDir) -> SqliteStore {
+    let path = directory.path().join("feedback.db");
+    SqliteStore::open(&path, Entropy::system()).await.unwrap()
+}
+
+async fn another_in(database: &TestDatabase) -> PostgresStore {
+    PostgresStore::open(database.url(), 4, Entropy::system())
+        .await
+        .unwrap()
+}
+
 impl TestStore {
     /// A new database; none if there is no server.
     pub(crate) async fn open(backend: Backend) -> Option<Self> {
-        let (store, database): (Arc<dyn Store>, _) = match backend {
+        let (store, database): (Arc<dyn TestedStore>, _) = match backend {
             Backend::Sqlite => {
                 let directory = tempfile::tempdir().unwrap();
                 let store = SqliteStore::open(&directory.path().join("feedback.db"), Entropy::system()).await;
@@ -244,19 +281,30 @@ impl TestStore {
         }
     }
 
-    /// The same database as another replica sees it.
-    pub(crate) async fn replica(&self) -> Arc<dyn Store> {
+    /// All that a database can do.
+    pub(crate) fn sql(&self) -> Arc<dyn Store> {
         match &self.database {
-            Database::Sqlite(_, directory) => {
-                let path = directory.path().join("feedback.db");
-                Arc::new(SqliteStore::open(&path, Entropy::system()).await.unwrap())
-            }
-            Database::Postgres(_, database) => Arc::new(
-                PostgresStore::open(database.url(), 4, Entropy::system())
-                    .await
-                    .unwrap(),
-            ),
+            Database::Sqlite(store, _) => store.clone(),
+            Database::Postgres(store, _) => store.clone(),
+            Database::Memory(_) => panic!("the store in memory knows no SQL"),
+        }
+    }
+
+    /// The same database as another replica sees it.
+    pub(crate) async fn replica(&self) -> Arc<dyn TestedStore> {
+        match &self.database {
+            Database::Sqlite(_, directory) => Arc::new(another_on(directory).await),
+            Database::Postgres(_, database) => Arc::new(another_in(database).await),
             Database::Memory(store) => Arc::new(store.connect(Arc::new(NoInterference))),
+        }
+    }
+
+    /// The same, with all that a database can do.
+    pub(crate) async fn sql_replica(&self) -> Arc<dyn Store> {
+        match &self.database {
+            Database::Sqlite(_, directory) => Arc::new(another_on(directory).await),
+            Database::Postgres(_, database) => Arc::new(another_in(database).await),
+            Database::Memory(_) => panic!("the store in memory knows no SQL"),
         }
     }
 

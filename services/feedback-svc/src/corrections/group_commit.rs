@@ -23,16 +23,14 @@ use emend_store::StoreError;
 use tokio::time::Instant;
 
 use crate::{
-    config::CommitConfig,
-    corrections::feedback::NewFeedback,
+    corrections::config::CommitConfig,
     fail_points,
-    metrics::Stored,
-    outbox::{
-        dispatch::{Dispatch, Reserved},
-        entry::NewEvent,
+    metrics::{RatingMetrics, Stored},
+    outbox::dispatch::{Dispatch, Reserved},
+    store::{
+        ports::{CorrectionStore, Inserted},
+        records::{event::NewEvent, feedback::NewFeedback, ratings::RatingState},
     },
-    ratings::{RatingState, observe::RatingMetrics},
-    store::{Inserted, Store},
 };
 
 /// The least that a submission counts as in the queue, in bytes.
@@ -123,7 +121,7 @@ impl Drop for WaitingForStore<'_> {
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
     groups: Groups<Vec<NewFeedback>, Results>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn CorrectionStore>,
     dispatch: Dispatch,
     config: CommitConfig,
     counted: Stored,
@@ -134,7 +132,7 @@ pub(crate) struct CommitWorker {
 impl Committer {
     /// A handle, and the worker that must be run for it.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn CorrectionStore>,
         dispatch: Dispatch,
         config: CommitConfig,
     ) -> (Self, CommitWorker) {
@@ -347,13 +345,10 @@ impl CommitWorker {
             return;
         }
         let orders: Vec<AcceptOrder> = stored.iter().map(|(_, order)| *order).collect();
-        let mut states = match self.store.ratings() {
-            Some(store) => store.states(&orders).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "ratings are stored, but their queries can't be read for the log");
-                HashMap::new()
-            }),
-            None => HashMap::new(),
-        };
+        let mut states = self.store.rating_states(&orders).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "ratings are stored, but their queries can't be read for the log");
+            HashMap::new()
+        });
         for (item, order) in stored {
             let state = states.remove(&order).unwrap_or_else(RatingState::new);
             self.ratings.stored(item, &state);

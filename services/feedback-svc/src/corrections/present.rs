@@ -18,9 +18,9 @@ use futures::future::join_all;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    corrections::feedback::Feedback,
     installation::Target,
     outbox::{Delivery, DeliveryError},
+    store::records::feedback::Feedback,
 };
 
 /// Asks learning-svc. Clones share its connection, which is that of the relay.
@@ -181,7 +181,10 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{corrections::feedback::Accepted, erasure::Redaction, outbox::entry::DeliveryState, testing};
+    use crate::{
+        store::records::{erasure::Redaction, feedback::Accepted, outbox::DeliveryState},
+        testing,
+    };
 
     fn stored() -> Feedback {
         let new = testing::feedback("a");

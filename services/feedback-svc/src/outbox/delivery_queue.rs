@@ -12,7 +12,7 @@ use emend_core::{EventId, FeedbackId};
 use emend_proto::learning::v1::Event;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::outbox::entry::LeaseToken;
+use crate::store::records::outbox::LeaseToken;
 
 /// An event that is leased to this replica.
 #[derive(Debug, Clone)]

@@ -5,12 +5,14 @@ use emend_core::FeedbackId;
 use tokio::time::Instant;
 
 use crate::{
-    config::RelayConfig,
-    corrections::feedback::Accepted,
     outbox::{
+        config::RelayConfig,
         delivery_queue::{DeliveryQueue, Leased, Reservation},
-        entry::{Lease, LeaseHolder, NewEvent},
-        event,
+    },
+    store::records::{
+        event::{self, NewEvent},
+        feedback::Accepted,
+        outbox::{Lease, LeaseHolder},
     },
 };
 

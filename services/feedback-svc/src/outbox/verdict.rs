@@ -8,7 +8,7 @@ use emend_proto::learning::v1::{EventResult, event_result};
 use prost::Message as _;
 use tonic::Code;
 
-use crate::outbox::entry::{EncodedOutcome, Refusal};
+use crate::store::records::outbox::{EncodedOutcome, Refusal};
 
 /// The longest refusal that is stored, in characters.
 const MAX_ERROR: usize = 1_000;

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::outbox::entry::EncodedOutcome;
+use crate::store::records::outbox::EncodedOutcome;
 
 /// The answer to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]

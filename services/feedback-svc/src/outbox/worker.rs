@@ -6,6 +6,7 @@
 //! again, which writes a new lease; all others wait in the outbox. Neither counts as an attempt or makes an event a
 //! dead letter.
 
+use emend_store::StoreError;
 use std::{
     collections::HashSet,
     sync::{
@@ -31,19 +32,20 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::RelayConfig,
     fail_points,
     installation::Target,
     outbox::{
         Delivered, Delivery, DeliveryError,
+        config::RelayConfig,
         delivery_queue::{BatchLimit, DeliveryQueue, Leased},
         dispatch::Dispatch,
-        entry::Refusal,
-        event,
         verdict::{self, Verdict},
         waiters::{Answer, Waiters},
     },
-    store::{Settlement, Store, StoreError},
+    store::{
+        ports::{OutboxStore, Settlement},
+        records::{event, outbox::Refusal},
+    },
 };
 
 /// The relay counts as dead if no worker has made progress for this long.
@@ -84,7 +86,7 @@ fn is_told(failed: u32) -> bool {
 /// Delivers events to learning-svc.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    store: Arc<dyn Store>,
+    store: Arc<dyn OutboxStore>,
     delivery: Arc<dyn Delivery>,
     target: Target,
     delivery_queue: DeliveryQueue,
@@ -102,7 +104,7 @@ pub(crate) struct Relay {
 impl Relay {
     /// A relay that does nothing until its steps are taken.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn OutboxStore>,
         delivery: Arc<dyn Delivery>,
         target: Target,
         delivery_queue: DeliveryQueue,

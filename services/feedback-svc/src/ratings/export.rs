@@ -9,13 +9,13 @@ use emend_store::CorruptRow;
 use prost::Message as _;
 use serde_json::json;
 
-use super::{EncodedQuery, RatingState};
 use crate::{
-    corrections::{
+    page::Page,
+    ratings::Ratings,
+    store::records::{
         feedback::{Feedback, FeedbackQuery},
-        read::Page,
+        ratings::{EncodedQuery, RatingState},
     },
-    use_cases::UseCases,
 };
 
 /// Ratings in one part.
@@ -64,7 +64,7 @@ struct Rated {
     query: Query,
 }
 
-impl UseCases {
+impl Ratings {
     /// The part of an export that follows this rating.
     pub(crate) async fn export(&self, export: &Export, after: Option<AcceptOrder>) -> Result<Part, Error> {
         let query = FeedbackQuery {
@@ -72,7 +72,7 @@ impl UseCases {
             limit: PART,
             ..export.query.clone()
         };
-        let Page { items, more } = self.list(query).await?;
+        let Page { items, more } = self.corrections.list(query).await?;
         let ratings = items.into_iter().map(Rated::try_from);
         let ratings = ratings.collect::<Result<Vec<_>, CorruptRow>>();
         let ratings = ratings.map_err(Error::internal)?;
@@ -95,7 +95,7 @@ impl UseCases {
 
     /// Marks ratings as processed.
     pub(crate) async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<(), Error> {
-        Ok(self.ratings()?.mark_processed(orders).await?)
+        Ok(self.store.mark_processed(orders).await?)
     }
 }
 
@@ -220,8 +220,11 @@ impl Rated {
                     return;
                 }
                 let (good, bad) = self.judged();
-                let titles = |of: Vec<&QueryResult>| -> Vec<Option<String>> {
-                    let titles: Vec<_> = of.into_iter().map(|result| Some(result.title.clone())).collect();
+                let titles = |results: Vec<&QueryResult>| -> Vec<Option<String>> {
+                    let titles: Vec<_> = results
+                        .into_iter()
+                        .map(|result| Some(result.title.clone()))
+                        .collect();
                     if titles.is_empty() { vec![None] } else { titles }
                 };
                 for positive in titles(good) {
@@ -295,7 +298,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        corrections::feedback::Accepted, outbox::entry::DeliveryState, ratings::labels::Tag,
+        store::records::{feedback::Accepted, labels::Tag, outbox::DeliveryState},
         testing::search_rated,
     };
 

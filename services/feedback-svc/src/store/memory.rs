@@ -7,6 +7,10 @@
 mod outbox;
 mod tables;
 
+use emend_core::AcceptOrder;
+use emend_store::Connections;
+use emend_store::StoreError;
+use std::collections::HashMap;
 use std::{
     fmt,
     sync::{
@@ -22,15 +26,18 @@ use emend_core::{Caller, EventId, FeedbackId, InstallationId, Namespace};
 use emend_store::simulation::{Interference, unavailable};
 use jiff::SignedDuration;
 
-use self::tables::{Tables, micros};
-use super::{
-    Backlog, Claimed, Connections, CorrectionStore, Inserted, OutboxStore, Retracted, Settlement, Store,
-    StoreError,
-};
-use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
-    installation::store::{InstallationState, InstallationStore},
-    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
+use crate::store::{
+    memory::tables::{Tables, micros},
+    ports::{
+        Backlog, Claimed, Connected, CorrectionStore, Inserted, InstallationState, InstallationStore,
+        OutboxStore, ReadSettings, Retracted, Settlement,
+    },
+    records::{
+        feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+        outbox::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
+        ratings::RatingState,
+        settings::Settings,
+    },
 };
 
 /// A deliberate bug in the store, to check that the simulation notices it.
@@ -144,6 +151,14 @@ impl CorrectionStore for MemoryStore {
         self.call("list", |tables| Ok(tables.list(query))).await
     }
 
+    async fn rating_states(
+        &self,
+        orders: &[AcceptOrder],
+    ) -> Result<HashMap<AcceptOrder, RatingState>, StoreError> {
+        self.call("rating_states", |tables| Ok(tables.rating_states(orders)))
+            .await
+    }
+
     async fn retract(
         &self,
         retraction: &NewRetraction,
@@ -236,7 +251,15 @@ impl InstallationStore for MemoryStore {
 }
 
 #[async_trait]
-impl Store for MemoryStore {
+impl ReadSettings for MemoryStore {
+    /// Nobody has set any.
+    async fn settings(&self, _: &Namespace) -> Result<Option<Settings>, StoreError> {
+        self.call("settings", |_| Ok(None)).await
+    }
+}
+
+#[async_trait]
+impl Connected for MemoryStore {
     fn connections(&self) -> Connections {
         Connections::default()
     }

@@ -1,72 +1,64 @@
-//! Storage: opening databases, and one store that offers what each capability needs of it
-//! ([`CorrectionStore`], [`OutboxStore`], [`InstallationStore`], [`ErasureStore`], [`SettingsStore`], [`QueryStore`],
-//! [`RatingStore`]; the ports and their SQL stand with the
-//! capabilities). Two implementations, a third in memory for tests, and the contract suite that holds them to the same
-//! behaviour.
+//! Storage. [`records`] is what is stored, [`ports`] what the use cases need of a database. Two stores fulfil all of them, and one in
+//! memory, for tests, those that the simulation uses; one contract suite holds them to the same behaviour. [`audit`] reads
+//! everything and checks it.
 //!
-//! All times are the database's: leases, back-off, retention and accept orders depend on one clock however many replicas
-//! there are. Portable SQL is written once and compiled within [`sqlite`] and [`postgres`], which hold what differs.
+//! Portable SQL is written once and compiled within [`sqlite`] and [`postgres`], which hold what differs.
 
-pub(crate) mod audit;
+pub mod audit;
 mod chunks;
 #[cfg(test)]
 mod contract;
+mod holders;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod memory;
+pub(crate) mod ports;
 mod postgres;
+pub(crate) mod records;
 pub(crate) mod rows;
+mod sql;
 mod sqlite;
 
-use std::fmt::Debug;
+use std::{path::Path, sync::Arc};
 
-use async_trait::async_trait;
+use emend_base::Entropy;
+use emend_store::DatabaseUrl;
 pub(crate) use emend_store::{Connections, StoreError};
 
-pub(crate) use postgres::PostgresStore;
+use self::ports::{
+    Backlog, Claimed, Connected, CorrectionStore, ErasureStore, FeedbackStore, Inserted, LONGEST_WAIT,
+    OutboxStore, QueryStore, RatingStore, Retracted, SettingsStore, Settlement,
+};
 #[cfg(feature = "fuzzing")]
-pub(crate) use rows::fuzzing;
-pub(crate) use sqlite::SqliteStore;
-
-pub(crate) use crate::{
-    corrections::store::{CorrectionStore, Inserted, Retracted},
-    outbox::store::{Backlog, Claimed, LONGEST_WAIT, OutboxStore, Settlement},
-};
-use crate::{
-    erasure::store::ErasureStore, installation::store::InstallationStore, queries::store::QueryStore,
-    ratings::store::RatingStore, settings::store::SettingsStore,
-};
+pub(crate) use self::rows::fuzzing;
+pub(crate) use self::{postgres::PostgresStore, sqlite::SqliteStore};
 
 /// Everything the service needs of its database.
-#[async_trait]
 pub(crate) trait Store:
-    CorrectionStore + OutboxStore + InstallationStore + Send + Sync + Debug + 'static
+    FeedbackStore + ErasureStore + SettingsStore + QueryStore + RatingStore + Connected
 {
-    /// Erasing personal parts; none in a store that knows no erasure.
-    fn erasures(&self) -> Option<&dyn ErasureStore> {
-        None
+}
+
+impl<S: FeedbackStore + ErasureStore + SettingsStore + QueryStore + RatingStore + Connected> Store for S {}
+
+/// Opens a database and migrates it. The caller holds the lock on the directory of a file.
+pub(crate) async fn open(
+    database: &DatabaseUrl,
+    postgres_connections: u32,
+    entropy: &Entropy,
+) -> Result<Arc<dyn Store>, StoreError> {
+    match database {
+        DatabaseUrl::Sqlite(path) => open_sqlite(path, entropy).await,
+        DatabaseUrl::Postgres(url) => PostgresStore::open(url, postgres_connections, entropy.clone())
+            .await
+            .map(|store| Arc::new(store) as _),
     }
+}
 
-    /// Settings; none in a store that keeps none.
-    fn settings(&self) -> Option<&dyn SettingsStore> {
-        None
+async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
+    let store = SqliteStore::open(path, entropy.clone()).await?;
+    let released = store.release_leases().await?;
+    if released > 0 {
+        tracing::info!(released, "events leased by the previous process are due now");
     }
-
-    /// Queries; none in a store that keeps none.
-    fn queries(&self) -> Option<&dyn QueryStore> {
-        None
-    }
-
-    /// What is known about ratings of search answers; none in a store that keeps nothing of them.
-    fn ratings(&self) -> Option<&dyn RatingStore> {
-        None
-    }
-
-    /// The current state of the database connections.
-    fn connections(&self) -> Connections;
-
-    /// Whether the database answers.
-    async fn ping(&self) -> Result<(), StoreError>;
-
-    /// Closes all connections.
-    async fn close(&self);
+    Ok(Arc::new(store))
 }

@@ -3,6 +3,8 @@
 //!
 //! READ COMMITTED throughout; after a deadlock the whole use case is retried.
 
+use emend_store::Connections;
+use emend_store::StoreError;
 use std::{
     collections::{BTreeSet, HashMap},
     time::Duration,
@@ -21,89 +23,88 @@ use emend_store::{
 use sqlx::{Postgres as Db, migrate::Migrator};
 use tokio::sync::Mutex;
 
-use super::{Connections, Inserted, StoreError, audit::AuditRead, rows};
-use crate::outbox::{
-    entry::{DeliveryState, Lease, LeaseHolder},
-    store::{
-        claim::POSTGRES as CLAIM,
-        holders::{RELEASE_OTHERS, Replicas},
-    },
+use crate::store::{
+    holders::{RELEASE_OTHERS, Replicas},
+    ports::{Inserted, audit::AuditRead},
+    records::outbox::{DeliveryState, Lease, LeaseHolder},
+    rows,
+    sql::claim::POSTGRES as CLAIM,
 };
 use feedback_sql::Columns;
 
-#[path = "audit_sql.rs"]
+#[path = "sql/audit.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
-#[path = "../ratings/store/context_sql.rs"]
+#[path = "sql/contexts.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod context_sql;
-#[path = "../queries/store/counts_sql.rs"]
+#[path = "sql/counts.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod counts_sql;
-#[path = "../queries/store/erased_sql.rs"]
+#[path = "sql/erased.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod erased_sql;
-#[path = "../erasure/store/sql.rs"]
+#[path = "sql/erasure.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod erasure_sql;
-#[path = "../corrections/store/sql.rs"]
+#[path = "sql/feedback.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
-#[path = "../installation/store/sql.rs"]
+#[path = "sql/installation.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod installation_sql;
-#[path = "../outbox/store/sql.rs"]
+#[path = "sql/outbox.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
-#[path = "../queries/store/sql.rs"]
+#[path = "sql/queries.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod query_sql;
-#[path = "../ratings/store/sql.rs"]
+#[path = "sql/ratings.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod ratings_sql;
-#[path = "../settings/store/sql.rs"]
+#[path = "sql/settings.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod settings_sql;
-#[path = "../queries/store/stats_sql.rs"]
+#[path = "sql/stats.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod stats_sql;
-#[path = "store_sql.rs"]
+#[path = "sql/ports.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"

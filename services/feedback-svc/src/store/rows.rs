@@ -3,6 +3,7 @@
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+pub(crate) mod queries;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,13 +19,16 @@ use jiff::Timestamp;
 use prost::Message as _;
 use uuid::Uuid;
 
-use super::Claimed;
-use crate::{
+use crate::store::{
     audit::{Entry, ListedRating, OutboxEntry},
-    corrections::feedback::{Accepted, Feedback, Retraction, Submission},
-    erasure::Redaction,
-    outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome, Refusal},
-    ratings::{ContextState, EncodedQuery, RatingState, labels::Tag},
+    ports::Claimed,
+    records::{
+        erasure::Redaction,
+        feedback::{Accepted, Feedback, Retraction, Submission},
+        labels::Tag,
+        outbox::{DeadLetter, DeliveryState, EncodedOutcome, Refusal},
+        ratings::{ContextState, EncodedQuery, RatingState},
+    },
 };
 
 /// A duration in microseconds, as databases store it.

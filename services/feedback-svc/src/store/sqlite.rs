@@ -2,6 +2,8 @@
 //!
 //! No other process uses the data directory.
 
+use emend_store::Connections;
+use emend_store::StoreError;
 use std::{collections::HashSet, path::Path};
 
 use emend_base::Entropy;
@@ -13,89 +15,91 @@ use emend_store::{
 };
 use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Connection, migrate::Migrator};
 
-use super::{Connections, Inserted, StoreError, audit::AuditRead, chunks::chunks, rows};
 use crate::{
     fail_points,
-    outbox::{
-        entry::{DeliveryState, Lease, LeaseHolder},
-        store::claim::SQLITE as CLAIM,
+    store::{
+        chunks::chunks,
+        ports::{Inserted, audit::AuditRead},
+        records::outbox::{DeliveryState, Lease, LeaseHolder},
+        rows,
+        sql::claim::SQLITE as CLAIM,
     },
 };
 use feedback_sql::Columns;
 
-#[path = "audit_sql.rs"]
+#[path = "sql/audit.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
-#[path = "../ratings/store/context_sql.rs"]
+#[path = "sql/contexts.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod context_sql;
-#[path = "../queries/store/counts_sql.rs"]
+#[path = "sql/counts.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod counts_sql;
-#[path = "../queries/store/erased_sql.rs"]
+#[path = "sql/erased.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod erased_sql;
-#[path = "../erasure/store/sql.rs"]
+#[path = "sql/erasure.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod erasure_sql;
-#[path = "../corrections/store/sql.rs"]
+#[path = "sql/feedback.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
-#[path = "../installation/store/sql.rs"]
+#[path = "sql/installation.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod installation_sql;
-#[path = "../outbox/store/sql.rs"]
+#[path = "sql/outbox.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
-#[path = "../queries/store/sql.rs"]
+#[path = "sql/queries.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod query_sql;
-#[path = "../ratings/store/sql.rs"]
+#[path = "sql/ratings.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod ratings_sql;
-#[path = "../settings/store/sql.rs"]
+#[path = "sql/settings.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod settings_sql;
-#[path = "../queries/store/stats_sql.rs"]
+#[path = "sql/stats.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod stats_sql;
-#[path = "store_sql.rs"]
+#[path = "sql/ports.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
@@ -479,7 +483,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::outbox::entry::EncodedOutcome;
+    use crate::store::records::outbox::EncodedOutcome;
 
     /// SQLite plans a statement by how many rows it names, and with 256 it may pass over a whole table instead.
     #[tokio::test]

@@ -3,13 +3,15 @@
 use emend_proto::feedback::v1 as pb;
 use tonic::Code;
 
-use super::{
-    Database, evaluated, eventually,
-    learning::Behaviour,
-    request,
-    service::{start, stop},
+use crate::{
+    testing::Backend,
+    tests::{
+        Database, evaluated, eventually,
+        learning::Behaviour,
+        request,
+        service::{start, stop},
+    },
 };
-use crate::testing::Backend;
 
 on_both! {
     dead_letters_are_listed_and_redriven

@@ -6,8 +6,11 @@ use emend_proto::{common::v1::OutcomeState, feedback::v1 as pb};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use super::{Database, SOON, Service, evaluated, eventually, learning::Learning, request};
-use crate::{Config, installation, start, testing::Backend};
+use crate::{
+    Config, installation, start,
+    testing::Backend,
+    tests::{Database, SOON, Service, evaluated, eventually, learning::Learning, request},
+};
 
 on_both! {
     events_wait_while_another_installation_answers

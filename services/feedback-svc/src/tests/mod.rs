@@ -46,7 +46,7 @@ use tempfile::TempDir;
 use tokio::{net::TcpListener, time::timeout};
 use tonic::transport::Channel;
 
-use crate::{Config, Handle, RelayConfig, start, testing::Backend};
+use crate::{Config, Handle, outbox::config::RelayConfig, start, testing::Backend};
 
 pub(super) const SOON: Duration = Duration::from_secs(20);
 

@@ -8,12 +8,14 @@ use emend_proto::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{
-    Database, SOON, Service, evaluated,
-    learning::{Behaviour, Learning},
-    request, with_id,
+use crate::{
+    testing::Backend,
+    tests::{
+        Database, SOON, Service, evaluated,
+        learning::{Behaviour, Learning},
+        request, with_id,
+    },
 };
-use crate::testing::Backend;
 
 on_both! {
     reads_and_repeated_requests_say_what_has_become_of_feedback_and_nothing_else_asks

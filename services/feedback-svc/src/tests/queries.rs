@@ -3,8 +3,10 @@
 use emend_proto::feedback::v1 as pb;
 use tonic::Code;
 
-use super::{Database, Service, eventually};
-use crate::testing::Backend;
+use crate::{
+    testing::Backend,
+    tests::{Database, Service, eventually},
+};
 
 on_both! {
     what_one_replica_records_another_lists

@@ -9,8 +9,11 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{Database, Service};
-use crate::{Config, RatingHttp, testing::Backend};
+use crate::{
+    Config, RatingHttp,
+    testing::Backend,
+    tests::{Database, Service},
+};
 
 on_both! {
     a_rating_is_stored_for_the_namespace_and_caller_of_its_address

@@ -10,12 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 use prost_types::FieldMask;
 use tonic::{Code, transport::Channel};
 
-use super::{
-    Database, Service, request,
-    service::{start, stop},
-    with_id,
+use crate::{
+    testing::Backend,
+    tests::{
+        Database, Service, request,
+        service::{start, stop},
+        with_id,
+    },
 };
-use crate::testing::Backend;
 
 on_both! {
     an_application_rates_targets_of_its_own

@@ -11,8 +11,10 @@ use emend_proto::{
 };
 use tonic::{Code, transport::Channel};
 
-use super::{Database, Service, evaluated, request, with_id};
-use crate::testing::Backend;
+use crate::{
+    testing::Backend,
+    tests::{Database, Service, evaluated, request, with_id},
+};
 
 on_both! {
     a_rating_is_stored_without_an_effect_and_labelled

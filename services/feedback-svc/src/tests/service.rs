@@ -14,14 +14,14 @@ use emend_proto::{
 use futures::future::join_all;
 use tonic::{Code, Request};
 
-use super::{
-    Database, SOON, Service, evaluated, eventually,
-    learning::{Behaviour, Learning},
-    request, with_id,
-};
 use crate::{
-    store::{SqliteStore, Store as _},
+    store::{SqliteStore, ports::Connected},
     testing::{Backend, feedback, lease, stored},
+    tests::{
+        Database, SOON, Service, evaluated, eventually,
+        learning::{Behaviour, Learning},
+        request, with_id,
+    },
 };
 
 on_both! {
@@ -412,7 +412,7 @@ async fn on_sqlite_leases_of_a_killed_process_delay_nothing() {
         let killed = SqliteStore::open(&path, Entropy::system()).await.unwrap();
         // Leased for longer than this test waits.
         stored(&killed, &new, Some(lease())).await;
-        killed.close().await;
+        Connected::close(&killed).await;
     }
     // Kept to the end: dropping it deletes the directory.
     let database = Database::Sqlite(directory);

@@ -5,11 +5,13 @@ use emend_proto::feedback::v1 as pb;
 use emend_wire::{page, render};
 use jiff::Timestamp;
 
-use super::{
-    parse::{self, Which},
-    stats,
+use crate::{
+    queries::grpc::{
+        parse::{self, Which},
+        stats,
+    },
+    store::records::queries::KEPT_RESULTS,
 };
-use crate::queries::KEPT_RESULTS;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

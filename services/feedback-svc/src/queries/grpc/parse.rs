@@ -15,7 +15,7 @@ use emend_wire::{
 };
 use jiff::Timestamp;
 
-use crate::queries::{Interaction, KEPT_RESULTS, New, Query, QueryFilter, QueryResult};
+use crate::store::records::queries::{Interaction, KEPT_RESULTS, New, Query, QueryFilter, QueryResult};
 
 /// Queries or interactions in one request.
 const MAX_BATCH: usize = 100;

@@ -5,7 +5,10 @@ use emend_proto::feedback::v1 as pb;
 use emend_wire::{parse, render::saturated};
 use jiff::Timestamp;
 
-use crate::queries::stats::{Compared, Dimension, NegativeTerms, Share, Stats, StatsFilter};
+use crate::{
+    queries::stats::{NegativeTerms, Stats},
+    store::records::stats::{Compared, Dimension, Share, StatsFilter},
+};
 
 const MAX_NAME: usize = 64;
 const DEFAULT_TERMS: u32 = 50;

@@ -8,7 +8,7 @@ use emend_core::{
 };
 use serde_json::Value;
 
-use crate::{corrections::feedback::Submission, ratings::plain_text};
+use crate::{corrections::plain_text, store::records::feedback::Submission};
 
 /// The client software of ratings that come this way.
 const CLIENT: &str = "emend-http";

@@ -3,14 +3,17 @@
 use emend_base::Entropy;
 use emend_core::{Caller, FeedbackId, Namespace, search::SearchRating};
 
-use super::{
-    get,
-    queries::{clicked, found, group, on_both, query, record},
-};
 use crate::{
     erasure::tests::redaction,
-    queries::{Query, erased::KNOWN, retention::Forgetter},
-    testing::{TestStore, feedback, namespace, search_rated, stored, use_cases},
+    queries::retention::Forgetter,
+    store::{
+        contract::{
+            get,
+            queries::{clicked, found, group, on_both, query, record},
+        },
+        records::{erased::KNOWN, queries::Query},
+    },
+    testing::{TestStore, feedback, namespace, search_rated, stored},
 };
 
 on_both! {
@@ -85,7 +88,7 @@ async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database
 
     // Once it is forgotten, too; but what is searched later in that session is not what was erased.
     database.advance(25 * 3_600).await;
-    while database.store.queries().unwrap().forget(10).await.unwrap() > 0 {}
+    while database.sql().forget(10).await.unwrap() > 0 {}
     let again = vec![
         of("query-1", "s-3"),
         of("q-1", "session-1"),
@@ -99,14 +102,14 @@ async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database
 }
 
 async fn a_query_that_is_recorded_while_it_is_erased_keeps_no_texts(database: &TestStore) {
-    let replica = database.replica().await;
+    let replica = database.sql_replica().await;
     for number in 0..20 {
         let id = format!("q-{number}");
         let rated = search_rated([&format!("r-{number}"), "", ""], &id, SearchRating::Down);
         stored(&*database.store, &rated, None).await;
         let redactions = [redaction(rated.id)];
         let recorded = group(vec![query(&id, "her cards")], vec![clicked(&id, "card-1")]);
-        let erasures = replica.erasures().unwrap();
+        let erasures = replica.clone();
         let (erased, _) = futures::join!(erasures.redact(&redactions), record(database, &recorded));
         erased.unwrap();
         let found = found(database, &id).await.unwrap();
@@ -116,7 +119,7 @@ async fn a_query_that_is_recorded_while_it_is_erased_keeps_no_texts(database: &T
 }
 
 async fn what_was_erased_is_known_for_as_long_as_a_query_may_be_kept(database: &TestStore) {
-    let queries = database.store.queries().unwrap();
+    let queries = database.sql();
     // The feedback is on query-1, in session-1.
     let given = feedback("a");
     stored(&*database.store, &given, None).await;
@@ -129,7 +132,8 @@ async fn what_was_erased_is_known_for_as_long_as_a_query_may_be_kept(database: &
     // The query, and its session.
     assert_eq!(queries.forget_erased(KNOWN, 1).await.unwrap(), 1);
     let forgetter = Forgetter {
-        use_cases: use_cases(&database.store),
+        store: database.sql(),
+        wake: std::sync::Arc::default(),
         entropy: Entropy::system(),
     };
     forgetter.prune().await.unwrap();
@@ -140,17 +144,11 @@ async fn what_was_erased_is_known_for_as_long_as_a_query_may_be_kept(database: &
 async fn redact(database: &TestStore, id: FeedbackId) {
     let caller = Caller::parse("console").unwrap();
     let event_id = emend_core::EventId(Entropy::system().uuid_v4());
-    let redaction = crate::erasure::NewRedaction {
+    let redaction = crate::store::records::erasure::NewRedaction {
         namespace: namespace(),
         id,
         caller: caller.clone(),
-        event: crate::outbox::event::redacted(event_id, id, &namespace(), &caller, ""),
+        event: crate::store::records::event::redacted(event_id, id, &namespace(), &caller, ""),
     };
-    database
-        .store
-        .erasures()
-        .unwrap()
-        .redact(&[redaction])
-        .await
-        .unwrap();
+    database.sql().redact(&[redaction]).await.unwrap();
 }

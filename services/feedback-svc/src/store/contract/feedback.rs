@@ -10,13 +10,15 @@ use emend_store::StoreError;
 use futures::future::join_all;
 use uuid::Uuid;
 
-use super::{
-    super::{Claimed, Inserted, Retracted},
-    claim_all, delivered, get, listed, orders, query,
-};
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, NewRetraction, Submission},
-    outbox::entry::DeliveryState,
+    store::{
+        contract::{claim_all, delivered, get, listed, orders, query},
+        ports::{Claimed, Inserted, Retracted},
+        records::{
+            feedback::{Feedback, FeedbackQuery, NewRetraction, Submission},
+            outbox::DeliveryState,
+        },
+    },
     testing::{
         TestStore, feedback, inserted, lease, namespace, of, retraction, stored, submission, with_request_id,
     },

@@ -3,7 +3,7 @@
 use emend_core::InstallationId;
 use uuid::Uuid;
 
-use crate::{installation::store::InstallationState, testing::TestStore};
+use crate::{store::ports::InstallationState, testing::TestStore};
 
 contract! {
     a_database_is_empty_until_it_is_initialised

@@ -2,10 +2,14 @@
 
 use emend_core::{EventId, FeedbackId};
 
-use super::{Claimed, Inserted, Settlement};
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery},
-    outbox::entry::{LeaseToken, Refusal},
+    store::{
+        ports::{Claimed, Inserted, Settlement},
+        records::{
+            feedback::{Feedback, FeedbackQuery},
+            outbox::{LeaseToken, Refusal},
+        },
+    },
     testing::{TestStore, lease, namespace, outcome},
 };
 

@@ -1,5 +1,6 @@
 //! What every store must do with events: leases, claims, results of deliveries, dead letters.
 
+use emend_store::StoreError;
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Entropy;
@@ -8,16 +9,18 @@ use futures::future::join_all;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{
-    super::{Backlog, Settlement, Store, StoreError},
-    claim_all, dead, delivered, get, listed, orders, query, refusal,
-};
 use crate::{
-    corrections::feedback::{FeedbackQuery, NewFeedback, Submission},
-    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Lease, LeaseHolder, LeaseToken},
+    store::{
+        contract::{claim_all, dead, delivered, get, listed, orders, query, refusal},
+        ports::{Backlog, Settlement},
+        records::{
+            feedback::{FeedbackQuery, NewFeedback, Submission},
+            outbox::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Lease, LeaseHolder, LeaseToken},
+        },
+    },
     testing::{
-        Backend, LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored,
-        submission, with_request_id,
+        Backend, LEASE, TestStore, TestedStore, feedback, inserted, lease, namespace, of, outcome,
+        retraction, stored, submission, with_request_id,
     },
 };
 
@@ -422,7 +425,7 @@ async fn only_pending_events_under_the_same_token_are_still_leased(database: &Te
 
 /// A replica that looks for others that are gone.
 struct Replica {
-    store: Arc<dyn Store>,
+    store: Arc<dyn TestedStore>,
     holder: LeaseHolder,
 }
 
@@ -531,7 +534,7 @@ async fn a_replica_that_lost_its_connection_keeps_its_leases_on_postgres() {
 async fn nobody_shares_an_outbox_on_sqlite() {
     let database = TestStore::sqlite().await;
     let replica = Replica {
-        store: Arc::clone(&database.store),
+        store: database.store.clone(),
         holder: LeaseHolder(1),
     };
     stored(&*database.store, &feedback("a"), Some(lease())).await;

@@ -8,11 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
 
 use crate::{
-    queries::{
-        Interaction, New, Query, QueryFilter, QueryResult, StoredQuery,
-        store::{Group, Written},
+    store::{
+        ports::{Group, Written},
+        records::{
+            queries::{Interaction, New, Query, QueryFilter, QueryResult, StoredQuery},
+            settings::{Change, Settings, SettingsUpdate},
+        },
     },
-    settings::{Change, Settings, SettingsUpdate},
     testing::{TestStore, namespace},
 };
 
@@ -94,7 +96,7 @@ pub(super) fn group(queries: Vec<Query>, interactions: Vec<New<Interaction>>) ->
 }
 
 pub(super) async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     let Written {
         queries,
         interactions,
@@ -104,7 +106,7 @@ pub(super) async fn record(database: &TestStore, group: &Group) -> (u64, u64) {
 }
 
 pub(super) async fn found(database: &TestStore, id: &str) -> Option<StoredQuery> {
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     let id = QueryId::parse(id).unwrap();
     store.find_query(&namespace(), &id).await.unwrap()
 }
@@ -122,7 +124,7 @@ fn all() -> QueryFilter {
 }
 
 async fn ids(database: &TestStore, filter: &QueryFilter) -> Vec<String> {
-    let listed = database.store.queries().unwrap().queries(filter).await.unwrap();
+    let listed = database.sql().queries(filter).await.unwrap();
     listed
         .into_iter()
         .map(|stored| stored.query.id.to_string())
@@ -143,7 +145,7 @@ async fn a_query_is_read_as_it_was_recorded(database: &TestStore) {
         "it waited for a second to be stored"
     );
     let elsewhere = Namespace::parse("elsewhere").unwrap();
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     let id = QueryId::parse("q-1").unwrap();
     assert_eq!(store.find_query(&elsewhere, &id).await.unwrap(), None);
 
@@ -237,17 +239,11 @@ async fn keep(database: &TestStore, hours: u64, max: Option<u32>) {
         version: 1,
         ..Settings::default_of(namespace())
     };
-    database
-        .store
-        .settings()
-        .unwrap()
-        .save(&settings, &update)
-        .await
-        .unwrap();
+    database.sql().save(&settings, &update).await.unwrap();
 }
 
 async fn what_is_old_or_too_much_is_forgotten_and_its_counts_stay(database: &TestStore) {
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     record(
         database,
         &group(vec![query("q-1", "old cards")], vec![clicked("q-1", "card-1")]),
@@ -316,7 +312,9 @@ fn reworded(session: &str, (failed, found): (&str, Option<u32>), worked: &str) -
 
 fn miner(database: &TestStore) -> crate::queries::mining::Miner {
     crate::queries::mining::Miner {
-        use_cases: crate::testing::use_cases(&database.store),
+        store: database.sql(),
+        dispatch: crate::testing::dispatch(&crate::outbox::delivery_queue::DeliveryQueue::new(10)),
+        ids: crate::testing::ids(),
         metrics: crate::metrics::QueryMetrics::default(),
         entropy: emend_base::Entropy::system(),
     }

@@ -3,9 +3,11 @@
 use emend_core::QueryId;
 use jiff::{SignedDuration, Timestamp};
 
-use super::queries::{clicked, found, group, on_both, query, record};
 use crate::{
-    queries::{KeptCounts, Pruned, Query},
+    store::{
+        contract::queries::{clicked, found, group, on_both, query, record},
+        records::queries::{KeptCounts, Pruned, Query},
+    },
     testing::{TestStore, namespace},
 };
 
@@ -45,7 +47,7 @@ async fn a_query_counts_once_however_often_it_is_recorded(database: &TestStore) 
 }
 
 async fn counts_are_bounded_and_what_is_pruned_is_said(database: &TestStore) {
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     let kept = KeptCounts {
         words: 10,
         days: 30,
@@ -110,7 +112,7 @@ async fn counts_are_bounded_and_what_is_pruned_is_said(database: &TestStore) {
 }
 
 async fn days_that_are_pruned_before_their_queries_leave_the_database_sound(database: &TestStore) {
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     let mut long_ago = group(
         vec![query("q-1", "old cards"), query("q-2", "new cards")],
         vec![clicked("q-1", "card-1")],

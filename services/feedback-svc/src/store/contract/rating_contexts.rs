@@ -8,15 +8,21 @@ use emend_core::{
 use emend_proto::feedback::v1::Query;
 use prost::Message as _;
 
-use super::{
-    get, orders,
-    queries::{acted, clicked, group, on_both, query as recorded, record},
-    search_ratings::{JANE, state},
-};
 use crate::{
-    corrections::feedback::{NewFeedback, Submission},
-    erasure::{store::Redacted, tests::redaction},
-    ratings::{ContextState, LONGEST_WAIT, RatingState, store::Settled},
+    erasure::tests::redaction,
+    ratings::LONGEST_WAIT,
+    store::{
+        contract::{
+            get, orders,
+            queries::{acted, clicked, group, on_both, query as recorded, record},
+            search_ratings::{JANE, state},
+        },
+        ports::{Redacted, Settled},
+        records::{
+            feedback::{NewFeedback, Submission},
+            ratings::{ContextState, RatingState},
+        },
+    },
     testing::{TestStore, inserted, of, search_rated, stored},
 };
 
@@ -62,10 +68,8 @@ async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database
     assert!(state.is_known_at_once);
     assert_eq!(known(&state), Some(of_card("back to the hand")));
     let states = database
-        .store
-        .ratings()
-        .unwrap()
-        .states(&[found.accepted.order])
+        .sql()
+        .rating_states(&[found.accepted.order])
         .await
         .unwrap();
     assert_eq!(states[&found.accepted.order], state);
@@ -92,7 +96,7 @@ async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database
 async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_come_is_missing(
     database: &TestStore,
 ) {
-    let store = database.store.ratings().unwrap();
+    let store = database.sql();
     let [late, twice, never] = [("q1", "jane"), ("q1", "ken"), ("q2", "jane")]
         .map(|(query, reporter)| search_rated([reporter, "", ""], query, Down));
     inserted(
@@ -105,7 +109,7 @@ async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_com
     let settle = async || store.settle_contexts(wait, 100).await.unwrap();
     assert_eq!(settle().await, Settled::default(), "they may still come");
     database.advance(9).await;
-    let store_of_queries = database.store.queries().unwrap();
+    let store_of_queries = database.sql();
     let written = store_of_queries
         .record(&group(vec![recorded("q1", "late")], vec![]))
         .await
@@ -159,7 +163,7 @@ async fn a_rating_that_waits_is_counted_by_who_settles_it_and_by_nobody_else(dat
     assert!(state(database, &new).await.is_known_at_once);
     assert_eq!(state(database, &waits).await.context, ContextState::Pending);
     database.advance(10).await;
-    let ratings = database.store.ratings().unwrap();
+    let ratings = database.sql();
     let settled = ratings.settle_contexts(LONGEST_WAIT, 100).await.unwrap();
     let complete: Vec<_> = settled.complete.iter().map(|rating| rating.id).collect();
     assert_eq!((&complete[..], &settled.missing[..]), (&[waits.id][..], &[][..]));
@@ -173,8 +177,8 @@ async fn a_rating_that_waits_is_counted_by_who_settles_it_and_by_nobody_else(dat
 }
 
 async fn a_rating_whose_query_comes_as_it_is_given_up_is_counted_once(database: &TestStore) {
-    let replica = database.replica().await;
-    let (ratings, queries) = (replica.ratings().unwrap(), database.store.queries().unwrap());
+    let replica = database.sql_replica().await;
+    let (ratings, queries) = (replica.clone(), database.sql());
     for number in 0..20 {
         let id = format!("q{number}");
         let rating = search_rated([&format!("r{number}"), "", ""], &id, Down);
@@ -199,17 +203,12 @@ async fn what_is_known_of_a_query_outlives_it_and_is_erased_with_the_rating(data
     let rating = search_rated(JANE, "q1", Down);
     stored(&*database.store, &rating, None).await;
     database.advance(25 * 3_600).await;
-    assert_eq!(database.store.queries().unwrap().forget(10).await.unwrap(), 1);
+    assert_eq!(database.sql().forget(10).await.unwrap(), 1);
     assert_eq!(
         known(&state(database, &rating).await),
         Some(of_card("back to the hand"))
     );
-    let erased = database
-        .store
-        .erasures()
-        .unwrap()
-        .redact(&[redaction(rating.id)])
-        .await;
+    let erased = database.sql().redact(&[redaction(rating.id)]).await;
     assert_eq!(erased.unwrap(), [Redacted::Undelivered]);
     let state = state(database, &rating).await;
     assert_eq!((state.query, &*state.query_type), (None, "SEMANTIC"));
@@ -242,8 +241,8 @@ async fn redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_
     assert_eq!(database.number(copies).await, 5);
     // Of the queries themselves nothing is left.
     database.advance(25 * 3_600).await;
-    assert_eq!(database.store.queries().unwrap().forget(10).await.unwrap(), 4);
-    let erasures = database.store.erasures().unwrap();
+    assert_eq!(database.sql().forget(10).await.unwrap(), 4);
+    let erasures = database.sql();
     let erased = erasures.redact(&[redaction(hers.id)]).await;
     assert_eq!(erased.unwrap(), [Redacted::Undelivered]);
     for (rating, copy) in [
@@ -265,8 +264,8 @@ async fn redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_
 }
 
 async fn a_rating_that_is_stored_while_its_query_is_erased_keeps_no_copy(database: &TestStore) {
-    let replica = database.replica().await;
-    let erasures = replica.erasures().unwrap();
+    let replica = database.sql_replica().await;
+    let erasures = replica.clone();
     for number in 0..20 {
         let [id, jane, ken] = ["q", "jane", "ken"].map(|name| format!("{name}{number}"));
         record(database, &group(vec![recorded(&id, "hers")], vec![])).await;
@@ -304,7 +303,7 @@ async fn clicks(database: &TestStore, new: &NewFeedback) -> Vec<(String, i32)> {
 /// Forgets all queries and interactions.
 async fn forget_all(database: &TestStore) {
     database.advance(25 * 3_600).await;
-    while database.store.queries().unwrap().forget(100).await.unwrap() > 0 {}
+    while database.sql().forget(100).await.unwrap() > 0 {}
     assert_eq!(
         database.number("SELECT count(*) FROM query_interactions").await,
         0
@@ -368,7 +367,7 @@ async fn clicks_are_erased_with_the_rating_and_with_its_query(database: &TestSto
     for rating in &all {
         assert_eq!(clicks(database, rating).await, [("card-1".to_owned(), 1)]);
     }
-    let erasures = database.store.erasures().unwrap();
+    let erasures = database.sql();
     erasures.redact(&[redaction(all[0].id)]).await.unwrap();
     assert_eq!(
         database.number("SELECT count(*) FROM query_interactions").await,

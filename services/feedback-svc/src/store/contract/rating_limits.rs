@@ -7,10 +7,12 @@ use emend_core::{
     search::SearchRating::{Down, Up},
 };
 
-use super::{orders, queries::on_both, search_ratings::JANE};
 use crate::{
-    corrections::feedback::{NewFeedback, Submission},
-    store::Inserted,
+    store::{
+        contract::{orders, queries::on_both, search_ratings::JANE},
+        ports::Inserted,
+        records::feedback::{NewFeedback, Submission},
+    },
     testing::{TestStore, inserted, of, search_rated, stored},
 };
 

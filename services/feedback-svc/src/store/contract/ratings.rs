@@ -2,9 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp, ToSpan, civil::Date};
 
-use super::{listed, query};
 use crate::{
-    corrections::{day, feedback::FeedbackQuery},
+    corrections::day,
+    store::{
+        contract::{listed, query},
+        records::feedback::FeedbackQuery,
+    },
     testing::{TestStore, feedback, rated, stored},
 };
 

@@ -7,16 +7,17 @@ use emend_core::{
     search::SearchRating::{self, Down, Neutral, Up},
 };
 
-use super::{claim_all, get, listed, orders, query};
 use crate::{
-    corrections::feedback::{FeedbackQuery, NewFeedback},
-    outbox::entry::DeliveryState,
-    ratings::{
-        ContextState, RatingFilter, RatingState,
-        labels::{LabelChange, MAX_TAGS, Tag},
-        store::Labelled,
+    store::{
+        contract::{claim_all, get, listed, orders, query},
+        ports::{Labelled, Retracted},
+        records::{
+            feedback::{FeedbackQuery, NewFeedback},
+            labels::{LabelChange, MAX_TAGS, Tag},
+            outbox::DeliveryState,
+            ratings::{ContextState, RatingFilter, RatingState},
+        },
     },
-    store::Retracted,
     testing::{TestStore, feedback, inserted, namespace, retraction, search_rated, stored},
 };
 
@@ -105,7 +106,7 @@ fn change(new: &NewFeedback, set: &[&str], clear: &[&str], processed: Option<boo
 async fn labels_are_set_and_cleared(database: &TestStore) {
     let (rating, other) = (search_rated(JANE, "q1", Down), feedback("a"));
     inserted(&*database.store, &[rating.clone(), other.clone()], None).await;
-    let store = database.store.ratings().unwrap();
+    let store = database.sql();
     for (set, clear, processed, after) in [
         (
             &["synonym_miss", "low_recall"][..],
@@ -160,7 +161,7 @@ async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database:
         ratings.push(new);
         database.advance(100).await;
     }
-    let labels = store.ratings().unwrap();
+    let labels = database.sql();
     labels
         .label(&change(&ratings[0], &["a_b"], &[], None))
         .await

@@ -2,13 +2,15 @@
 
 use emend_core::search::SearchRating::{self, Down, Up};
 
-use super::queries::{group, on_both, query, record};
 use crate::{
-    queries::{
-        KeptCounts, Query,
-        stats::{Compared, Dimension, Share, StatsFilter},
+    store::{
+        contract::queries::{group, on_both, query, record},
+        records::{
+            queries::{KeptCounts, Query},
+            stats::{Compared, Dimension, Share, StatsFilter},
+        },
     },
-    testing::{TestStore, inserted, namespace, retraction, search_rated, stored, use_cases},
+    testing::{TestStore, inserted, namespace, queries, retraction, search_rated, stored},
 };
 
 on_both! {
@@ -72,10 +74,7 @@ async fn ratings_are_counted_by_week_type_version_and_variant(database: &TestSto
         one: "A".into(),
         other: "B".into(),
     };
-    let stats = use_cases(&database.store)
-        .stats(&all(), Some(&compared))
-        .await
-        .unwrap();
+    let stats = queries(database).stats(&all(), Some(&compared)).await.unwrap();
     assert_eq!(stats.total, share("", 22, 10, 11, 20));
     assert_eq!(
         stats.by[&Dimension::Week],
@@ -115,8 +114,8 @@ async fn only_ratings_that_count_and_were_asked_for_are_counted(database: &TestS
         .retract(&retraction(mistake.id, "a slip"), None)
         .await
         .unwrap();
-    let use_cases = use_cases(&database.store);
-    let total = async |filter: StatsFilter| use_cases.stats(&filter, None).await.unwrap().total;
+    let queries = queries(database);
+    let total = async |filter: StatsFilter| queries.stats(&filter, None).await.unwrap().total;
     assert_eq!(total(all()).await, share("", 20, 19, 1, 20));
     let monday = Some("2026-03-30T00:00:00Z".parse().unwrap());
     let later = StatsFilter {
@@ -147,8 +146,8 @@ async fn queries_count_where_nobody_rated_and_what_lists_leave_out_is_said(datab
     let mut long_ago = group(vec![unrated, query("long ago", "cards")], vec![]);
     long_ago.queries[1].0.at = Some("1969-12-28T23:59:59Z".parse().unwrap());
     record(database, &long_ago).await;
-    let use_cases = use_cases(&database.store);
-    let stats = use_cases.stats(&all(), None).await.unwrap();
+    let queries = queries(database);
+    let stats = queries.stats(&all(), None).await.unwrap();
     assert_eq!(stats.total, share("", 20, 9, 11, 22));
     assert_eq!(
         stats.by[&Dimension::Week],
@@ -177,7 +176,7 @@ async fn queries_count_where_nobody_rated_and_what_lists_leave_out_is_said(datab
         one: "A".into(),
         other: "V1".into(),
     };
-    let stats = use_cases.stats(&all(), Some(&compared)).await.unwrap();
+    let stats = queries.stats(&all(), Some(&compared)).await.unwrap();
     let variants = &stats.by[&Dimension::Variant];
     assert_eq!(variants.len(), 1_000);
     // A and B, which have the ratings, then the variants with the most queries.
@@ -214,8 +213,8 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
         one: "A".into(),
         other: other.into(),
     };
-    let use_cases = use_cases(&database.store);
-    let stats = use_cases.stats(&all(), Some(&compared("B"))).await.unwrap();
+    let queries = queries(database);
+    let stats = queries.stats(&all(), Some(&compared("B"))).await.unwrap();
     assert_eq!(stats.total, of("", 55, 9, 35));
     let (a, b, c) = (of("A", 40, 8, 30), of("B", 10, 1, 0), of("C", 5, 0, 5));
     assert_eq!(stats.by[&Dimension::Variant], [a.clone(), b, c.clone()]);
@@ -226,7 +225,7 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
     let p_value = comparison.zero_hit_p_value.unwrap();
     assert!((0.001..0.003).contains(&p_value), "{p_value}");
     assert_eq!(comparison.p_value, None, "nobody rated");
-    let stats = use_cases.stats(&all(), Some(&compared("C"))).await.unwrap();
+    let stats = queries.stats(&all(), Some(&compared("C"))).await.unwrap();
     assert_eq!(stats.comparison.unwrap().zero_hit_p_value, None);
 
     // Days that lose their names keep what was counted.
@@ -234,9 +233,9 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
         rows: 1,
         ..KeptCounts::SET
     };
-    let store = database.store.queries().unwrap();
+    let store = database.sql();
     store.prune_counts(kept).await.unwrap();
-    let stats = use_cases.stats(&all(), None).await.unwrap();
+    let stats = queries.stats(&all(), None).await.unwrap();
     assert_eq!(stats.total, of("", 55, 9, 35));
     assert_eq!(stats.by[&Dimension::Variant], [a, of("", 15, 1, 5)]);
     assert_eq!(database.findings().await, []);
@@ -251,10 +250,7 @@ async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStor
         ],
     )
     .await;
-    let found = use_cases(&database.store)
-        .negative_terms(&all(), 3)
-        .await
-        .unwrap();
+    let found = queries(database).negative_terms(&all(), 3).await.unwrap();
     assert_eq!((found.negative_queries, found.queries), (9, 20));
     let terms: Vec<_> = found
         .terms

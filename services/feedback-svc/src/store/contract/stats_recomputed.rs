@@ -7,21 +7,25 @@ use emend_core::search::SearchRating;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
-use super::{
-    queries::{group, on_both, query as recorded, record},
-    query,
-};
 use crate::{
-    corrections::feedback::{FeedbackQuery, NewFeedback},
     erasure::tests::redaction,
-    queries::stats::{Compared, Dimension, Share, StatsFilter},
     ratings::{
-        LONGEST_WAIT, RatingFilter,
+        LONGEST_WAIT, Ratings,
         export::{Export, Format},
-        labels::{LabelChange, Tag},
     },
-    testing::{TestStore, inserted, namespace, retraction, search_rated, use_cases},
-    use_cases::UseCases,
+    store::{
+        contract::{
+            queries::{group, on_both, query as recorded, record},
+            query,
+        },
+        records::{
+            feedback::{FeedbackQuery, NewFeedback},
+            labels::{LabelChange, Tag},
+            ratings::RatingFilter,
+            stats::{Compared, Dimension, Share, StatsFilter},
+        },
+    },
+    testing::{TestStore, inserted, namespace, queries, ratings, retraction, search_rated},
 };
 
 on_both! {
@@ -60,8 +64,8 @@ type Recorded = (Timestamp, [String; 4]);
 
 /// Ratings and queries of some weeks, with everything that can become of them. Returns the queries.
 async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
-    let (store, labels) = (&*database.store, database.store.ratings().unwrap());
-    let erasures = store.erasures().unwrap();
+    let (store, labels) = (&*database.store, database.sql());
+    let erasures = database.sql();
     let mut now: Timestamp = "2026-01-04T20:00:00Z".parse().unwrap();
     let mut all: Vec<NewFeedback> = Vec::new();
     let mut recordings = Vec::new();
@@ -137,7 +141,7 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
 }
 
 /// The exported ratings, as whoever gets them reads them.
-async fn exported(use_cases: &UseCases, filter: &StatsFilter) -> Vec<Value> {
+async fn exported(ratings: &Ratings, filter: &StatsFilter) -> Vec<Value> {
     let export = Export {
         query: FeedbackQuery {
             search_ratings: Some(RatingFilter {
@@ -154,7 +158,7 @@ async fn exported(use_cases: &UseCases, filter: &StatsFilter) -> Vec<Value> {
     };
     let (mut rows, mut after) = (Vec::new(), None);
     loop {
-        let part = use_cases.export(&export, after).await.unwrap();
+        let part = ratings.export(&export, after).await.unwrap();
         rows.extend(part.text.lines().map(|line| serde_json::from_str(line).unwrap()));
         after = part.orders.last().copied();
         if !part.more {
@@ -269,7 +273,7 @@ async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore)
         query_type: None,
     };
     let time = |at: &str| Some(at.parse::<Timestamp>().unwrap());
-    let use_cases = use_cases(&database.store);
+    let (queries, ratings) = (queries(database), ratings(database));
     let mut least = usize::MAX;
     for filter in [
         all.clone(),
@@ -288,8 +292,8 @@ async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore)
             one: "A".into(),
             other: "B".into(),
         };
-        let stats = use_cases.stats(&filter, Some(&compared)).await.unwrap();
-        let rows = exported(&use_cases, &filter).await;
+        let stats = queries.stats(&filter, Some(&compared)).await.unwrap();
+        let rows = exported(&ratings, &filter).await;
         least = least.min(rows.len());
         assert_eq!(counts_of(&stats.total), counted(rows.iter()));
         for (place, dimension) in Dimension::ALL.into_iter().enumerate() {

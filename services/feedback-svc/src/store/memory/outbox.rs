@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use emend_core::{EventId, Namespace};
 
-use super::{
-    super::{Backlog, Claimed, LONGEST_WAIT, Settlement},
-    Defect,
-    tables::{Row, Tables, micros},
+use crate::store::{
+    memory::{
+        Defect,
+        tables::{Row, Tables, micros},
+    },
+    ports::{Backlog, Claimed, LONGEST_WAIT, Settlement},
+    records::outbox::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken},
 };
-use crate::outbox::entry::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken};
 
 impl Tables {
     /// Forgets everything that waits, as a standby that had not received it.

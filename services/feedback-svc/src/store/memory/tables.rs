@@ -1,5 +1,6 @@
 //! The contents of the store in memory, and its steps: what the databases do in SQL, in plain code.
 
+use std::collections::HashMap;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -10,17 +11,18 @@ use emend_core::{AcceptOrder, Caller, EventId, FeedbackId, Namespace, RequestId}
 use emend_store::{CorruptRow, StoreError, simulation::unique_violation};
 use jiff::Timestamp;
 
-use super::{
-    super::{Inserted, Retracted},
-    Defect,
-};
-use crate::{
-    corrections::feedback::{
-        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction, Submission,
-        is_by_ruling,
+use crate::store::{
+    memory::Defect,
+    ports::{Inserted, InstallationState, Retracted},
+    records::{
+        event::NewEvent,
+        feedback::{
+            Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
+            Submission, is_by_ruling,
+        },
+        outbox::{DeliveryState, Lease, LeaseToken, Refusal},
+        ratings::RatingState,
     },
-    installation::store::InstallationState,
-    outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
 };
 
 /// A duration in microseconds, as databases store it.
@@ -222,6 +224,15 @@ impl Tables {
     pub(super) fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Option<Feedback> {
         let row = self.feedback.get(self.orders.get(&id)?)?;
         (row.feedback.submission.namespace == *namespace).then(|| row.feedback.clone())
+    }
+
+    /// Of no rating more is known than that it was given.
+    pub(super) fn rating_states(&self, orders: &[AcceptOrder]) -> HashMap<AcceptOrder, RatingState> {
+        let rows = orders
+            .iter()
+            .filter_map(|order| Some((*order, self.feedback.get(&order.0)?)));
+        let ratings = rows.filter(|(_, row)| row.feedback.submission.correction.search_rating().is_some());
+        ratings.map(|(order, _)| (order, RatingState::new())).collect()
     }
 
     /// All feedback, oldest first.

@@ -4,8 +4,11 @@ use arbitrary::{Arbitrary, Unstructured};
 use emend_proto::common::v1::{Correction, PhraseMapping, correction::Correction as Oneof};
 use prost::Message as _;
 
-use super::{ClaimedRow, DeadLetterRow, FeedbackRow, RatingColumns, accepted, feedback_id};
-use crate::{corrections::feedback::Feedback, outbox::entry::DeadLetter, store::Claimed};
+use crate::store::{
+    ports::Claimed,
+    records::{feedback::Feedback, outbox::DeadLetter},
+    rows::{ClaimedRow, DeadLetterRow, FeedbackRow, RatingColumns, accepted, feedback_id},
+};
 
 /// Makes rows from the bytes, most of their columns good, and parses them. Without any bytes, all columns are good.
 pub fn row(bytes: &[u8]) {

@@ -1,0 +1,3 @@
+//! SQL that is no part of either store.
+
+pub(crate) mod claim;
