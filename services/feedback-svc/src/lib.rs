@@ -105,8 +105,8 @@ use crate::{
     ratings::{Ratings, worker::ContextWorker},
     settings::{NamespaceSettings, grpc::SettingsEndpoint},
     store::{
-        Store,
-        ports::{FeedbackStore, LONGEST_WAIT},
+        SqlStore,
+        ports::{Connected, FeedbackStore, InstallationStore, LONGEST_WAIT},
     },
     upkeep::{DATABASE, Pruner, RELAY, ReadinessCheck, Sampler},
 };
@@ -118,7 +118,7 @@ pub struct Handle {
     rating_addresses: Vec<SocketAddr>,
     readiness: Readiness,
     lifecycle: Lifecycle,
-    store: Arc<dyn Store>,
+    store: Arc<SqlStore>,
 }
 
 impl Handle {

@@ -24,7 +24,7 @@ use crate::{
     queries::Queries,
     ratings::Ratings,
     store::{
-        PostgresStore, SqliteStore, Store,
+        SqlStore,
         audit::Audit,
         memory::MemoryStore,
         ports::{Connected, CorrectionStore, FeedbackStore, Inserted},
@@ -217,18 +217,18 @@ pub(crate) struct TestStore {
 }
 
 enum Database {
-    Sqlite(Arc<SqliteStore>, TempDir),
-    Postgres(Arc<PostgresStore>, TestDatabase),
+    Sqlite(Arc<SqlStore>, TempDir),
+    Postgres(Arc<SqlStore>, TestDatabase),
     Memory(MemoryStore),
 }
 
-async fn another_on(directory: &TempDir) -> SqliteStore {
+async fn another_on(directory: &TempDir) -> SqlStore {
     let path = directory.path().join("feedback.db");
-    SqliteStore::open(&path, Entropy::system()).await.unwrap()
+    SqlStore::open_sqlite(&path, Entropy::system()).await.unwrap()
 }
 
-async fn another_in(database: &TestDatabase) -> PostgresStore {
-    PostgresStore::open(database.url(), 4, Entropy::system())
+async fn another_in(database: &TestDatabase) -> SqlStore {
+    SqlStore::open_postgres(database.url(), 4, Entropy::system())
         .await
         .unwrap()
 }
@@ -239,13 +239,14 @@ impl TestStore {
         let (store, database): (Arc<dyn TestedStore>, _) = match backend {
             Backend::Sqlite => {
                 let directory = tempfile::tempdir().unwrap();
-                let store = SqliteStore::open(&directory.path().join("feedback.db"), Entropy::system()).await;
+                let store =
+                    SqlStore::open_sqlite(&directory.path().join("feedback.db"), Entropy::system()).await;
                 let store = Arc::new(store.unwrap());
                 (Arc::clone(&store) as _, Database::Sqlite(store, directory))
             }
             Backend::Postgres => {
                 let database = TestPostgres::create().await?;
-                let store = PostgresStore::open(database.url(), 4, Entropy::system()).await;
+                let store = SqlStore::open_postgres(database.url(), 4, Entropy::system()).await;
                 let store = Arc::new(store.unwrap());
                 (Arc::clone(&store) as _, Database::Postgres(store, database))
             }
@@ -282,10 +283,9 @@ impl TestStore {
     }
 
     /// All that a database can do.
-    pub(crate) fn sql(&self) -> Arc<dyn Store> {
+    pub(crate) fn sql(&self) -> Arc<SqlStore> {
         match &self.database {
-            Database::Sqlite(store, _) => store.clone(),
-            Database::Postgres(store, _) => store.clone(),
+            Database::Sqlite(store, _) | Database::Postgres(store, _) => store.clone(),
             Database::Memory(_) => panic!("the store in memory knows no SQL"),
         }
     }
@@ -300,7 +300,7 @@ impl TestStore {
     }
 
     /// The same, with all that a database can do.
-    pub(crate) async fn sql_replica(&self) -> Arc<dyn Store> {
+    pub(crate) async fn sql_replica(&self) -> Arc<SqlStore> {
         match &self.database {
             Database::Sqlite(_, directory) => Arc::new(another_on(directory).await),
             Database::Postgres(_, database) => Arc::new(another_in(database).await),
@@ -310,22 +310,12 @@ impl TestStore {
 
     /// Runs statements behind the store's back.
     pub(crate) async fn execute(&self, sql: &str) -> Result<u64, sqlx::Error> {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.database {
-            Database::Sqlite(store, _) => store.execute(sql).await,
-            Database::Postgres(store, _) => store.execute(sql).await,
-            Database::Memory(_) => panic!("the store in memory knows no SQL"),
-        }
+        self.sql().execute(AssertSqlSafe(sql.to_owned())).await
     }
 
     /// The one number that a query gives.
     pub(crate) async fn number(&self, sql: &str) -> i64 {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.database {
-            Database::Sqlite(store, _) => store.number(sql).await,
-            Database::Postgres(store, _) => store.number(sql).await,
-            Database::Memory(_) => panic!("the store in memory knows no SQL"),
-        }
+        self.sql().number(sql.to_owned()).await
     }
 
     /// Sets the database's clock.
@@ -364,11 +354,7 @@ impl TestStore {
 
     /// How the database would find a list.
     pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
-        match &self.database {
-            Database::Sqlite(store, _) => store.plan(query).await,
-            Database::Postgres(store, _) => store.plan(query).await,
-            Database::Memory(_) => panic!("the store in memory makes no plans"),
-        }
+        self.sql().plan(query).await
     }
 
     /// Moves the database's clock by this many seconds.

@@ -1,10 +1,11 @@
 //! What is kept of what people write with a rating: plain text, without HTML and without personal data.
 
-use crate::store::records::feedback::Removed;
 use std::borrow::Cow;
 
 use emend_core::{Invalid, personal_data, text, violation::bounded_prose};
 use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::store::records::feedback::Removed;
 
 /// Maximum length of a reason in grapheme clusters: characters as people see them.
 pub(crate) const MAX_GRAPHEMES: usize = 300;

@@ -5,19 +5,18 @@
 //! a fair semaphore. A caller waits for its permit for a short time only, and one that leaves meanwhile has begun
 //! nothing.
 
-use emend_store::StoreError;
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Error;
 use emend_core::{FeedbackId, Namespace, Role};
+use emend_store::StoreError;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
 };
 
 use crate::{
-    corrections::Corrections,
-    corrections::cleaned::mask_prose,
+    corrections::{Corrections, cleaned::mask_prose},
     fail_points,
     origin::Origin,
     outbox::dispatch::Reserved,

@@ -22,7 +22,7 @@ use crate::{
     outbox::{delivery_queue::DeliveryQueue, dispatch::Reserved, waiters::Waiters},
     settings::NamespaceSettings,
     store::{
-        ports::{Claimed, Inserted, Redacted, Retracted, Settlement},
+        ports::{Claimed, Connected, ErasureStore, Inserted, Redacted, Retracted, Settlement},
         records::{
             erasure::NewRedaction,
             event as events,

@@ -8,9 +8,7 @@ use emend_core::{AcceptOrder, Caller, Namespace};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    erasure::redact::{Erasures, PAGE},
-};
+use crate::erasure::redact::{Erasures, PAGE};
 
 /// Erasures looked at in one round.
 const ERASURES: u32 = 100;

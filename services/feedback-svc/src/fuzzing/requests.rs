@@ -6,8 +6,8 @@ use emend_core::{
     outputs::{OwnTarget, RatingClass},
 };
 use emend_proto::{codec, feedback::v1 as pb};
-use emend_wire::kinds::search_rating_value;
 use emend_wire::{
+    kinds::search_rating_value,
     page::{self, QueryHash},
     render,
 };

@@ -12,7 +12,10 @@ use emend_base::{Entropy, telemetry::metrics::prometheus::Gauge};
 use emend_core::InstallationId;
 use emend_store::{DatabaseUrl, StoreError};
 
-use crate::store::{self, ports::InstallationStore};
+use crate::store::{
+    self,
+    ports::{Connected, InstallationStore},
+};
 
 /// Makes sure that the database was begun. An empty one is if it is a file, or if told to.
 pub(crate) async fn begun(

@@ -6,7 +6,6 @@
 //! again, which writes a new lease; all others wait in the outbox. Neither counts as an attempt or makes an event a
 //! dead letter.
 
-use emend_store::StoreError;
 use std::{
     collections::HashSet,
     sync::{
@@ -24,6 +23,7 @@ use emend_base::{
 };
 use emend_core::{EventId, InstallationId};
 use emend_proto::learning::v1::{Event, EventResult, event_result};
+use emend_store::StoreError;
 use prost::Message as _;
 use tokio::{
     sync::RwLock,

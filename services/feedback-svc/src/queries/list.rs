@@ -6,9 +6,7 @@ use emend_core::{Namespace, QueryId};
 use crate::{
     page::Page,
     queries::Queries,
-    store::{
-        records::queries::{QueryFilter, StoredQuery},
-    },
+    store::records::queries::{QueryFilter, StoredQuery},
 };
 
 impl Queries {

@@ -1,8 +1,9 @@
 //! Settings: versions, and what is refused.
 
+use std::sync::Arc;
+
 use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
-use std::sync::Arc;
 use tokio::time::Duration;
 
 use crate::{

@@ -7,11 +7,8 @@
 mod outbox;
 mod tables;
 
-use emend_core::AcceptOrder;
-use emend_store::Connections;
-use emend_store::StoreError;
-use std::collections::HashMap;
 use std::{
+    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -22,8 +19,11 @@ use std::{
 
 use async_trait::async_trait;
 use emend_base::SharedClock;
-use emend_core::{Caller, EventId, FeedbackId, InstallationId, Namespace};
-use emend_store::simulation::{Interference, unavailable};
+use emend_core::{AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Namespace};
+use emend_store::{
+    Connections, StoreError,
+    simulation::{Interference, unavailable},
+};
 use jiff::SignedDuration;
 
 use crate::store::{
@@ -204,8 +204,8 @@ impl OutboxStore for MemoryStore {
             .await
     }
 
-    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
-        self.call("redrive", |tables| Ok(tables.redrive(events, of)))
+    async fn redrive(&self, events: &[EventId], namespace: Option<&Namespace>) -> Result<u64, StoreError> {
+        self.call("redrive", |tables| Ok(tables.redrive(events, namespace)))
             .await
     }
 

@@ -1,6 +1,7 @@
 //! Rows as both databases return them, and how they are parsed. Rows are parsed, not trusted: an error names the bad
 //! row.
 
+pub(crate) mod audit;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub(crate) mod queries;

@@ -15,7 +15,7 @@ use futures::future::join_all;
 use tonic::{Code, Request};
 
 use crate::{
-    store::{SqliteStore, ports::Connected},
+    store::{SqlStore, ports::Connected},
     testing::{Backend, feedback, lease, stored},
     tests::{
         Database, SOON, Service, evaluated, eventually,
@@ -409,7 +409,7 @@ async fn on_sqlite_leases_of_a_killed_process_delay_nothing() {
     let path = directory.path().join("feedback.db");
     let new = feedback("book the trade");
     {
-        let killed = SqliteStore::open(&path, Entropy::system()).await.unwrap();
+        let killed = SqlStore::open_sqlite(&path, Entropy::system()).await.unwrap();
         // Leased for longer than this test waits.
         stored(&killed, &new, Some(lease())).await;
         Connected::close(&killed).await;

@@ -5,8 +5,8 @@ use emend_core::{
     normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
 };
 use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1 as pb};
-use emend_wire::kinds::search_rating;
 use emend_wire::{
+    kinds::search_rating,
     page::{self, QueryHash},
     parse,
 };

@@ -206,10 +206,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        store::records::feedback::Accepted,
-        testing,
-    };
+    use crate::{store::records::feedback::Accepted, testing};
 
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 

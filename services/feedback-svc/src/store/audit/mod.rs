@@ -17,10 +17,7 @@ use futures::{StreamExt as _, stream::BoxStream};
 
 pub(crate) use crate::store::audit::entry::ListedRating;
 pub use crate::store::audit::entry::{Delivery, Entry, OutboxEntry};
-use crate::store::{
-    ports::audit::{self as port, AuditRead},
-    rows::AuditedRow,
-};
+use crate::store::{rows::AuditedRow, sql::Reading};
 
 emend_store::checks! {
     FEEDBACK_PARTS: "A feedback, its personal part and its status exist together, in one namespace; outbox entries and request ids name a feedback that exists, or the erasure of a reporter.";
@@ -50,7 +47,7 @@ const AHEAD: i64 = 3600 * 1_000_000;
 
 /// One read of everything stored.
 pub struct Audit {
-    reading: Box<dyn AuditRead>,
+    reading: Reading,
 }
 
 impl std::fmt::Debug for Audit {
@@ -63,7 +60,7 @@ impl Audit {
     /// Begins to read the state as of this moment, whatever is stored meanwhile.
     pub async fn open(database: &DatabaseUrl) -> Result<Self, OpenError> {
         Ok(Self {
-            reading: port::open(database).await?,
+            reading: Reading::begin(database).await?,
         })
     }
 
@@ -116,8 +113,8 @@ impl Audit {
                 "whether a newer rating replaces it is not what the ratings of its query say",
             );
         }
-        ratings::check(&mut *self.reading, findings).await?;
-        queries::check(&mut *self.reading, findings).await?;
+        ratings::check(&mut self.reading, findings).await?;
+        queries::check(&mut self.reading, findings).await?;
         for repeated in self.reading.repeated_request_ids(REQUEST_ID_KEPT).await? {
             findings.add(
                 REQUEST_ID_TAKEN_TWICE,

@@ -11,12 +11,13 @@ use prost::Message as _;
 
 use crate::store::{
     audit::{AHEAD, DATED_AHEAD, MINED_REWORDING, QUERY_CLICK, QUERY_COUNT, QUERY_PARTS},
-    ports::audit::{AuditRead, MinedRow, Wrong},
     records::mining::MIN_SESSIONS,
+    rows::audit::{MinedRow, Wrong},
+    sql::Reading,
 };
 
 /// Checks all of them.
-pub(super) async fn check(reading: &mut dyn AuditRead, findings: &mut Findings) -> Result<(), StoreError> {
+pub(super) async fn check(reading: &mut Reading, findings: &mut Findings) -> Result<(), StoreError> {
     let mut queries = reading.queries();
     while let Some(query) = queries.next().await {
         findings.readable(query)?;

@@ -7,12 +7,13 @@ use prost::Message as _;
 
 use crate::store::{
     audit::{RATING_CONTEXT, RATING_LABELS, RATING_TIME},
-    ports::audit::{AuditRead, RatedRow},
     records::{labels::MAX_TAGS, ratings::ContextState},
+    rows::audit::RatedRow,
+    sql::Reading,
 };
 
 /// Checks all ratings.
-pub(super) async fn check(reading: &mut dyn AuditRead, findings: &mut Findings) -> Result<(), StoreError> {
+pub(super) async fn check(reading: &mut Reading, findings: &mut Findings) -> Result<(), StoreError> {
     let mut rows = reading.ratings();
     while let Some(row) = rows.next().await {
         let row = row?;

@@ -11,6 +11,7 @@ use crate::{
             get,
             queries::{clicked, found, group, on_both, query, record},
         },
+        ports::{Connected, ErasureStore, QueryStore},
         records::{erased::KNOWN, queries::Query},
     },
     testing::{TestStore, feedback, namespace, search_rated, stored},

@@ -1,10 +1,10 @@
 //! What every store must do with events: leases, claims, results of deliveries, dead letters.
 
-use emend_store::StoreError;
 use std::{sync::Arc, time::Duration};
 
 use emend_base::Entropy;
 use emend_core::{Caller, EventId, Namespace};
+use emend_store::StoreError;
 use futures::future::join_all;
 use tokio::time::timeout;
 use uuid::Uuid;

@@ -9,7 +9,7 @@ use prost::Message as _;
 
 use crate::{
     store::{
-        ports::{Group, Written},
+        ports::{Group, QueryStore, SettingsStore, Written},
         records::{
             queries::{Interaction, New, Query, QueryFilter, QueryResult, StoredQuery},
             settings::{Change, Settings, SettingsUpdate},

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     store::{
         contract::queries::{clicked, found, group, on_both, query, record},
+        ports::QueryStore,
         records::queries::{KeptCounts, Pruned, Query},
     },
     testing::{TestStore, namespace},

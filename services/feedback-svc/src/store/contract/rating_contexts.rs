@@ -17,7 +17,7 @@ use crate::{
             queries::{acted, clicked, group, on_both, query as recorded, record},
             search_ratings::{JANE, state},
         },
-        ports::{Redacted, Settled},
+        ports::{Connected, CorrectionStore, ErasureStore, QueryStore, RatingStore, Redacted, Settled},
         records::{
             feedback::{NewFeedback, Submission},
             ratings::{ContextState, RatingState},

@@ -10,7 +10,7 @@ use emend_core::{
 use crate::{
     store::{
         contract::{claim_all, get, listed, orders, query},
-        ports::{Labelled, Retracted},
+        ports::{Labelled, RatingStore, Retracted},
         records::{
             feedback::{FeedbackQuery, NewFeedback},
             labels::{LabelChange, MAX_TAGS, Tag},

@@ -5,6 +5,7 @@ use emend_core::search::SearchRating::{self, Down, Up};
 use crate::{
     store::{
         contract::queries::{group, on_both, query, record},
+        ports::QueryStore,
         records::{
             queries::{KeptCounts, Query},
             stats::{Compared, Dimension, Share, StatsFilter},

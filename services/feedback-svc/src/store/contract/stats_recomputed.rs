@@ -18,6 +18,7 @@ use crate::{
             queries::{group, on_both, query as recorded, record},
             query,
         },
+        ports::{ErasureStore, RatingStore},
         records::{
             feedback::{FeedbackQuery, NewFeedback},
             labels::{LabelChange, Tag},

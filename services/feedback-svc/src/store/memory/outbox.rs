@@ -174,12 +174,12 @@ impl Tables {
         dead
     }
 
-    pub(super) fn redrive(&mut self, events: &[EventId], of: Option<&Namespace>) -> u64 {
+    pub(super) fn redrive(&mut self, events: &[EventId], namespace: Option<&Namespace>) -> u64 {
         let mut redriven = 0;
         for (event_id, entry) in &mut self.outbox {
             if entry.dead_at.is_none()
                 || !events.contains(event_id)
-                || of.is_some_and(|asked| entry.namespace != *asked)
+                || namespace.is_some_and(|asked| entry.namespace != *asked)
             {
                 continue;
             }

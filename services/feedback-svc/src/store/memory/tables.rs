@@ -1,8 +1,7 @@
 //! The contents of the store in memory, and its steps: what the databases do in SQL, in plain code.
 
-use std::collections::HashMap;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 

@@ -1,11 +1,9 @@
 //! The port of feedback: the ledger, its personal parts and its status.
 
-use emend_core::AcceptOrder;
-use std::collections::HashMap;
-use std::{fmt::Debug, time::Duration};
+use std::{collections::HashMap, fmt::Debug, time::Duration};
 
 use async_trait::async_trait;
-use emend_core::{Caller, FeedbackId, Namespace};
+use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace};
 use emend_store::StoreError;
 
 use crate::store::records::{

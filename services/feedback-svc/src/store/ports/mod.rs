@@ -1,7 +1,6 @@
 //! What the use cases need of a database, and what it answers. All times are the database's: leases, back-off, retention and
 //! accept orders depend on one clock however many replicas there are.
 
-pub(crate) mod audit;
 mod corrections;
 mod erasure;
 mod installation;

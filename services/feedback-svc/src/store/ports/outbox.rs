@@ -40,7 +40,7 @@ pub(crate) trait OutboxStore: Send + Sync + Debug + 'static {
 
     /// Makes the dead letters among these events due now, as if they had never been attempted; if a search application
     /// is given, only its own. Returns how many.
-    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError>;
+    async fn redrive(&self, events: &[EventId], namespace: Option<&Namespace>) -> Result<u64, StoreError>;
 
     /// The backlog of undelivered events, for monitoring.
     async fn backlog(&self) -> Result<Backlog, StoreError>;

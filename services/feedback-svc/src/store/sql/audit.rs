@@ -1,39 +1,47 @@
-//! The reads of an audit in portable SQL: everything, in one consistent state, row by row. Written once, compiled for
-//! each database: `super::Db` says which.
+//! The reads of an audit: everything, in one consistent state, row by row.
 
-use async_trait::async_trait;
 use emend_core::FeedbackId;
+use emend_store::{
+    DatabaseUrl, StoreError,
+    audit::OpenError,
+    postgres,
+    sql::{Dialect, Statement, Transaction},
+    sqlite,
+};
 use futures::{
-    StreamExt as _, TryStreamExt as _,
+    StreamExt as _,
     stream::{self, BoxStream},
 };
-use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
-use super::super::StoreError;
-use super::super::rows::AuditedRow;
-use super::BEGIN_AUDIT;
-use super::Db;
-use super::LAST_ACCEPT_ORDER;
+use super::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, postgres_config};
 use crate::store::{
-    ports::audit::{AuditRead, InconsistentRow, MinedRow, RatedRow, RepeatedRequestId, Wrong},
     records::queries::{StoredInteraction, StoredQuery},
-    rows::queries::{InteractionRow, QueryRow},
+    rows::{
+        AuditedRow,
+        audit::{InconsistentRow, MinedRow, RatedRow, RepeatedRequestId, Wrong},
+        queries::{InteractionRow, QueryRow},
+    },
 };
 
 /// One read of everything.
 #[derive(Debug)]
-pub(super) struct Reading {
-    transaction: Transaction<'static, Db>,
+pub(crate) struct Reading {
+    transaction: Transaction,
 }
 
 impl Reading {
-    /// Begins to read the state as of this moment.
-    pub(super) async fn begin(pool: sqlx::Pool<Db>) -> Result<Self, StoreError> {
-        let mut transaction = pool.begin_with(BEGIN_AUDIT).await?;
+    /// Opens a database and begins to read its state as of this moment.
+    pub(crate) async fn begin(database: &DatabaseUrl) -> Result<Self, OpenError> {
+        let mut transaction = match database {
+            DatabaseUrl::Sqlite(path) => sqlite::begin_to_read(path, &SQLITE_MIGRATIONS).await?,
+            DatabaseUrl::Postgres(url) => {
+                let config = postgres_config(url, "emend audit of feedback-svc", 1);
+                postgres::begin_to_read(&config, &POSTGRES_MIGRATIONS).await?
+            }
+        };
         // The snapshot is taken by the first read.
-        sqlx::query("SELECT accept_order FROM feedback LIMIT 1")
-            .fetch_optional(&mut *transaction)
-            .await?;
+        let first = Statement::new("SELECT accept_order FROM feedback LIMIT 1");
+        transaction.optional_value::<i64>(first).await?;
         Ok(Self { transaction })
     }
 }
@@ -146,53 +154,50 @@ const WRONG_QUERIES: &str = "
     UNION ALL SELECT 4, 'interaction ' || number FROM query_interactions
     WHERE recorded_at > (SELECT now FROM database_clock) + $1";
 
-#[async_trait]
-impl AuditRead for Reading {
-    async fn count(&mut self) -> Result<u64, StoreError> {
-        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM feedback")
-            .fetch_one(&mut *self.transaction)
+/// All it returns is as of the moment it began.
+impl Reading {
+    /// How many feedbacks there are.
+    pub(crate) async fn count(&mut self) -> Result<u64, StoreError> {
+        let count: i64 = self
+            .transaction
+            .value(Statement::new("SELECT count(*) FROM feedback"))
             .await?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    async fn waiting(&mut self) -> Result<u64, StoreError> {
-        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM outbox WHERE state = 1")
-            .fetch_one(&mut *self.transaction)
+    /// How many events await delivery, dead letters excluded.
+    pub(crate) async fn waiting(&mut self) -> Result<u64, StoreError> {
+        let count: i64 = self
+            .transaction
+            .value(Statement::new("SELECT count(*) FROM outbox WHERE state = 1"))
             .await?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    fn rows(&mut self) -> BoxStream<'_, Result<AuditedRow, StoreError>> {
-        sqlx::query_as(AssertSqlSafe(select() + ORDER))
-            .fetch(&mut *self.transaction)
-            .map_err(StoreError::from)
-            .boxed()
+    /// All feedback that has all its parts, by id: one row for each of its outbox entries, or one row if it has none.
+    pub(crate) fn rows(&mut self) -> BoxStream<'_, Result<AuditedRow, StoreError>> {
+        self.transaction.stream(Statement::new(select() + ORDER))
     }
 
-    fn rows_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<AuditedRow, StoreError>> {
+    /// The same for these ids.
+    pub(crate) fn rows_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<AuditedRow, StoreError>> {
         let ids: Vec<Vec<u8>> = ids.iter().map(|id| id.0.as_bytes().to_vec()).collect();
         let reading = async move {
-            let mut query = QueryBuilder::<Db>::new(select());
-            query.push(" WHERE f.feedback_id IN (");
-            let mut list = query.separated(", ");
-            for id in ids {
-                list.push_bind(id);
-            }
-            query.push(")").push(ORDER);
-            let rows = query.build_query_as().fetch_all(&mut *self.transaction).await;
+            let mut query = Statement::new(select());
+            query.push(" WHERE f.feedback_id IN ").push_list(ids).push(ORDER);
+            let rows = self.transaction.rows(query).await;
             stream::iter(match rows {
                 Ok(rows) => rows.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(StoreError::from(error))],
+                Err(error) => vec![Err(error)],
             })
         };
         stream::once(reading).flatten().boxed()
     }
 
-    async fn adrift(&mut self) -> Result<Vec<InconsistentRow>, StoreError> {
-        let rows: Vec<(String, i64, i32)> =
-            sqlx::query_as(AssertSqlSafe(format!("{PARTS} ORDER BY 2, 1 LIMIT 1000")))
-                .fetch_all(&mut *self.transaction)
-                .await?;
+    /// Rows that do not belong together; at most 1,000.
+    pub(crate) async fn adrift(&mut self) -> Result<Vec<InconsistentRow>, StoreError> {
+        let statement = Statement::new(format!("{PARTS} ORDER BY 2, 1 LIMIT 1000"));
+        let rows: Vec<(String, i64, i32)> = self.transaction.rows(statement).await?;
         let adrift = rows
             .into_iter()
             .map(|(part, accept_order, missing)| InconsistentRow {
@@ -203,78 +208,82 @@ impl AuditRead for Reading {
         Ok(adrift.collect())
     }
 
-    async fn wrongly_replaced(&mut self) -> Result<Vec<i64>, StoreError> {
-        let found = sqlx::query_scalar(AssertSqlSafe(format!("{REPLACED} ORDER BY 1 LIMIT 1000")))
-            .fetch_all(&mut *self.transaction)
-            .await?;
+    /// The accept orders of ratings of which it is wrong whether a newer one replaces them; at most 1,000.
+    pub(crate) async fn wrongly_replaced(&mut self) -> Result<Vec<i64>, StoreError> {
+        let statement = Statement::new(format!("{REPLACED} ORDER BY 1 LIMIT 1000"));
+        let found = self.transaction.values(statement).await?;
         Ok(found)
     }
 
-    fn ratings(&mut self) -> BoxStream<'_, Result<RatedRow, StoreError>> {
-        sqlx::query_as(RATINGS)
-            .fetch(&mut *self.transaction)
-            .map_err(StoreError::from)
-            .boxed()
+    /// Ratings of search answers, by accept order.
+    pub(crate) fn ratings(&mut self) -> BoxStream<'_, Result<RatedRow, StoreError>> {
+        self.transaction.stream(Statement::new(RATINGS))
     }
 
-    fn mined(&mut self) -> BoxStream<'_, Result<MinedRow, StoreError>> {
-        sqlx::query_as(MINED)
-            .fetch(&mut *self.transaction)
-            .map_err(StoreError::from)
-            .boxed()
+    /// Rewordings that were proposed, by accept order.
+    pub(crate) fn mined(&mut self) -> BoxStream<'_, Result<MinedRow, StoreError>> {
+        self.transaction.stream(Statement::new(MINED))
     }
 
-    async fn was_mined(&mut self, namespace: &str, failed: &str, worked: &str) -> Result<bool, StoreError> {
-        let found: Option<i64> = sqlx::query_scalar(
+    /// Whether this rewording was proposed in that namespace.
+    pub(crate) async fn was_mined(
+        &mut self,
+        namespace: &str,
+        failed: &str,
+        worked: &str,
+    ) -> Result<bool, StoreError> {
+        let statement = Statement::new(
             "SELECT accept_order FROM mined_rewrites WHERE namespace = $1 AND failed = $2 AND worked = $3",
         )
         .bind(namespace)
         .bind(failed)
-        .bind(worked)
-        .fetch_optional(&mut *self.transaction)
-        .await?;
+        .bind(worked);
+        let found: Option<i64> = self.transaction.optional_value(statement).await?;
         Ok(found.is_some())
     }
 
-    fn queries(&mut self) -> BoxStream<'_, Result<StoredQuery, StoreError>> {
+    /// Recorded queries, by number.
+    pub(crate) fn queries(&mut self) -> BoxStream<'_, Result<StoredQuery, StoreError>> {
         let select = format!(
             "SELECT {} FROM queries AS q JOIN query_personal AS p ON p.number = q.number ORDER BY q.number",
             QueryRow::COLUMNS
         );
-        sqlx::query_as::<Db, QueryRow>(AssertSqlSafe(select))
-            .fetch(&mut *self.transaction)
+        self.transaction
+            .stream::<QueryRow>(Statement::new(select))
             .map(|row| Ok(StoredQuery::try_from(row?)?))
             .boxed()
     }
 
-    fn interactions(&mut self) -> BoxStream<'_, Result<StoredInteraction, StoreError>> {
-        sqlx::query_as::<Db, InteractionRow>(INTERACTIONS)
-            .fetch(&mut *self.transaction)
+    /// Interactions, by number.
+    pub(crate) fn interactions(&mut self) -> BoxStream<'_, Result<StoredInteraction, StoreError>> {
+        self.transaction
+            .stream::<InteractionRow>(Statement::new(INTERACTIONS))
             .map(|row| Ok(StoredInteraction::try_from(row?)?))
             .boxed()
     }
 
-    async fn wrong_queries(&mut self, ahead_micros: i64) -> Result<Vec<(Wrong, String)>, StoreError> {
-        let rows: Vec<(i32, String)> =
-            sqlx::query_as(AssertSqlSafe(format!("{WRONG_QUERIES} ORDER BY 1, 2 LIMIT 1000")))
-                .bind(ahead_micros)
-                .fetch_all(&mut *self.transaction)
-                .await?;
+    /// What is wrong with rows of queries and of what is counted of them, and which; at most 1,000. Dated ahead is what is
+    /// more than so many microseconds after now.
+    pub(crate) async fn wrong_queries(
+        &mut self,
+        ahead_micros: i64,
+    ) -> Result<Vec<(Wrong, String)>, StoreError> {
+        let statement =
+            Statement::new(format!("{WRONG_QUERIES} ORDER BY 1, 2 LIMIT 1000")).bind(ahead_micros);
+        let rows: Vec<(i32, String)> = self.transaction.rows(statement).await?;
         let wrong = rows
             .into_iter()
             .filter_map(|(number, evidence)| Some((Wrong::from_number(number)?, evidence)));
         Ok(wrong.collect())
     }
 
-    async fn repeated_request_ids(
+    /// Request ids that were taken twice within this many microseconds; at most 1,000.
+    pub(crate) async fn repeated_request_ids(
         &mut self,
         within_micros: i64,
     ) -> Result<Vec<RepeatedRequestId>, StoreError> {
-        let rows: Vec<(i64, i64)> =
-            sqlx::query_as(AssertSqlSafe(format!("{REPEATED} ORDER BY 1 LIMIT 1000")))
-                .bind(within_micros)
-                .fetch_all(&mut *self.transaction)
-                .await?;
+        let statement = Statement::new(format!("{REPEATED} ORDER BY 1 LIMIT 1000")).bind(within_micros);
+        let rows: Vec<(i64, i64)> = self.transaction.rows(statement).await?;
         let repeated = rows.into_iter().map(|(accept_order, earlier)| RepeatedRequestId {
             accept_order,
             earlier,
@@ -282,13 +291,17 @@ impl AuditRead for Reading {
         Ok(repeated.collect())
     }
 
-    async fn accept_orders(&mut self) -> Result<(i64, i64), StoreError> {
-        let newest: Option<i64> = sqlx::query_scalar("SELECT max(accept_order) FROM feedback")
-            .fetch_one(&mut *self.transaction)
+    /// The highest accept order of any feedback, and the last one given.
+    pub(crate) async fn accept_orders(&mut self) -> Result<(i64, i64), StoreError> {
+        let newest: Option<i64> = self
+            .transaction
+            .value(Statement::new("SELECT max(accept_order) FROM feedback"))
             .await?;
-        let last: i64 = sqlx::query_scalar(LAST_ACCEPT_ORDER)
-            .fetch_one(&mut *self.transaction)
-            .await?;
+        let last = match self.transaction.dialect() {
+            Dialect::Sqlite => "SELECT last FROM accept_order WHERE one = 1",
+            Dialect::Postgres => "SELECT last_value FROM accept_order",
+        };
+        let last: i64 = self.transaction.value(Statement::new(last)).await?;
         Ok((newest.unwrap_or(0), last))
     }
 }

@@ -1,25 +1,24 @@
-//! The portable SQL of what outlives queries: in how many of them each word was, and how many there were a day. Written once,
-//! compiled for each database: `super::Db` says which.
+//! SQL of what outlives queries: in how many of them each word was, and how many there were a day.
 
 use std::collections::BTreeMap;
 
-use sqlx::QueryBuilder;
+use emend_store::{
+    StoreError,
+    sql::{Conn, Statement},
+};
 
-use super::super::StoreError;
-use super::super::chunks::chunks;
-use super::Backend;
-use super::Connection;
-use super::Db;
-use super::erased_sql;
-use super::query_sql::Arrived;
-use super::query_sql::happened;
-use crate::store::records::queries::{KeptCounts, Pruned};
+use super::{SqlStore, erased};
+use crate::store::{
+    chunks::chunks,
+    records::queries::{KeptCounts, Pruned},
+    sql::queries::{Arrived, happened},
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Adds the words of new queries to the counts of all queries. In order, so that replicas never deadlock; nobody prunes
 /// meanwhile.
-pub(super) async fn count_terms(connection: &mut Connection, arrived: &[Arrived<'_>]) -> Result<()> {
+pub(super) async fn count_terms(connection: &mut Conn, arrived: &[Arrived<'_>]) -> Result<()> {
     let mut counts: BTreeMap<(&str, &str), i64> = BTreeMap::new();
     for (new, terms) in arrived {
         for term in terms {
@@ -28,14 +27,14 @@ pub(super) async fn count_terms(connection: &mut Connection, arrived: &[Arrived<
     }
     let counts: Vec<_> = counts.into_iter().collect();
     for chunk in chunks(&counts) {
-        let mut insert = QueryBuilder::<Db>::new("INSERT INTO query_terms (namespace, term, queries) ");
+        let mut insert = Statement::new("INSERT INTO query_terms (namespace, term, queries) ");
         insert.push_values(chunk, |mut row, ((namespace, term), count)| {
             row.push_bind(*namespace).push_bind(*term).push_bind(*count);
         });
         insert.push(
             " ON CONFLICT (namespace, term) DO UPDATE SET queries = query_terms.queries + excluded.queries",
         );
-        insert.build().execute(&mut *connection).await?;
+        connection.execute(insert).await?;
     }
     Ok(())
 }
@@ -67,7 +66,7 @@ impl DayCount {
 }
 
 /// Adds new queries to the counts of their days.
-pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
+pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
     let mut counts: BTreeMap<(&str, i64, [&str; 4]), DayCount> = BTreeMap::new();
     for (new, _) in arrived {
         let query = &new.what;
@@ -85,7 +84,7 @@ pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'
     }
     let counts: Vec<_> = counts.into_iter().collect();
     for chunk in chunks(&counts) {
-        let mut insert = QueryBuilder::<Db>::new(
+        let mut insert = Statement::new(
             "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries,
                                      zero_hits, unknown_hits) ",
         );
@@ -99,7 +98,7 @@ pub(super) async fn count_days(connection: &mut Connection, arrived: &[Arrived<'
                 .push_bind(count.unknown_hits);
         });
         insert.push(ADD_TO_DAY);
-        insert.build().execute(&mut *connection).await?;
+        connection.execute(insert).await?;
     }
     Ok(())
 }
@@ -119,25 +118,24 @@ const UNNAMED_AT_ONCE: i64 = 10_000;
 /// A row of a day: the day, the type, both versions and the variant.
 type DayRow = (i64, String, String, String, String);
 
-impl Backend {
+impl SqlStore {
     /// Keeps no more of a namespace's counts than that.
     pub(super) async fn prune_counts_of(&self, namespace: &str, kept: KeptCounts) -> Result<Pruned> {
-        let mut transaction = self.begin_write().await?;
+        let mut transaction = self.pools.begin_write().await?;
         // Rows are deleted in no order: nobody may count meanwhile.
-        erased_sql::alone(&mut transaction, namespace).await?;
+        erased::alone(&mut transaction, namespace).await?;
         let words = prune_words(&mut transaction, namespace, i64::from(kept.words)).await?;
-        let forgotten: Vec<i64> = sqlx::query_scalar(
+        let statement = Statement::new(
             "DELETE FROM query_days
              WHERE namespace = $1 AND day < (SELECT now FROM database_clock) / $3 - $2 RETURNING queries",
         )
         .bind(namespace)
         .bind(i64::from(kept.days))
-        .bind(DAY)
-        .fetch_all(&mut *transaction)
-        .await?;
+        .bind(DAY);
+        let forgotten: Vec<i64> = transaction.values(statement).await?;
         let unnamed = forget_names(&mut transaction, namespace, i64::from(kept.rows)).await?;
         if !words.is_empty() || !forgotten.is_empty() {
-            sqlx::query(
+            let statement = Statement::new(
                 "INSERT INTO query_counts_pruned (namespace, queries, words, undercount) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (namespace) DO UPDATE SET queries = query_counts_pruned.queries + excluded.queries,
                      words = query_counts_pruned.words + excluded.words,
@@ -147,9 +145,8 @@ impl Backend {
             .bind(forgotten.iter().sum::<i64>())
             .bind(i64::try_from(words.len()).unwrap_or(i64::MAX))
             // A word that comes again begins at nothing.
-            .bind(words.iter().max().copied().unwrap_or_default())
-            .execute(&mut *transaction)
-            .await?;
+            .bind(words.iter().max().copied().unwrap_or_default());
+            transaction.execute(statement).await?;
         }
         transaction.commit().await?;
         Ok(Pruned {
@@ -160,49 +157,43 @@ impl Backend {
 }
 
 /// Forgets the rarest words if there are more than so many; returns in how many queries each was.
-async fn prune_words(connection: &mut Connection, namespace: &str, kept: i64) -> Result<Vec<i64>> {
-    let words: i64 = sqlx::query_scalar("SELECT count(*) FROM query_terms WHERE namespace = $1")
-        .bind(namespace)
-        .fetch_one(&mut *connection)
-        .await?;
+async fn prune_words(connection: &mut Conn, namespace: &str, kept: i64) -> Result<Vec<i64>> {
+    let statement = Statement::new("SELECT count(*) FROM query_terms WHERE namespace = $1").bind(namespace);
+    let words: i64 = connection.value(statement).await?;
     if words <= kept {
         return Ok(Vec::new());
     }
     // More than is necessary, so that there is rest for a while.
-    let pruned = sqlx::query_scalar(
+    let statement = Statement::new(
         "DELETE FROM query_terms WHERE namespace = $1 AND term IN (
              SELECT term FROM query_terms WHERE namespace = $1 ORDER BY queries, term LIMIT $2)
          RETURNING queries",
     )
     .bind(namespace)
-    .bind(words - kept / 10 * 9)
-    .fetch_all(connection)
-    .await?;
+    .bind(words - kept / 10 * 9);
+    let pruned = connection.values(statement).await?;
     Ok(pruned)
 }
 
 /// Counts all but the newest and most frequent rows without their names; returns of how many.
-async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -> Result<u64> {
-    let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM query_days WHERE namespace = $1")
-        .bind(namespace)
-        .fetch_one(&mut *connection)
-        .await?;
+async fn forget_names(connection: &mut Conn, namespace: &str, kept: i64) -> Result<u64> {
+    let statement = Statement::new("SELECT count(*) FROM query_days WHERE namespace = $1").bind(namespace);
+    let rows: i64 = connection.value(statement).await?;
     if rows <= kept {
         return Ok(0);
     }
-    let named: Vec<DayRow> = sqlx::query_as(
+    let statement = Statement::new(
         "SELECT day, query_type, embedding_version, index_version, variant FROM query_days
          WHERE namespace = $1 AND (query_type <> '' OR embedding_version <> '' OR index_version <> '' OR variant <> '')
          ORDER BY day DESC, queries DESC LIMIT $2 OFFSET $3",
     )
     .bind(namespace)
     .bind(UNNAMED_AT_ONCE)
-    .bind(kept)
-    .fetch_all(&mut *connection)
-    .await?;
+    .bind(kept);
+    let named: Vec<DayRow> = connection.rows(statement).await?;
     let mut days: BTreeMap<i64, DayCount> = BTreeMap::new();
     for chunk in chunks(&named) {
-        let mut delete = QueryBuilder::<Db>::new("DELETE FROM query_days WHERE namespace = ");
+        let mut delete = Statement::new("DELETE FROM query_days WHERE namespace = ");
         delete
             .push_bind(namespace)
             .push(" AND (day, query_type, embedding_version, index_version, variant) IN (");
@@ -214,7 +205,7 @@ async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -
                 .push_bind(variant);
         });
         delete.push(") RETURNING day, queries, zero_hits, unknown_hits");
-        let deleted: Vec<(i64, i64, i64, i64)> = delete.build_query_as().fetch_all(&mut *connection).await?;
+        let deleted: Vec<(i64, i64, i64, i64)> = connection.rows(delete).await?;
         for (day, queries, zero_hits, unknown_hits) in deleted {
             let count = days.entry(day).or_default();
             count.queries += queries;
@@ -224,7 +215,7 @@ async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -
     }
     let days: Vec<_> = days.into_iter().collect();
     for chunk in chunks(&days) {
-        let mut insert = QueryBuilder::<Db>::new(
+        let mut insert = Statement::new(
             "INSERT INTO query_days (namespace, day, queries, zero_hits, unknown_hits, query_type, embedding_version,
                                      index_version, variant) ",
         );
@@ -237,7 +228,7 @@ async fn forget_names(connection: &mut Connection, namespace: &str, kept: i64) -
             row.push("'', '', '', ''");
         });
         insert.push(ADD_TO_DAY);
-        insert.build().execute(&mut *connection).await?;
+        connection.execute(insert).await?;
     }
     Ok(named.len() as u64)
 }

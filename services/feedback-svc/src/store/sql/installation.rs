@@ -1,12 +1,11 @@
-//! The portable SQL of installations. Written once, compiled for each database.
+//! SQL of installations.
 
 use async_trait::async_trait;
 use emend_core::InstallationId;
-use emend_store::CorruptRow;
+use emend_store::{CorruptRow, StoreError, sql::Statement};
 use uuid::Uuid;
 
-use super::super::StoreError;
-use super::Backend;
+use super::SqlStore;
 use crate::store::ports::{InstallationState, InstallationStore};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -18,12 +17,16 @@ fn parsed(bytes: &[u8]) -> Result<InstallationId> {
 }
 
 #[async_trait]
-impl InstallationStore for Backend {
+impl InstallationStore for SqlStore {
     async fn installation(&self) -> Result<Option<InstallationState>> {
-        let found: Option<(Option<Vec<u8>>,)> =
-            sqlx::query_as("SELECT delivers_to FROM installation WHERE one = 1")
-                .fetch_optional(&mut *self.reader().await?)
-                .await?;
+        let found: Option<(Option<Vec<u8>>,)> = self
+            .pools
+            .reader()
+            .await?
+            .optional(Statement::new(
+                "SELECT delivers_to FROM installation WHERE one = 1",
+            ))
+            .await?;
         let Some((delivers_to,)) = found else {
             return Ok(None);
         };
@@ -33,30 +36,27 @@ impl InstallationStore for Backend {
     }
 
     async fn begin(&self) -> Result<()> {
-        sqlx::query(
+        let statement = Statement::new(
             "INSERT INTO installation (one, begun_at) VALUES (1, (SELECT now FROM database_clock))
              ON CONFLICT (one) DO NOTHING",
-        )
-        .execute(&mut *self.writer().await?)
-        .await?;
+        );
+        self.pools.writer().await?.execute(statement).await?;
         Ok(())
     }
 
     async fn deliver_to(&self, installation: InstallationId) -> Result<InstallationId> {
-        let remembered: Vec<u8> = sqlx::query_scalar(
+        let statement = Statement::new(
             "UPDATE installation SET delivers_to = COALESCE(delivers_to, $1) WHERE one = 1 RETURNING delivers_to",
         )
-        .bind(installation.0.as_bytes().as_slice())
-        .fetch_one(&mut *self.writer().await?)
-        .await?;
+        .bind(installation.0.as_bytes().as_slice());
+        let remembered: Vec<u8> = self.pools.writer().await?.value(statement).await?;
         parsed(&remembered)
     }
 
     async fn accept(&self, installation: InstallationId) -> Result<()> {
-        sqlx::query("UPDATE installation SET delivers_to = $1 WHERE one = 1")
-            .bind(installation.0.as_bytes().as_slice())
-            .execute(&mut *self.writer().await?)
-            .await?;
+        let statement = Statement::new("UPDATE installation SET delivers_to = $1 WHERE one = 1")
+            .bind(installation.0.as_bytes().as_slice());
+        self.pools.writer().await?.execute(statement).await?;
         Ok(())
     }
 }

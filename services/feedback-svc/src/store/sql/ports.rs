@@ -1,33 +1,20 @@
-//! The storage port in portable SQL: what each use case reads and writes, on either database. Written once, compiled
-//! for each database.
+//! The ports of corrections and of the outbox.
 
 use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, Caller, EventId, FeedbackId, Namespace};
-use emend_store::retry_conflicts;
+use emend_store::{Connections, StoreError, retry_conflicts};
 
-use super::super::Backlog;
-use super::super::Claimed;
-use super::super::Connections;
-use super::super::CorrectionStore;
-use super::super::Inserted;
-use super::super::OutboxStore;
-use super::super::Retracted;
-use super::super::Settlement;
-use super::super::StoreError;
-use super::Backend;
-use super::CLAIM;
-use super::feedback_sql;
-use super::feedback_sql::Columns;
-use super::outbox_sql;
-use super::ratings_sql;
-#[cfg(test)]
-use super::{EXPLAIN, PLAN};
+use super::{
+    SqlStore,
+    ledger::{self, Columns},
+    outbox, ratings,
+};
 use crate::{
     fail_points,
     store::{
-        ports::Connected,
+        ports::{Backlog, Claimed, Connected, CorrectionStore, Inserted, OutboxStore, Retracted, Settlement},
         records::{
             feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
             outbox::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
@@ -38,60 +25,33 @@ use crate::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-impl Backend {
+impl SqlStore {
+    /// Releases all leases; returns how many. To be called by whoever has a file to itself, before it serves: they belong to
+    /// processes that have ended, so a start after a kill need not wait for them to expire.
+    pub(crate) async fn release_leases(&self) -> Result<u64> {
+        outbox::release_all(&mut self.pools.writer().await?).await
+    }
+
     async fn retract_once(&self, retraction: &NewRetraction, lease: Option<Lease>) -> Result<Retracted> {
-        let mut transaction = self.begin_write().await?;
-        let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
+        let mut transaction = self.pools.begin_write().await?;
+        let retracted = ledger::retract(&mut transaction, retraction, lease).await?;
         fail_points::RETRACTION_WRITTEN.pass();
         transaction.commit().await?;
         Ok(retracted)
     }
 
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<()> {
-        let mut transaction = self.begin_write().await?;
-        outbox_sql::settle(&mut transaction, settlements).await?;
+        let mut transaction = self.pools.begin_write().await?;
+        outbox::settle(&mut transaction, settlements).await?;
         fail_points::BATCH_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 
-    async fn redrive_once(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64> {
-        let mut transaction = self.begin_write().await?;
-        let redriven = outbox_sql::redrive(&mut transaction, events, of).await?;
+    async fn redrive_once(&self, events: &[EventId], namespace: Option<&Namespace>) -> Result<u64> {
+        let mut transaction = self.pools.begin_write().await?;
+        let redriven = outbox::redrive(&mut transaction, events, namespace).await?;
         transaction.commit().await?;
         Ok(redriven)
-    }
-}
-
-#[cfg(test)]
-impl Backend {
-    /// The one number that a query gives.
-    pub(crate) async fn number(&self, sql: sqlx::AssertSqlSafe<String>) -> i64 {
-        sqlx::query_scalar(sql)
-            .fetch_one(&mut *self.reader().await.unwrap())
-            .await
-            .unwrap()
-    }
-
-    /// How the database would find a list.
-    pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
-        let mut list = sqlx::QueryBuilder::new("");
-        feedback_sql::select_list(&mut list, query);
-        self.explain(list).await
-    }
-
-    /// How the database would execute a statement, a step a line.
-    pub(crate) async fn explain(&self, mut statement: sqlx::QueryBuilder<super::Db>) -> String {
-        use sqlx::Execute as _;
-        let sql = format!("{EXPLAIN}{}", statement.sql().as_str());
-        let arguments = statement.build().take_arguments().unwrap().unwrap_or_default();
-        let rows = sqlx::query_with(sqlx::AssertSqlSafe(sql), arguments)
-            .fetch_all(&mut *self.reader().await.unwrap())
-            .await;
-        let lines = rows
-            .unwrap()
-            .into_iter()
-            .map(|row| sqlx::Row::get::<String, _>(&row, PLAN));
-        lines.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -105,7 +65,7 @@ where
 }
 
 #[async_trait]
-impl CorrectionStore for Backend {
+impl CorrectionStore for SqlStore {
     async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Result<Inserted>>> {
         let columns: Vec<_> = group.iter().map(Columns::of).collect();
         self.insert_group(&columns, lease).await
@@ -116,8 +76,8 @@ impl CorrectionStore for Backend {
             return Ok(None);
         };
         let (namespace, hash) = (&submission.namespace, submission.hash());
-        let mut reader = self.reader().await?;
-        let found = feedback_sql::replay(&mut reader, namespace, caller, hash, request_id.as_str()).await?;
+        let mut reader = self.pools.reader().await?;
+        let found = ledger::replay(&mut reader, namespace, caller, hash, request_id.as_str()).await?;
         Ok(match found {
             Some(Inserted::Replayed(id)) => Some(id),
             Some(Inserted::Stored(_) | Inserted::RequestIdReused | Inserted::TooOften(_)) | None => None,
@@ -125,16 +85,16 @@ impl CorrectionStore for Backend {
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>> {
-        let row = feedback_sql::feedback(&mut *self.reader().await?, namespace, id).await?;
+        let row = ledger::feedback(&mut self.pools.reader().await?, namespace, id).await?;
         Ok(row.map(Feedback::try_from).transpose()?)
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>> {
-        parsed(feedback_sql::list(&mut *self.lister(query.is_wide()).await?, query).await?)
+        parsed(ledger::list(&mut self.lister(query.is_wide()).await?, query).await?)
     }
 
     async fn rating_states(&self, orders: &[AcceptOrder]) -> Result<HashMap<AcceptOrder, RatingState>> {
-        ratings_sql::states(&mut *self.reader().await?, orders).await
+        ratings::states(&mut self.pools.reader().await?, orders).await
     }
 
     async fn retract(&self, retraction: &NewRetraction, lease: Option<Lease>) -> Result<Retracted> {
@@ -143,27 +103,39 @@ impl CorrectionStore for Backend {
 
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64> {
         retry_conflicts(&self.entropy, async || {
-            feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
+            ledger::prune_request_ids(&mut self.pools.writer().await?, retention, limit).await
         })
         .await
     }
 }
 
 #[async_trait]
-impl OutboxStore for Backend {
+impl OutboxStore for SqlStore {
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>> {
         let claimed = retry_conflicts(&self.entropy, async || {
-            outbox_sql::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
+            outbox::claim(&mut self.pools.writer().await?, limit, lease).await
         });
         parsed(claimed.await?)
     }
 
     async fn release_abandoned(&self, holder: LeaseHolder) -> Result<u64> {
-        self.release_of_others(holder).await
+        let Some(replicas) = &self.replicas else {
+            return Ok(0);
+        };
+        let mut replicas = replicas.lock().await;
+        let Some(living) = replicas.look(holder).await? else {
+            return Ok(0);
+        };
+        let released = async { outbox::release_others(&mut self.pools.writer().await?, living).await };
+        let released = released.await;
+        if released.is_err() {
+            replicas.start_over();
+        }
+        released
     }
 
     async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>> {
-        outbox_sql::still_leased(&mut *self.reader().await?, leases).await
+        outbox::still_leased(&mut self.pools.reader().await?, leases).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<()> {
@@ -172,29 +144,32 @@ impl OutboxStore for Backend {
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>> {
         let mut lister = self.lister(query.namespace.is_some()).await?;
-        parsed(outbox_sql::dead_letters(&mut lister, query).await?)
+        parsed(outbox::dead_letters(&mut lister, query).await?)
     }
 
-    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64> {
-        retry_conflicts(&self.entropy, || self.redrive_once(events, of)).await
+    async fn redrive(&self, events: &[EventId], namespace: Option<&Namespace>) -> Result<u64> {
+        retry_conflicts(&self.entropy, || self.redrive_once(events, namespace)).await
     }
 
     async fn backlog(&self) -> Result<Backlog> {
-        outbox_sql::backlog(&mut *self.reader().await?).await
+        outbox::backlog(&mut self.pools.reader().await?).await
     }
 }
 
 #[async_trait]
-impl Connected for Backend {
+impl Connected for SqlStore {
     fn connections(&self) -> Connections {
-        self.pool_connections()
+        self.pools.connections()
     }
 
     async fn ping(&self) -> Result<()> {
-        self.answers().await
+        self.pools.reader().await?.ping().await
     }
 
     async fn close(&self) {
-        self.close_pools().await;
+        if let Some(replicas) = &self.replicas {
+            replicas.lock().await.leave();
+        }
+        self.pools.close().await;
     }
 }

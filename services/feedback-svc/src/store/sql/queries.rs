@@ -1,4 +1,4 @@
-//! The portable SQL of queries. Written once, compiled for each database: `super::Db` says which.
+//! SQL of queries.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,34 +7,28 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{FeedbackId, Namespace, QueryId};
-use emend_store::{CorruptRow, retry_conflicts};
+use emend_store::{
+    CorruptRow, StoreError, retry_conflicts,
+    sql::{Conn, Statement},
+};
 use futures::TryStreamExt as _;
-use sqlx::QueryBuilder;
 
-use super::super::StoreError;
-use super::super::chunks::chunks;
-use super::super::rows::micros;
-use super::Backend;
-use super::Connection;
-use super::Db;
-use super::NEXT_ACCEPT_ORDER;
-use super::context_sql;
-use super::counts_sql;
-use super::erased_sql;
-use super::erasure_sql;
-use super::stats_sql;
+use super::{SqlStore, contexts, counts, erased, erasure, next_accept_order, stats};
 use crate::store::{
+    chunks::chunks,
     ports::{CountedTerms, Group, QueryStore, Written},
     records::{
         mining::{NewMined, SessionQuery},
-        outbox::DeliveryState,
         queries::{
             DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, KeptCounts, New, Pruned, Query, QueryFilter,
             StoredInteraction, StoredQuery,
         },
         stats::{Compared, Shares, StatsFilter},
     },
-    rows::queries::{self as rows, InteractionRow, QueryRow, SessionRow},
+    rows::{
+        micros,
+        queries::{self as rows, InteractionRow, QueryRow, SessionRow},
+    },
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -42,25 +36,25 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// Interactions shown of one query.
 const SHOWN_INTERACTIONS: i64 = 100;
 
-impl Backend {
+impl SqlStore {
     async fn record_once(&self, group: &Group) -> Result<Written> {
-        let mut transaction = self.begin_write().await?;
-        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
-            .fetch_one(&mut *transaction)
+        let mut transaction = self.pools.begin_write().await?;
+        let now: i64 = transaction
+            .value(Statement::new("SELECT now FROM database_clock"))
             .await?;
-        let group = &*erased_sql::without_erased(&mut transaction, group, now).await?;
+        let group = &*erased::without_erased(&mut transaction, group, now).await?;
         let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
-        counts_sql::count_terms(&mut transaction, &arrived).await?;
-        counts_sql::count_days(&mut transaction, &arrived, now).await?;
+        counts::count_terms(&mut transaction, &arrived).await?;
+        counts::count_days(&mut transaction, &arrived, now).await?;
         let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
         let clicks = group.interactions.iter().filter(|new| new.what.is_click());
         let clicked = clicks.map(|new| (new.namespace.as_str(), new.what.query_id.as_str()));
         let of_ratings = arrived
             .iter()
             .map(|(new, _)| (new.namespace.as_str(), new.what.id.as_str()));
-        let ratings = context_sql::lock_of(&mut transaction, &of_ratings.chain(clicked).collect()).await?;
-        let rated = context_sql::complete(&mut transaction, &ratings, false).await?;
-        context_sql::keep_clicks(&mut transaction, &ratings).await?;
+        let ratings = contexts::lock_of(&mut transaction, &of_ratings.chain(clicked).collect()).await?;
+        let rated = contexts::complete(&mut transaction, &ratings, false).await?;
+        contexts::keep_clicks(&mut transaction, &ratings).await?;
         transaction.commit().await?;
         Ok(Written {
             queries: arrived.len() as u64,
@@ -70,36 +64,25 @@ impl Backend {
     }
 
     async fn propose_once(&self, mined: &[NewMined]) -> Result<u64> {
-        let mut transaction = self.begin_write().await?;
+        let mut transaction = self.pools.begin_write().await?;
         let mut proposed = 0;
         for new in mined {
-            let (order, now): (i64, i64) = sqlx::query_as(NEXT_ACCEPT_ORDER)
-                .fetch_one(&mut *transaction)
-                .await?;
-            let noted = sqlx::query(
+            let (order, now): (i64, i64) = next_accept_order(&mut transaction).await?;
+            let statement = Statement::new(
                 "INSERT INTO mined_rewrites (namespace, failed, worked, accept_order) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (namespace, failed, worked) DO NOTHING",
             )
             .bind(new.namespace.as_str())
             .bind(new.failed.as_str())
             .bind(new.worked.as_str())
-            .bind(order)
-            .execute(&mut *transaction)
-            .await?;
-            if noted.rows_affected() == 0 {
+            .bind(order);
+            let noted = transaction.execute(statement).await?;
+            if noted == 0 {
                 continue;
             }
-            sqlx::query(erasure_sql::INSERT_EVENT)
-                .bind(new.event.id.0.as_bytes().as_slice())
-                .bind(order)
-                .bind(FeedbackId::none().0.as_bytes().as_slice())
-                .bind(new.namespace.as_str())
-                .bind(1_i64)
-                .bind(now)
-                .bind(&*new.event.payload)
-                .bind(DeliveryState::Pending.number())
-                .execute(&mut *transaction)
-                .await?;
+            let statement =
+                erasure::insert_event(&new.event, (order, FeedbackId::none()), &new.namespace, 1, now);
+            transaction.execute(statement).await?;
             proposed += 1;
         }
         transaction.commit().await?;
@@ -107,40 +90,37 @@ impl Backend {
     }
 
     async fn forget_in(&self, namespace: &str, limit: u32) -> Result<u64> {
-        let mut transaction = self.begin_write().await?;
-        let kept: Option<(Option<i64>, Option<i64>)> = sqlx::query_as(
+        let mut transaction = self.pools.begin_write().await?;
+        let statement = Statement::new(
             "SELECT query_retention, max_queries FROM settings WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
         )
-        .bind(namespace)
-        .fetch_optional(&mut *transaction)
-        .await?;
+        .bind(namespace);
+        let kept: Option<(Option<i64>, Option<i64>)> = transaction.optional(statement).await?;
         let (retention, max) = kept.unwrap_or_default();
         let retention = retention.unwrap_or_else(|| micros(DEFAULT_RETENTION));
         let max = max.unwrap_or_else(|| i64::from(DEFAULT_MAX_QUERIES));
         let limit = i64::from(limit);
         // Ratings are locked before queries, as by all.
-        let interactions: Vec<(i64, String, i64)> = sqlx::query_as(FORGOTTEN_INTERACTIONS)
+        let statement = Statement::new(FORGOTTEN_INTERACTIONS)
             .bind(namespace)
             .bind(retention)
             .bind(max)
-            .bind(limit)
-            .fetch_all(&mut *transaction)
-            .await?;
+            .bind(limit);
+        let interactions: Vec<(i64, String, i64)> = transaction.rows(statement).await?;
         let clicks = interactions.iter().filter(|(_, _, is_click)| *is_click != 0);
         let clicked = clicks
             .map(|(_, query_id, _)| (namespace, query_id.as_str()))
             .collect();
-        let ratings = context_sql::lock_of(&mut transaction, &clicked).await?;
-        context_sql::keep_clicks(&mut transaction, &ratings).await?;
+        let ratings = contexts::lock_of(&mut transaction, &clicked).await?;
+        contexts::keep_clicks(&mut transaction, &ratings).await?;
         let interactions: Vec<i64> = interactions.into_iter().map(|(number, ..)| number).collect();
         delete_all(&mut transaction, "query_interactions", &interactions).await?;
-        let queries: Vec<i64> = sqlx::query_scalar(FORGET_QUERIES)
+        let statement = Statement::new(FORGET_QUERIES)
             .bind(namespace)
             .bind(retention)
             .bind(max)
-            .bind(limit)
-            .fetch_all(&mut *transaction)
-            .await?;
+            .bind(limit);
+        let queries: Vec<i64> = transaction.values(statement).await?;
         delete_all(&mut transaction, "query_personal", &queries).await?;
         transaction.commit().await?;
         Ok((queries.len() + interactions.len()) as u64)
@@ -192,16 +172,12 @@ const NAMESPACES: &str = "
     UNION SELECT namespace FROM of_interactions WHERE namespace IS NOT NULL";
 
 /// Deletes the rows of a table that have these numbers.
-async fn delete_all(connection: &mut Connection, table: &'static str, numbers: &[i64]) -> Result<()> {
+async fn delete_all(connection: &mut Conn, table: &'static str, numbers: &[i64]) -> Result<()> {
     for chunk in chunks(numbers) {
-        let mut delete = QueryBuilder::<Db>::new("DELETE FROM ");
-        delete.push(table).push(" WHERE number IN (");
-        let mut list = delete.separated(", ");
-        for number in chunk {
-            list.push_bind(*number);
-        }
-        delete.push(")");
-        delete.build().execute(&mut *connection).await?;
+        let mut delete = Statement::new("DELETE FROM ");
+        delete.push(table).push(" WHERE number IN ");
+        delete.push_list(chunk.iter().copied());
+        connection.execute(delete).await?;
     }
     Ok(())
 }
@@ -217,13 +193,13 @@ pub(super) type Arrived<'a> = &'a (New<Query>, BTreeSet<String>);
 
 /// Inserts queries; returns those that were not there before.
 async fn insert_queries<'a>(
-    connection: &mut Connection,
+    connection: &mut Conn,
     queries: &'a [(New<Query>, BTreeSet<String>)],
     now: i64,
 ) -> Result<Vec<Arrived<'a>>> {
     let mut arrived = Vec::with_capacity(queries.len());
     for chunk in chunks(queries) {
-        let mut insert = QueryBuilder::<Db>::new(
+        let mut insert = Statement::new(
             "INSERT INTO queries (namespace, query_id, caller, query_type, embedding_version, index_version, variant,
                                   hit_count, details, searched_at, recorded_at) ",
         );
@@ -242,8 +218,7 @@ async fn insert_queries<'a>(
                 .push_bind(now);
         });
         insert.push(" ON CONFLICT (namespace, query_id) DO NOTHING RETURNING number, namespace, query_id");
-        let inserted: Vec<(i64, String, String)> =
-            insert.build_query_as().fetch_all(&mut *connection).await?;
+        let inserted: Vec<(i64, String, String)> = connection.rows(insert).await?;
         if inserted.is_empty() {
             continue;
         }
@@ -260,15 +235,15 @@ async fn insert_queries<'a>(
             })
             .collect();
         for of_chunk in chunks(&stored) {
-            insert_personal(&mut *connection, of_chunk).await?;
+            insert_personal(connection, of_chunk).await?;
         }
         arrived.extend(stored.into_iter().map(|(_, new)| new));
     }
     Ok(arrived)
 }
 
-async fn insert_personal(connection: &mut Connection, chunk: &[(i64, Arrived<'_>)]) -> Result<()> {
-    let mut insert = QueryBuilder::<Db>::new(
+async fn insert_personal(connection: &mut Conn, chunk: &[(i64, Arrived<'_>)]) -> Result<()> {
+    let mut insert = Statement::new(
         "INSERT INTO query_personal (number, namespace, session_id, query_text, answer_text, classification) ",
     );
     insert.push_values(chunk, |mut row, (number, (new, _))| {
@@ -279,19 +254,19 @@ async fn insert_personal(connection: &mut Connection, chunk: &[(i64, Arrived<'_>
             .push_bind(new.what.answer_text.as_str())
             .push_bind(new.what.classification.as_str());
     });
-    insert.build().execute(connection).await?;
+    connection.execute(insert).await?;
     Ok(())
 }
 
 /// Inserts interactions; returns how many were not there before.
 async fn insert_interactions(
-    connection: &mut Connection,
+    connection: &mut Conn,
     interactions: &[New<Interaction>],
     now: i64,
 ) -> Result<u64> {
     let mut inserted = 0;
     for chunk in chunks(interactions) {
-        let mut insert = QueryBuilder::<Db>::new(
+        let mut insert = Statement::new(
             "INSERT INTO query_interactions (namespace, query_id, action, is_click, object_id, position, acted_at,
                                              recorded_at) ",
         );
@@ -306,13 +281,13 @@ async fn insert_interactions(
                 .push_bind(now);
         });
         insert.push(" ON CONFLICT (namespace, query_id, action, object_id, position) DO NOTHING");
-        inserted += insert.build().execute(&mut *connection).await?.rows_affected();
+        inserted += connection.execute(insert).await?;
     }
     Ok(inserted)
 }
 
-fn select(namespace: &Namespace) -> QueryBuilder<Db> {
-    let mut select = QueryBuilder::new("SELECT ");
+fn select(namespace: &Namespace) -> Statement {
+    let mut select = Statement::new("SELECT ");
     select
         .push(QueryRow::COLUMNS)
         .push(" FROM queries AS q JOIN query_personal AS p ON p.number = q.number WHERE q.namespace = ")
@@ -322,13 +297,13 @@ fn select(namespace: &Namespace) -> QueryBuilder<Db> {
 
 /// One query, if it is kept.
 pub(super) async fn find_query(
-    connection: &mut Connection,
+    connection: &mut Conn,
     namespace: &Namespace,
     id: &QueryId,
 ) -> Result<Option<StoredQuery>> {
     let mut query = select(namespace);
     query.push(" AND q.query_id = ").push_bind(id.as_str());
-    let row: Option<QueryRow> = query.build_query_as().fetch_optional(&mut *connection).await?;
+    let row: Option<QueryRow> = connection.optional(query).await?;
     let found: Vec<StoredQuery> = row
         .into_iter()
         .map(StoredQuery::try_from)
@@ -336,7 +311,7 @@ pub(super) async fn find_query(
     Ok(with_interactions(connection, namespace, found).await?.pop())
 }
 
-async fn list(connection: &mut Connection, filter: &QueryFilter) -> Result<Vec<StoredQuery>> {
+async fn list(connection: &mut Conn, filter: &QueryFilter) -> Result<Vec<StoredQuery>> {
     let mut query = select(&filter.namespace);
     if let Some(query_type) = &filter.query_type {
         query.push(" AND q.query_type = ").push_bind(query_type);
@@ -360,7 +335,7 @@ async fn list(connection: &mut Connection, filter: &QueryFilter) -> Result<Vec<S
     query
         .push(" ORDER BY q.number DESC LIMIT ")
         .push_bind(i64::from(filter.limit));
-    let rows: Vec<QueryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+    let rows: Vec<QueryRow> = connection.rows(query).await?;
     let found = rows
         .into_iter()
         .map(StoredQuery::try_from)
@@ -370,28 +345,25 @@ async fn list(connection: &mut Connection, filter: &QueryFilter) -> Result<Vec<S
 
 /// Adds to queries of a namespace what was done with their results.
 async fn with_interactions(
-    connection: &mut Connection,
+    connection: &mut Conn,
     namespace: &Namespace,
     mut queries: Vec<StoredQuery>,
 ) -> Result<Vec<StoredQuery>> {
     let mut by_id: HashMap<String, Vec<StoredInteraction>> = HashMap::new();
     for chunk in chunks(&queries) {
-        let mut select = QueryBuilder::<Db>::new(
+        let mut select = Statement::new(
             "SELECT number, query_id, action, object_id, position, acted_at FROM (
                  SELECT number, query_id, action, object_id, position, acted_at,
                         row_number() OVER (PARTITION BY query_id ORDER BY is_click DESC, acted_at, number) AS place
                  FROM query_interactions WHERE namespace = ",
         );
-        select.push_bind(namespace.as_str()).push(" AND query_id IN (");
-        let mut ids = select.separated(", ");
-        for query in chunk {
-            ids.push_bind(query.query.id.as_str());
-        }
+        select.push_bind(namespace.as_str()).push(" AND query_id IN ");
+        select.push_list(chunk.iter().map(|query| query.query.id.as_str()));
         select
-            .push(")) AS placed WHERE place <= ")
+            .push(") AS placed WHERE place <= ")
             .push_bind(SHOWN_INTERACTIONS)
             .push(" ORDER BY query_id, acted_at, number");
-        let rows: Vec<InteractionRow> = select.build_query_as().fetch_all(&mut *connection).await?;
+        let rows: Vec<InteractionRow> = connection.rows(select).await?;
         for row in rows {
             let interaction = StoredInteraction::try_from(row)?;
             let id = interaction.interaction.query_id.as_str().to_owned();
@@ -405,7 +377,7 @@ async fn with_interactions(
 }
 
 #[async_trait]
-impl QueryStore for Backend {
+impl QueryStore for SqlStore {
     async fn record(&self, group: &Group) -> Result<Written> {
         retry_conflicts(&self.entropy, || self.record_once(group)).await
     }
@@ -415,16 +387,19 @@ impl QueryStore for Backend {
             || filter.only_without_hits
             || filter.from.is_some()
             || filter.before.is_some();
-        list(&mut *self.lister(is_wide).await?, filter).await
+        list(&mut self.lister(is_wide).await?, filter).await
     }
 
     async fn find_query(&self, namespace: &Namespace, id: &QueryId) -> Result<Option<StoredQuery>> {
-        find_query(&mut *self.reader().await?, namespace, id).await
+        find_query(&mut self.pools.reader().await?, namespace, id).await
     }
 
     async fn namespaces(&self) -> Result<Vec<Namespace>> {
-        let names: Vec<String> = sqlx::query_scalar(NAMESPACES)
-            .fetch_all(&mut *self.reader().await?)
+        let names: Vec<String> = self
+            .pools
+            .reader()
+            .await?
+            .values(Statement::new(NAMESPACES))
             .await?;
         let parsed = names.iter().map(|name| {
             Namespace::parse(name)
@@ -440,10 +415,10 @@ impl QueryStore for Backend {
         each: &mut (dyn FnMut(SessionQuery) + Send),
     ) -> Result<()> {
         let mut lister = self.lister(true).await?;
-        let mut rows = sqlx::query_as::<_, SessionRow>(FAILED_SESSIONS)
+        let statement = Statement::new(FAILED_SESSIONS)
             .bind(namespace.as_str())
-            .bind(i64::from(limit))
-            .fetch(&mut *lister);
+            .bind(i64::from(limit));
+        let mut rows = lister.stream::<SessionRow>(statement);
         while let Some(row) = rows.try_next().await? {
             each(SessionQuery::try_from(row)?);
         }
@@ -455,7 +430,7 @@ impl QueryStore for Backend {
     }
 
     async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares> {
-        stats_sql::shares(&mut *self.lister(true).await?, filter, compared).await
+        stats::shares(&mut self.lister(true).await?, filter, compared).await
     }
 
     async fn negative_texts(
@@ -464,16 +439,19 @@ impl QueryStore for Backend {
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<(i64, String)>> {
-        stats_sql::negative_texts(&mut *self.lister(true).await?, filter, before, limit).await
+        stats::negative_texts(&mut self.lister(true).await?, filter, before, limit).await
     }
 
     async fn term_counts(&self, namespace: &Namespace, terms: &[&str]) -> Result<CountedTerms> {
-        stats_sql::term_counts(&mut *self.lister(true).await?, namespace, terms).await
+        stats::term_counts(&mut self.lister(true).await?, namespace, terms).await
     }
 
     async fn prune_counts(&self, kept: KeptCounts) -> Result<Pruned> {
-        let namespaces: Vec<String> = sqlx::query_scalar(counts_sql::NAMESPACES)
-            .fetch_all(&mut *self.reader().await?)
+        let namespaces: Vec<String> = self
+            .pools
+            .reader()
+            .await?
+            .values(Statement::new(counts::NAMESPACES))
             .await?;
         let mut all = Pruned::default();
         for namespace in namespaces {

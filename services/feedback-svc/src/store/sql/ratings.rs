@@ -1,4 +1,4 @@
-//! The portable SQL of ratings. Written once, compiled for each database: `super::Db` says which.
+//! SQL of ratings.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -7,26 +7,21 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, Namespace, search::Rater};
-use emend_store::{CorruptRow, retry_conflicts};
-use sqlx::QueryBuilder;
+use emend_store::{
+    CorruptRow, StoreError, retry_conflicts,
+    sql::{Conn, Statement},
+};
 
-use super::super::StoreError;
-use super::super::chunks::chunks;
-use super::super::rows;
-use super::super::rows::RatingColumns;
-use super::Backend;
-use super::Connection;
-use super::Db;
-use super::FOR_UPDATE;
-use super::context_sql;
-use super::feedback_sql::Columns;
+use super::{SqlStore, contexts, ledger::Columns};
 use crate::store::{
+    chunks::chunks,
     ports::{Labelled, RatingStore, Settled},
     records::{
         labels::LabelChange,
         limits::{HOUR, REPLACED_WITHIN, RatingLimits, Windows},
         ratings::{ContextState, RatingState},
     },
+    rows::{self, RatingColumns},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -35,11 +30,11 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// none. A request that was stored before is one of these others. Must run in the transaction that stores the items, with the
 /// raters locked.
 pub(super) async fn too_often(
-    connection: &mut Connection,
+    connection: &mut Conn,
     items: &[&Columns<'_>],
 ) -> Result<Vec<Option<Duration>>> {
-    let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
-        .fetch_one(&mut *connection)
+    let now: i64 = connection
+        .value(Statement::new("SELECT now FROM database_clock"))
         .await?;
     let ratings: Vec<&Columns<'_>> = items
         .iter()
@@ -95,13 +90,12 @@ fn request(item: &Columns<'_>) -> (String, String, String) {
 }
 
 /// The limits in force.
-async fn limits(connection: &mut Connection, namespace: &Namespace) -> Result<RatingLimits> {
-    let found: Option<(Option<i64>, Option<i64>)> = sqlx::query_as(
+async fn limits(connection: &mut Conn, namespace: &Namespace) -> Result<RatingLimits> {
+    let statement = Statement::new(
         "SELECT ratings_per_minute, ratings_per_hour FROM settings WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
     )
-    .bind(namespace.as_str())
-    .fetch_optional(connection)
-    .await?;
+    .bind(namespace.as_str());
+    let found: Option<(Option<i64>, Option<i64>)> = connection.optional(statement).await?;
     let (per_minute, per_hour) = found.unwrap_or_default();
     Ok(stored_limits(namespace, per_minute, per_hour)?.unwrap_or_default())
 }
@@ -123,22 +117,19 @@ pub(super) fn stored_limits(
 /// What these raters rated and when, in the order of time: within the last hour, and before it what may have been replaced
 /// within it.
 async fn rated_lately(
-    connection: &mut Connection,
+    connection: &mut Conn,
     raters: &[Rater],
     now: i64,
 ) -> Result<Vec<(Rater, String, i64)>> {
-    let mut query = QueryBuilder::<Db>::new(
+    let mut query = Statement::new(
         "SELECT accept_order, rater, query_id, rated_at FROM search_ratings WHERE rated_at > ",
     );
     query
         .push_bind(now - HOUR - REPLACED_WITHIN)
-        .push(" AND rater IN (");
-    let mut list = query.separated(", ");
-    for rater in raters {
-        list.push_bind(rater.0.as_bytes().to_vec());
-    }
-    query.push(") ORDER BY rated_at, accept_order");
-    let found: Vec<(i64, Vec<u8>, String, i64)> = query.build_query_as().fetch_all(connection).await?;
+        .push(" AND rater IN ");
+    query.push_list(raters.iter().map(|rater| rater.0.as_bytes().to_vec()));
+    query.push(" ORDER BY rated_at, accept_order");
+    let found: Vec<(i64, Vec<u8>, String, i64)> = connection.rows(query).await?;
     let parsed = found
         .into_iter()
         .map(|(order, rater, query_id, at)| Ok((rows::rater(order, &rater)?, query_id, at)));
@@ -146,7 +137,7 @@ async fn rated_lately(
 }
 
 /// Those requests of these items that were stored before.
-async fn taken(connection: &mut Connection, items: &[&Columns<'_>]) -> Result<Vec<(String, String, String)>> {
+async fn taken(connection: &mut Conn, items: &[&Columns<'_>]) -> Result<Vec<(String, String, String)>> {
     let asked: Vec<_> = items
         .iter()
         .copied()
@@ -155,7 +146,7 @@ async fn taken(connection: &mut Connection, items: &[&Columns<'_>]) -> Result<Ve
     if asked.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::<Db>::new(
+    let mut query = Statement::new(
         "SELECT namespace, caller, request_id FROM request_ids WHERE (namespace, caller, request_id) IN (",
     );
     query.push_values(asked, |mut row, item| {
@@ -164,20 +155,20 @@ async fn taken(connection: &mut Connection, items: &[&Columns<'_>]) -> Result<Ve
             .push_bind(item.request_id);
     });
     query.push(")");
-    Ok(query.build_query_as().fetch_all(connection).await?)
+    Ok(connection.rows(query).await?)
 }
 
 /// A feedback that was stored: its columns, accept order and time.
 pub(super) type Placed<'a, 'b> = (&'a Columns<'b>, i64, i64);
 
 /// Stores what is known of ratings. Earlier ones of the same query by the same rater no longer count.
-pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>]) -> Result<()> {
+pub(super) async fn insert(connection: &mut Conn, stored: &[Placed<'_, '_>]) -> Result<()> {
     let ratings: Vec<(&Columns<'_>, Rater, i64, i64, i64)> = stored
         .iter()
         .filter_map(|(item, order, at)| Some((*item, item.rater()?, item.search_rating?, *order, *at)))
         .collect();
     for chunk in chunks(&ratings) {
-        let mut query = QueryBuilder::<Db>::new(
+        let mut query = Statement::new(
             "INSERT INTO search_ratings (accept_order, namespace, rater, query_id, rating, context_state, rated_at,
                                          query_type, embedding_version, index_version, variant, query, session_id,
                                          tags, processed, known_at_once) ",
@@ -193,13 +184,13 @@ pub(super) async fn insert(connection: &mut Connection, stored: &[Placed<'_, '_>
             row.push("'', '', '', ''").push_bind(&[] as &[u8]);
             row.push("'', '', 0, 0");
         });
-        query.build().execute(&mut *connection).await?;
+        connection.execute(query).await?;
     }
-    replace(&mut *connection, &ratings).await?;
+    replace(connection, &ratings).await?;
     // Others that wait for these queries are left to whoever settles them, and counts them then.
     let mut orders: Vec<i64> = ratings.iter().map(|(.., order, _)| *order).collect();
     orders.sort_unstable();
-    context_sql::complete(connection, &orders, true).await?;
+    contexts::complete(connection, &orders, true).await?;
     Ok(())
 }
 
@@ -210,11 +201,10 @@ const NEWEST: &str = "
        AND newer.query_id <> '' AND newer.rater = search_ratings.rater)";
 
 /// Lets ratings of the same queries by the same raters no longer count.
-async fn replace(connection: &mut Connection, newer: &[(&Columns<'_>, Rater, i64, i64, i64)]) -> Result<()> {
+async fn replace(connection: &mut Conn, newer: &[(&Columns<'_>, Rater, i64, i64, i64)]) -> Result<()> {
     let mut older: Vec<i64> = Vec::new();
     for chunk in chunks(newer) {
-        let mut select =
-            QueryBuilder::<Db>::new("SELECT accept_order FROM search_ratings WHERE replaced_by IS NULL");
+        let mut select = Statement::new("SELECT accept_order FROM search_ratings WHERE replaced_by IS NULL");
         select
             .push(" AND query_id <> '' AND accept_order < ")
             .push(NEWEST)
@@ -224,17 +214,17 @@ async fn replace(connection: &mut Connection, newer: &[(&Columns<'_>, Rater, i64
                 .push_bind(item.new.submission.query_id.as_str());
         });
         select.push(")");
-        let found: Vec<i64> = select.build_query_scalar().fetch_all(&mut *connection).await?;
+        let found: Vec<i64> = connection.values(select).await?;
         older.extend(found);
     }
-    context_sql::lock(connection, &mut older).await?;
+    contexts::lock(connection, &mut older).await?;
     for chunk in chunks(&older) {
-        let mut update = QueryBuilder::<Db>::new("UPDATE search_ratings SET replaced_by = ");
+        let mut update = Statement::new("UPDATE search_ratings SET replaced_by = ");
         update
             .push(NEWEST)
-            .push(" WHERE replaced_by IS NULL AND query_id <> '' AND accept_order IN (");
-        context_sql::push_orders(&mut update, chunk);
-        update.build().execute(&mut *connection).await?;
+            .push(" WHERE replaced_by IS NULL AND query_id <> '' AND accept_order IN ");
+        update.push_list(chunk.iter().copied());
+        connection.execute(update).await?;
     }
     Ok(())
 }
@@ -249,21 +239,17 @@ struct RatingRow {
 
 /// What is known of ratings, by their accept orders.
 pub(super) async fn states(
-    connection: &mut Connection,
+    connection: &mut Conn,
     orders: &[AcceptOrder],
 ) -> Result<HashMap<AcceptOrder, RatingState>> {
     let mut states = HashMap::with_capacity(orders.len());
     for chunk in chunks(orders) {
-        let mut select = QueryBuilder::<Db>::new("SELECT r.accept_order, ");
+        let mut select = Statement::new("SELECT r.accept_order, ");
         select
             .push(RatingColumns::COLUMNS)
-            .push(" FROM search_ratings AS r WHERE r.accept_order IN (");
-        let mut list = select.separated(", ");
-        for order in chunk {
-            list.push_bind(order.0);
-        }
-        select.push(")");
-        let found: Vec<RatingRow> = select.build_query_as().fetch_all(&mut *connection).await?;
+            .push(" FROM search_ratings AS r WHERE r.accept_order IN ");
+        select.push_list(chunk.iter().map(|order| order.0));
+        let found: Vec<RatingRow> = connection.rows(select).await?;
         for RatingRow { accept_order, rating } in found {
             if let Some(state) = rows::rating_state(accept_order, rating)? {
                 states.insert(AcceptOrder(accept_order), state);
@@ -273,51 +259,51 @@ pub(super) async fn states(
     Ok(states)
 }
 
-impl Backend {
+impl SqlStore {
     async fn label_once(&self, change: &LabelChange) -> Result<Labelled> {
-        let mut transaction = self.begin_write().await?;
-        let found: Option<i64> =
-            sqlx::query_scalar("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
+        let mut transaction = self.pools.begin_write().await?;
+        let statement =
+            Statement::new("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
                 .bind(change.id.0.as_bytes().as_slice())
-                .bind(change.namespace.as_str())
-                .fetch_optional(&mut *transaction)
-                .await?;
+                .bind(change.namespace.as_str());
+        let found: Option<i64> = transaction.optional_value(statement).await?;
         let Some(order) = found else {
             return Ok(Labelled::NotFound);
         };
         // Locks the row until the tags are written.
-        let tags: Option<String> = sqlx::query_scalar(
+        let statement = Statement::new(
             "UPDATE search_ratings SET processed = COALESCE($2, processed) WHERE accept_order = $1 RETURNING tags",
         )
         .bind(order)
-        .bind(change.processed.map(i64::from))
-        .fetch_optional(&mut *transaction)
-        .await?;
+        .bind(change.processed.map(i64::from));
+        let tags: Option<String> = transaction.optional_value(statement).await?;
         let Some(tags) = tags else {
             return Ok(Labelled::NotARating);
         };
         let Some(tags) = change.applied_to(rows::tags(order, &tags)?) else {
             return Ok(Labelled::TooMany);
         };
-        sqlx::query("UPDATE search_ratings SET tags = $2 WHERE accept_order = $1")
+        let statement = Statement::new("UPDATE search_ratings SET tags = $2 WHERE accept_order = $1")
             .bind(order)
-            .bind(rows::tags_column(&tags))
-            .execute(&mut *transaction)
-            .await?;
+            .bind(rows::tags_column(&tags));
+        transaction.execute(statement).await?;
         transaction.commit().await?;
         Ok(Labelled::Done)
     }
 }
 
 #[async_trait]
-impl RatingStore for Backend {
+impl RatingStore for SqlStore {
     async fn address_key(&self, drawn: [u8; 32]) -> Result<Vec<u8>> {
-        sqlx::query("INSERT INTO rating_key (one, key) VALUES (1, $1) ON CONFLICT (one) DO NOTHING")
-            .bind(drawn.as_slice())
-            .execute(&mut *self.writer().await?)
-            .await?;
-        let key = sqlx::query_scalar("SELECT key FROM rating_key WHERE one = 1")
-            .fetch_one(&mut *self.reader().await?)
+        let statement =
+            Statement::new("INSERT INTO rating_key (one, key) VALUES (1, $1) ON CONFLICT (one) DO NOTHING")
+                .bind(drawn.as_slice());
+        self.pools.writer().await?.execute(statement).await?;
+        let key = self
+            .pools
+            .reader()
+            .await?
+            .value(Statement::new("SELECT key FROM rating_key WHERE one = 1"))
             .await?;
         Ok(key)
     }
@@ -328,16 +314,16 @@ impl RatingStore for Backend {
 
     async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<()> {
         for chunk in chunks(orders) {
-            let mut update = QueryBuilder::<Db>::new(
+            let mut update = Statement::new(
                 "UPDATE search_ratings SET processed = 1 WHERE accept_order IN (
-                     SELECT accept_order FROM search_ratings WHERE processed = 0 AND accept_order IN (",
+                     SELECT accept_order FROM search_ratings WHERE processed = 0 AND accept_order IN ",
             );
-            let mut list = update.separated(", ");
-            for order in chunk {
-                list.push_bind(order.0);
-            }
-            update.push(") ORDER BY accept_order").push(FOR_UPDATE).push(")");
-            update.build().execute(&mut *self.writer().await?).await?;
+            update.push_list(chunk.iter().map(|order| order.0));
+            update
+                .push(" ORDER BY accept_order")
+                .push(self.pools.dialect().for_update())
+                .push(")");
+            self.pools.writer().await?.execute(update).await?;
         }
         Ok(())
     }

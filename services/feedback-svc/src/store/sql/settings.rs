@@ -1,22 +1,20 @@
-//! The portable SQL of settings. Written once, compiled for each database: `super::Db` says which.
+//! SQL of settings.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use emend_core::Namespace;
-use emend_store::CorruptRow;
+use emend_store::{CorruptRow, StoreError, sql::Statement};
 use jiff::Timestamp;
 
-use super::super::StoreError;
-use super::super::rows::micros;
-use super::Backend;
-use super::ratings_sql;
+use super::{SqlStore, ratings};
 use crate::store::{
     ports::{ReadSettings, SettingsStore},
     records::{
         rated_targets,
         settings::{Settings, SettingsUpdate},
     },
+    rows::micros,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -34,16 +32,15 @@ type SettingsRow = (
 );
 
 #[async_trait]
-impl ReadSettings for Backend {
+impl ReadSettings for SqlStore {
     async fn settings(&self, namespace: &Namespace) -> Result<Option<Settings>> {
-        let found: Option<SettingsRow> = sqlx::query_as(
+        let statement = Statement::new(
             "SELECT version, personal_retention, rated_targets, query_retention, max_queries, ratings_per_minute,
                     ratings_per_hour, updated_at FROM settings
              WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
         )
-        .bind(namespace.as_str())
-        .fetch_optional(&mut *self.reader().await?)
-        .await?;
+        .bind(namespace.as_str());
+        let found: Option<SettingsRow> = self.pools.reader().await?.optional(statement).await?;
         let Some((
             version,
             retention,
@@ -67,7 +64,7 @@ impl ReadSettings for Backend {
             .map_err(|error| CorruptRow::new("settings", "rated_targets", namespace, error))?;
         Ok(Some(Settings {
             rated_targets: targets,
-            rating_limits: ratings_sql::stored_limits(namespace, per_minute, per_hour)?,
+            rating_limits: ratings::stored_limits(namespace, per_minute, per_hour)?,
             namespace: namespace.clone(),
             personal_retention: retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
             query_retention: query_retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
@@ -79,9 +76,9 @@ impl ReadSettings for Backend {
 }
 
 #[async_trait]
-impl SettingsStore for Backend {
+impl SettingsStore for SqlStore {
     async fn save(&self, settings: &Settings, update: &SettingsUpdate) -> Result<()> {
-        let saved = sqlx::query(
+        let statement = Statement::new(
             "INSERT INTO settings (namespace, version, personal_retention, rated_targets, caller, on_behalf_of, reason,
                                    query_retention, max_queries, ratings_per_minute, ratings_per_hour, updated_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT now FROM database_clock))
@@ -97,10 +94,9 @@ impl SettingsStore for Backend {
         .bind(settings.query_retention.map(micros))
         .bind(settings.max_queries.map(i64::from))
         .bind(settings.rating_limits.map(|limits| i64::from(limits.per_minute)))
-        .bind(settings.rating_limits.map(|limits| i64::from(limits.per_hour)))
-        .execute(&mut *self.writer().await?)
-        .await?;
-        if saved.rows_affected() == 1 {
+        .bind(settings.rating_limits.map(|limits| i64::from(limits.per_hour)));
+        let saved = self.pools.writer().await?.execute(statement).await?;
+        if saved == 1 {
             Ok(())
         } else {
             let what = "another update stored this version of the settings";

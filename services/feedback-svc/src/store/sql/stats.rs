@@ -1,19 +1,17 @@
-//! The portable SQL of what ratings say of search. Written once, compiled for each database: `super::Db` says which.
+//! SQL of what ratings say of search.
 
 use emend_core::Namespace;
-use emend_store::CorruptRow;
+use emend_store::{
+    CorruptRow, StoreError,
+    sql::{Conn, Statement},
+};
 use futures::TryStreamExt as _;
 use jiff::civil::Date;
 use prost::Message as _;
-use sqlx::QueryBuilder;
 
-use super::super::StoreError;
-use super::super::chunks::chunks;
-use super::Connection;
-use super::Db;
-use super::counts_sql::DAY;
-use super::feedback_sql::ceiling_micros;
+use super::{counts::DAY, ledger::ceiling_micros};
 use crate::store::{
+    chunks::chunks,
     ports::CountedTerms,
     records::stats::{Compared, Dimension, MAX_NAMES, Share, Shares, StatsFilter},
 };
@@ -39,7 +37,7 @@ fn name(dimension: Dimension) -> &'static str {
     }
 }
 
-fn push_filter(query: &mut QueryBuilder<Db>, filter: &StatsFilter) {
+fn push_filter(query: &mut Statement, filter: &StatsFilter) {
     query
         .push(COUNTED)
         .push_bind(filter.namespace.as_str().to_owned());
@@ -54,7 +52,7 @@ fn push_filter(query: &mut QueryBuilder<Db>, filter: &StatsFilter) {
     }
 }
 
-fn push_days(query: &mut QueryBuilder<Db>, filter: &StatsFilter) {
+fn push_days(query: &mut Statement, filter: &StatsFilter) {
     query
         .push(" FROM query_days AS d WHERE d.namespace = ")
         .push_bind(filter.namespace.as_str().to_owned());
@@ -98,11 +96,11 @@ struct ShareRow {
 /// What ratings say, by all dimensions at one moment, with the number of queries of the same days; of each dimension the names
 /// that come first, and those that are compared.
 pub(super) async fn shares(
-    connection: &mut Connection,
+    connection: &mut Conn,
     filter: &StatsFilter,
     compared: Option<&Compared>,
 ) -> Result<Shares> {
-    let mut select = QueryBuilder::<Db>::new("WITH counted AS MATERIALIZED (");
+    let mut select = Statement::new("WITH counted AS MATERIALIZED (");
     push_counted(&mut select, filter);
     select.push(") ");
     for (number, dimension) in (0_i64..).zip(Dimension::ALL) {
@@ -116,7 +114,7 @@ pub(super) async fn shares(
             select.push(", ").push_bind(compared.other.clone()).push(")");
         }
     }
-    let rows: Vec<ShareRow> = select.build_query_as().fetch_all(connection).await?;
+    let rows: Vec<ShareRow> = connection.rows(select).await?;
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let mut shares = Shares::default();
     for row in rows {
@@ -164,7 +162,7 @@ pub(super) async fn shares(
 }
 
 /// Selects ratings and queries by all dimensions together: each is read once, and there are few such combinations.
-fn push_counted(select: &mut QueryBuilder<Db>, filter: &StatsFilter) {
+fn push_counted(select: &mut Statement, filter: &StatsFilter) {
     select.push(
         "SELECT (r.rated_at - 345600000000) / 604800000000 AS week, r.query_type, r.embedding_version, r.index_version,
                 r.variant, count(*) AS ratings, count(*) FILTER (WHERE r.rating = -1) AS negative,
@@ -182,7 +180,7 @@ fn push_counted(select: &mut QueryBuilder<Db>, filter: &StatsFilter) {
 }
 
 /// Selects the names of one dimension, as [`ShareRow`].
-fn push_dimension(select: &mut QueryBuilder<Db>, number: i64, dimension: Dimension) {
+fn push_dimension(select: &mut Statement, number: i64, dimension: Dimension) {
     // What is cut are the oldest weeks, and the names that matter least.
     let order = if dimension == Dimension::Week {
         "CAST(name AS BIGINT) DESC"
@@ -223,12 +221,12 @@ fn monday(number: &str) -> Result<String> {
 
 /// What was searched for where the results were rated −1, once for each rating, with the rating's order.
 pub(super) async fn negative_texts(
-    connection: &mut Connection,
+    connection: &mut Conn,
     filter: &StatsFilter,
     before: Option<i64>,
     limit: u32,
 ) -> Result<Vec<(i64, String)>> {
-    let mut select = QueryBuilder::<Db>::new("SELECT r.accept_order, r.query");
+    let mut select = Statement::new("SELECT r.accept_order, r.query");
     push_filter(&mut select, filter);
     if let Some(before) = before {
         select.push(" AND r.accept_order < ").push_bind(before);
@@ -236,7 +234,7 @@ pub(super) async fn negative_texts(
     select
         .push(" AND r.rating = -1 AND r.context_state = 2 ORDER BY r.accept_order DESC LIMIT ")
         .push_bind(i64::from(limit));
-    let mut rows = select.build_query_as::<(i64, Vec<u8>)>().fetch(connection);
+    let mut rows = connection.stream::<(i64, Vec<u8>)>(select);
     let mut texts = Vec::new();
     while let Some((order, query)) = rows.try_next().await? {
         let query = emend_proto::feedback::v1::Query::decode(query.as_slice())
@@ -248,34 +246,28 @@ pub(super) async fn negative_texts(
 
 /// In how many queries each of these words was.
 pub(super) async fn term_counts(
-    connection: &mut Connection,
+    connection: &mut Conn,
     namespace: &Namespace,
     terms: &[&str],
 ) -> Result<CountedTerms> {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let mut counted = CountedTerms::default();
     for chunk in chunks(terms) {
-        let mut select = QueryBuilder::<Db>::new("SELECT term, queries FROM query_terms WHERE namespace = ");
-        select.push_bind(namespace.as_str()).push(" AND term IN (");
-        let mut list = select.separated(", ");
-        for term in chunk {
-            list.push_bind(*term);
-        }
-        select.push(")");
-        let found: Vec<(String, i64)> = select.build_query_as().fetch_all(&mut *connection).await?;
+        let mut select = Statement::new("SELECT term, queries FROM query_terms WHERE namespace = ");
+        select.push_bind(namespace.as_str()).push(" AND term IN ");
+        select.push_list(chunk.iter().copied());
+        let found: Vec<(String, i64)> = connection.rows(select).await?;
         let found = found.into_iter().map(|(term, queries)| (term, count(queries)));
         counted.by_term.extend(found);
     }
-    let kept: Option<i64> =
-        sqlx::query_scalar("SELECT CAST(sum(queries) AS BIGINT) FROM query_days WHERE namespace = $1")
-            .bind(namespace.as_str())
-            .fetch_one(&mut *connection)
-            .await?;
-    let pruned: Option<(i64, i64, i64)> =
-        sqlx::query_as("SELECT queries, words, undercount FROM query_counts_pruned WHERE namespace = $1")
-            .bind(namespace.as_str())
-            .fetch_optional(connection)
-            .await?;
+    let statement =
+        Statement::new("SELECT CAST(sum(queries) AS BIGINT) FROM query_days WHERE namespace = $1")
+            .bind(namespace.as_str());
+    let kept: Option<i64> = connection.value(statement).await?;
+    let statement =
+        Statement::new("SELECT queries, words, undercount FROM query_counts_pruned WHERE namespace = $1")
+            .bind(namespace.as_str());
+    let pruned: Option<(i64, i64, i64)> = connection.optional(statement).await?;
     let (forgotten, words, undercount) = pruned.unwrap_or_default();
     Ok(CountedTerms {
         queries: count(kept.unwrap_or_default() + forgotten),

@@ -1,22 +1,11 @@
 //! Which replicas may still hold leases. One that is killed leaves them behind, and others need not wait for them to
 //! expire.
 
-use emend_store::StoreError;
 use std::collections::{BTreeSet, VecDeque};
 
-use emend_store::{PostgresUrl, postgres::Presence};
+use emend_store::{PostgresUrl, StoreError, postgres::Presence};
 
 use crate::store::records::outbox::LeaseHolder;
-
-/// Releases the leases of everybody but some holders, whose ids are the parameter; skips what somebody is settling.
-pub(crate) const RELEASE_OTHERS: &str = "
-WITH abandoned AS MATERIALIZED (
-    SELECT event_id FROM outbox
-    WHERE state = 1 AND lease_token IS NOT NULL AND substring(lease_token FROM 1 FOR 4) <> ALL($1)
-    FOR UPDATE SKIP LOCKED
-)
-UPDATE outbox AS o SET lease_token = NULL, due_at = (SELECT now FROM database_clock)
-FROM abandoned WHERE o.event_id = abandoned.event_id";
 
 /// The class of advisory locks by which the replicas of feedback-svc know each other.
 const CLASS: u32 = u32::from_be_bytes(*b"emFB");
@@ -24,23 +13,38 @@ const CLASS: u32 = u32::from_be_bytes(*b"emFB");
 /// The replicas that share an outbox on PostgreSQL, seen from one of them.
 #[derive(Debug)]
 pub(crate) struct Replicas {
-    presence: Presence,
+    url: PostgresUrl,
+    /// None before the first look.
+    presence: Option<Presence>,
     seen: Seen,
 }
 
 impl Replicas {
-    /// Seen from the replica that leases as `holder`.
-    pub(crate) fn new(url: PostgresUrl, LeaseHolder(holder): LeaseHolder) -> Self {
+    /// Those in this database.
+    pub(crate) fn new(url: PostgresUrl) -> Self {
         Self {
-            presence: Presence::new(url, CLASS, holder),
+            url,
+            presence: None,
             seen: Seen::default(),
         }
     }
 
-    /// If somebody who may hold leases is gone: all who are not.
-    pub(crate) async fn look(&mut self) -> Result<Option<BTreeSet<LeaseHolder>>, StoreError> {
-        let members = self.presence.members().await?;
+    /// If somebody who may hold leases is gone: all who are not. Seen from the replica that leases as `holder`.
+    pub(crate) async fn look(
+        &mut self,
+        LeaseHolder(holder): LeaseHolder,
+    ) -> Result<Option<BTreeSet<LeaseHolder>>, StoreError> {
+        let url = &self.url;
+        let presence = self
+            .presence
+            .get_or_insert_with(|| Presence::new(url.clone(), CLASS, holder));
+        let members = presence.members().await?;
         Ok(self.seen.look(members.into_iter().map(LeaseHolder).collect()))
+    }
+
+    /// Ends this replica's presence.
+    pub(crate) fn leave(&mut self) {
+        self.presence = None;
     }
 
     /// Forgets what was seen, so that everybody who is gone soon counts as newly gone: it is not sure that their leases

@@ -1,29 +1,25 @@
-//! The portable SQL of feedback itself: the ledger, its personal parts, its status and request ids. Written once,
-//! compiled for each database: `super::Db` says which.
+//! SQL of feedback itself: the ledger, its personal parts, its status and request ids.
 //!
 //! Connections, locks and transactions are the callers'.
 
 use std::time::Duration;
 
 use emend_core::{Caller, FeedbackId, Kind, Namespace, search::Rater};
+use emend_store::{
+    StoreError,
+    sql::{Conn, Dialect, Statement},
+};
 use prost::Message as _;
-use sqlx::QueryBuilder;
 
-use super::super::Inserted;
-use super::super::Retracted;
-use super::super::StoreError;
-use super::super::rows;
-use super::super::rows::FeedbackRow;
-use super::super::rows::RequestIdRow;
-use super::super::rows::micros;
-use super::Connection;
-use super::Db;
-use super::PASSED_OVER;
-use crate::store::records::{
-    event,
-    feedback::{FeedbackQuery, NewFeedback, NewRetraction, RequestHash, is_by_ruling},
-    outbox::{DeliveryState, Lease},
-    ratings::RatingFilter,
+use crate::store::{
+    ports::{Inserted, Retracted},
+    records::{
+        event,
+        feedback::{FeedbackQuery, NewFeedback, NewRetraction, RequestHash, is_by_ruling},
+        outbox::{DeliveryState, Lease},
+        ratings::RatingFilter,
+    },
+    rows::{self, FeedbackRow, RequestIdRow, micros},
 };
 
 /// The columns of one feedback as they are stored; made before the transaction begins.
@@ -99,7 +95,7 @@ impl Columns<'_> {
 
 /// The result of a request whose id is in use; none if the id was deleted meanwhile.
 pub(super) async fn replay_of(
-    connection: &mut Connection,
+    connection: &mut Conn,
     columns: &Columns<'_>,
 ) -> Result<Option<Inserted>, StoreError> {
     let NewFeedback {
@@ -120,21 +116,20 @@ pub(super) async fn replay_of(
 
 /// The result of a caller's request with this id and hash; none if the id is free.
 pub(super) async fn replay(
-    connection: &mut Connection,
+    connection: &mut Conn,
     namespace: &Namespace,
     caller: &Caller,
     hash: RequestHash,
     request_id: &str,
 ) -> Result<Option<Inserted>, StoreError> {
-    let found: Option<RequestIdRow> = sqlx::query_as(
+    let statement = Statement::new(
         "SELECT accept_order, request_hash, feedback_id FROM request_ids
          WHERE namespace = $1 AND caller = $2 AND request_id = $3",
     )
     .bind(namespace.as_str())
     .bind(caller.as_str())
-    .bind(request_id)
-    .fetch_optional(connection)
-    .await?;
+    .bind(request_id);
+    let found: Option<RequestIdRow> = connection.optional(statement).await?;
     let Some(RequestIdRow {
         accept_order,
         request_hash,
@@ -155,20 +150,20 @@ pub(super) async fn replay(
 }
 
 pub(super) async fn feedback(
-    connection: &mut Connection,
+    connection: &mut Conn,
     namespace: &Namespace,
     id: FeedbackId,
 ) -> Result<Option<FeedbackRow>, StoreError> {
-    let mut query = QueryBuilder::new("");
+    let mut query = Statement::new("");
     select_feedback(&mut query);
     query
         .push(" WHERE f.feedback_id = ")
         .push_bind(id.0.as_bytes().as_slice());
     query.push(" AND f.namespace = ").push_bind(namespace.as_str());
-    Ok(query.build_query_as().fetch_optional(connection).await?)
+    Ok(connection.optional(query).await?)
 }
 
-fn select_feedback(query: &mut QueryBuilder<Db>) {
+fn select_feedback(query: &mut Statement) {
     query.push("SELECT ").push(FeedbackRow::COLUMNS).push(
         " FROM feedback AS f JOIN feedback_personal AS p ON p.accept_order = f.accept_order
            JOIN feedback_status AS s ON s.accept_order = f.accept_order
@@ -177,15 +172,17 @@ fn select_feedback(query: &mut QueryBuilder<Db>) {
 }
 
 pub(super) async fn list(
-    connection: &mut Connection,
+    connection: &mut Conn,
     filter: &FeedbackQuery,
 ) -> Result<Vec<FeedbackRow>, StoreError> {
-    let mut query = QueryBuilder::new("");
-    select_list(&mut query, filter);
-    Ok(query.build_query_as().fetch_all(connection).await?)
+    let query = select_list(connection.dialect(), filter);
+    Ok(connection.rows(query).await?)
 }
 
-pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) {
+/// The statement of a list.
+pub(super) fn select_list(dialect: Dialect, filter: &FeedbackQuery) -> Statement {
+    let mut statement = Statement::new("");
+    let query = &mut statement;
     // Only the requested conditions, so that each combination gets a query plan of its own. The order is that of the
     // table whose index finds the rows.
     select_feedback(query);
@@ -219,7 +216,11 @@ pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) 
     // would be passed over.
     let by_time = leading == "r" && filter.has_period()
         || leading == "f" && filter.is_of_ratings() && filter.has_period();
-    let (column, order) = if by_time { (PASSED_OVER, " + 0") } else { ("", "") };
+    let (column, order) = if by_time {
+        (without_index(dialect), " + 0")
+    } else {
+        ("", "")
+    };
     if leading != "r" && by_time || filter.target.is_some() {
         // Says in as many words that the indexes of ratings hold what is asked for.
         query.push(" AND f.target <> ''");
@@ -283,10 +284,19 @@ pub(super) fn select_list(query: &mut QueryBuilder<Db>, filter: &FeedbackQuery) 
         .push(order)
         .push(" DESC LIMIT ")
         .push_bind(i64::from(filter.limit));
+    statement
+}
+
+/// Before a column: no index of it is to be used. PostgreSQL's planner needs no word for that.
+fn without_index(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => "+",
+        Dialect::Postgres => "",
+    }
 }
 
 /// The conditions of ratings of search answers.
-fn select_ratings(query: &mut QueryBuilder<Db>, filter: &RatingFilter) {
+fn select_ratings(query: &mut Statement, filter: &RatingFilter) {
     if let Some(value) = filter.value {
         query
             .push(" AND r.rating = ")
@@ -322,7 +332,7 @@ const FIRST_RETRACTION: i64 = 2;
 
 /// Stores the retraction and its event. Must run in a transaction.
 pub(super) async fn retract(
-    connection: &mut Connection,
+    connection: &mut Conn,
     retraction: &NewRetraction,
     lease: Option<Lease>,
 ) -> Result<Retracted, StoreError> {
@@ -334,7 +344,7 @@ pub(super) async fn retract(
         reason,
         event,
     } = retraction;
-    let mut note = QueryBuilder::new(
+    let mut note = Statement::new(
         "UPDATE feedback_status SET retracted_at = (SELECT now FROM database_clock),
                 event_count = event_count + (CASE WHEN event_count = 0 THEN 0 ELSE 1 END), retracted_by = ",
     );
@@ -350,21 +360,22 @@ pub(super) async fn retract(
     note.push(") AND (retracted_at IS NULL OR retract_role < ")
         .push_bind(retraction.role_number());
     note.push(
-        " AND (SELECT kind FROM feedback AS f WHERE f.accept_order = feedback_status.accept_order) IN (",
+        " AND (SELECT kind FROM feedback AS f WHERE f.accept_order = feedback_status.accept_order) IN ",
     );
-    let mut kinds = note.separated(", ");
-    for kind in Kind::ALL.into_iter().filter(|kind| is_by_ruling(Some(*kind))) {
-        kinds.push_bind(i64::from(kind.number()));
-    }
-    note.push(")) RETURNING accept_order, event_count, retracted_at");
-    let noted: Option<(i64, i64, i64)> = note.build_query_as().fetch_optional(&mut *connection).await?;
+    note.push_list(
+        Kind::ALL
+            .into_iter()
+            .filter(|kind| is_by_ruling(Some(*kind)))
+            .map(|kind| i64::from(kind.number())),
+    );
+    note.push(") RETURNING accept_order, event_count, retracted_at");
+    let noted: Option<(i64, i64, i64)> = connection.optional(note).await?;
     let Some((accept_order, event_number, at)) = noted else {
-        let there: Option<i64> =
-            sqlx::query_scalar("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
+        let statement =
+            Statement::new("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
                 .bind(id.0.as_bytes().as_slice())
-                .bind(namespace.as_str())
-                .fetch_optional(connection)
-                .await?;
+                .bind(namespace.as_str());
+        let there: Option<i64> = connection.optional_value(statement).await?;
         return Ok(if there.is_some() {
             Retracted::Before
         } else {
@@ -373,16 +384,13 @@ pub(super) async fn retract(
     };
     let is_delivered = event_number > 0;
     // A stronger retraction's reason takes the place of the one before, even if it gives none.
-    let has_reason = reason.is_empty() && event_number <= FIRST_RETRACTION
-        || sqlx::query(
-            "UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1 AND voter IS NULL",
-        )
-        .bind(accept_order)
-        .bind(reason)
-        .execute(&mut *connection)
-        .await?
-        .rows_affected()
-            == 1;
+    let statement = Statement::new(
+        "UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1 AND voter IS NULL",
+    )
+    .bind(accept_order)
+    .bind(reason);
+    let has_reason =
+        reason.is_empty() && event_number <= FIRST_RETRACTION || connection.execute(statement).await? == 1;
     let accepted = rows::accepted("outbox", accept_order, at)?;
     let retracted = Retracted::Now {
         accepted,
@@ -397,7 +405,7 @@ pub(super) async fn retract(
     } else {
         event::without_reason(event).payload
     };
-    sqlx::query(
+    let statement = Statement::new(
         "INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload,
                              state, attempts, due_at, lease_token, code, error)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $6 + $9, $10, 0, '')",
@@ -411,27 +419,25 @@ pub(super) async fn retract(
     .bind(&*payload)
     .bind(DeliveryState::Pending.number())
     .bind(lease.map_or(0, |lease| micros(lease.duration)))
-    .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
-    .execute(connection)
-    .await?;
+    .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()));
+    connection.execute(statement).await?;
     Ok(retracted)
 }
 
 pub(super) async fn prune_request_ids(
-    connection: &mut Connection,
+    connection: &mut Conn,
     retention: Duration,
     limit: u32,
 ) -> Result<u64, StoreError> {
     // The oldest have the lowest accept orders, so no index of times is needed.
-    let pruned = sqlx::query(
+    let statement = Statement::new(
         "DELETE FROM request_ids WHERE accept_order IN (
              SELECT accept_order FROM (
                  SELECT accept_order, created_at FROM request_ids ORDER BY accept_order LIMIT $2) AS oldest
              WHERE created_at < (SELECT now FROM database_clock) - $1)",
     )
     .bind(micros(retention))
-    .bind(i64::from(limit))
-    .execute(connection)
-    .await?;
-    Ok(pruned.rows_affected())
+    .bind(i64::from(limit));
+    let pruned = connection.execute(statement).await?;
+    Ok(pruned)
 }
