@@ -1,12 +1,11 @@
 //! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled
 //! for each database, and for the store in memory used by the simulation.
 
+use crate::store::testing::{TestDatabase, on_both};
 use std::{collections::HashMap, sync::Arc};
 
-use super::{
-    super::{Backend, open_for_test},
-    damage::{corrupt_candidates_of, rename_all_contests, retract_ballots_of, touch_candidates_of},
-};
+use super::damage::{corrupt_candidates_of, rename_all_contests, retract_ballots_of, touch_candidates_of};
+use crate::store::SqlStore;
 use crate::{
     actor::Actor,
     app::{App, Follower},
@@ -32,7 +31,7 @@ use jiff::Timestamp;
 /// Opens a store, or ends the test where there is no database.
 macro_rules! open {
     () => {
-        match open_for_test().await {
+        match database.open().await {
             Some((store, guard)) => {
                 store
                     .create_head(
@@ -66,8 +65,7 @@ async fn create(tx: &mut dyn UnitOfWork, keys: &[&ResourceKey]) {
     tx.contests().create(keys, NOW).await.unwrap();
 }
 
-#[tokio::test]
-async fn what_is_not_committed_never_was() {
+async fn what_is_not_committed_never_was(database: TestDatabase) {
     let (store, _guard) = open!();
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();
@@ -83,8 +81,7 @@ async fn what_is_not_committed_never_was() {
     );
 }
 
-#[tokio::test]
-async fn the_head_moves_by_what_was_written_and_tells_the_databases_time() {
+async fn the_head_moves_by_what_was_written_and_tells_the_databases_time(database: TestDatabase) {
     let (store, _guard) = open!();
     let mut tx = store.begin().await.unwrap();
     let first = tx.log().advance_head(2).await.unwrap();
@@ -95,8 +92,7 @@ async fn the_head_moves_by_what_was_written_and_tells_the_databases_time() {
     assert!(since_2020 && first.now <= second.now);
 }
 
-#[tokio::test]
-async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
+async fn contests_come_back_in_the_order_in_which_they_were_asked_for(database: TestDatabase) {
     let (store, _guard) = open!();
     let mut keys: Vec<ResourceKey> = (0..150).map(|n| key(&format!("phrase {n}"))).collect();
     keys.sort_by_key(ResourceKey::contest_id);
@@ -116,8 +112,7 @@ async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
     );
 }
 
-#[tokio::test]
-async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row() {
+async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row(database: TestDatabase) {
     let (store, _guard) = open!();
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();
@@ -135,8 +130,7 @@ async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row() {
     );
 }
 
-#[tokio::test]
-async fn a_policy_version_is_stored_once() {
+async fn a_policy_version_is_stored_once(database: TestDatabase) {
     let (store, _guard) = open!();
     let scope = PolicyKey {
         namespace: namespace(),
@@ -158,8 +152,7 @@ async fn a_policy_version_is_stored_once() {
     assert_eq!(store.policy(&scope).await.unwrap().policy.version, 0);
 }
 
-#[tokio::test]
-async fn marks_are_seen_and_kept_once() {
+async fn marks_are_seen_and_kept_once(database: TestDatabase) {
     let (store, _guard) = open!();
     let (feedback, other) = (
         FeedbackId(uuid::Uuid::from_u128(1)),
@@ -200,7 +193,7 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &Backend) -> App {
+fn app(store: &SqlStore) -> App {
     let clock = ManualClock::default().shared();
     App::new(
         Arc::new(store.clone()),
@@ -233,8 +226,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
     }
 }
 
-#[tokio::test]
-async fn of_a_group_only_the_culprit_sees_its_error() {
+async fn of_a_group_only_the_culprit_sees_its_error(database: TestDatabase) {
     let (store, _guard) = open!();
     let app = app(&store);
     let phrases = ["a", "b", "c"];
@@ -256,8 +248,7 @@ async fn of_a_group_only_the_culprit_sees_its_error() {
     );
 }
 
-#[tokio::test]
-async fn only_the_newest_ballots_are_read_however_many_there_are() {
+async fn only_the_newest_ballots_are_read_however_many_there_are(database: TestDatabase) {
     let (store, _guard) = open!();
     let app = app(&store);
     let events: Vec<_> = (1..=30).map(|order| event(order, "a")).collect();
@@ -269,8 +260,9 @@ async fn only_the_newest_ballots_are_read_however_many_there_are() {
     assert_eq!(orders, [30, 29, 28, 27, 26, 25, 24]);
 }
 
-#[tokio::test]
-async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it() {
+async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it(
+    database: TestDatabase,
+) {
     let (store, _guard) = open!();
     let app = app(&store);
     let contest = key("a").contest_id();
@@ -296,8 +288,7 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
     assert_eq!(reporters(302).await, 2, "now they are");
 }
 
-#[tokio::test]
-async fn candidates_are_counted_by_kind_and_status() {
+async fn candidates_are_counted_by_kind_and_status(database: TestDatabase) {
     let (store, _guard) = open!();
     let app = app(&store);
     assert_eq!(store.count_candidates().await.unwrap(), []);
@@ -342,8 +333,7 @@ async fn candidates_are_counted_by_kind_and_status() {
     assert_ne!(status(phrase), status(alias), "one waits, the others are applied");
 }
 
-#[tokio::test]
-async fn only_so_many_kinds_in_namespaces_hold_resources() {
+async fn only_so_many_kinds_in_namespaces_hold_resources(database: TestDatabase) {
     let (store, _guard) = open!();
     let key_of = |namespace: &str| ResourceKey {
         namespace: Namespace::parse(namespace).unwrap(),
@@ -376,8 +366,7 @@ async fn only_so_many_kinds_in_namespaces_hold_resources() {
     app.put(&put_in("other-1")).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_database_that_is_closed_is_unavailable() {
+async fn a_database_that_is_closed_is_unavailable(database: TestDatabase) {
     let (store, _guard) = open!();
     let app = app(&store);
     store.close().await;
@@ -388,4 +377,19 @@ async fn a_database_that_is_closed_is_unavailable() {
             .iter()
             .all(|result| matches!(result, Err(Error::Unavailable { .. })))
     );
+}
+
+on_both! {
+    what_is_not_committed_never_was,
+    the_head_moves_by_what_was_written_and_tells_the_databases_time,
+    contests_come_back_in_the_order_in_which_they_were_asked_for,
+    a_stored_key_that_does_not_give_its_id_is_a_corrupt_row,
+    a_policy_version_is_stored_once,
+    marks_are_seen_and_kept_once,
+    of_a_group_only_the_culprit_sees_its_error,
+    only_the_newest_ballots_are_read_however_many_there_are,
+    a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it,
+    candidates_are_counted_by_kind_and_status,
+    only_so_many_kinds_in_namespaces_hold_resources,
+    a_database_that_is_closed_is_unavailable,
 }

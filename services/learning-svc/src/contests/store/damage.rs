@@ -1,17 +1,18 @@
 //! How the contract suite damages a database behind the store's back, in SQL.
 
 use emend_core::ContestId;
-use sqlx::{AssertSqlSafe, QueryBuilder};
+use emend_store::sql::Statement;
 
-use super::{super::Backend, Db, push_contests};
+use crate::store::SqlStore;
+use crate::store::database::push_contests;
 
 /// Gives every contest another key than the one that gives its id.
-pub(super) async fn rename_all_contests(store: &Backend, key: &str) {
+pub(crate) async fn rename_all_contests(store: &SqlStore, key: &str) {
     sql(store, format!("UPDATE contests SET key = '{key}'")).await;
 }
 
 /// Gives the candidates of a contest an unknown status.
-pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
+pub(crate) async fn corrupt_candidates_of(store: &SqlStore, contest: ContestId) {
     sql_of(
         store,
         "UPDATE candidates SET status = 99 WHERE contest = ",
@@ -21,7 +22,7 @@ pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
 }
 
 /// Stops counting all ballots of a contest, without leaving a trace.
-pub(super) async fn retract_ballots_of(store: &Backend, contest: ContestId) {
+pub(crate) async fn retract_ballots_of(store: &SqlStore, contest: ContestId) {
     sql_of(
         store,
         "UPDATE ballots SET retracted = 1 WHERE contest = ",
@@ -31,7 +32,7 @@ pub(super) async fn retract_ballots_of(store: &Backend, contest: ContestId) {
 }
 
 /// Makes the candidates of a contest look newly written.
-pub(super) async fn touch_candidates_of(store: &Backend, contest: ContestId) {
+pub(crate) async fn touch_candidates_of(store: &SqlStore, contest: ContestId) {
     sql_of(
         store,
         "UPDATE candidates SET version = version + 1 WHERE contest = ",
@@ -40,21 +41,18 @@ pub(super) async fn touch_candidates_of(store: &Backend, contest: ContestId) {
     .await;
 }
 
-async fn sql_of(store: &Backend, statement: &'static str, contest: ContestId) {
-    let mut query = QueryBuilder::<Db>::new(statement);
+async fn sql_of(store: &SqlStore, statement: &'static str, contest: ContestId) {
+    let mut query = Statement::new(statement);
     query.push("(SELECT contest FROM contests WHERE ");
     push_contests(&mut query, [contest]);
     query.push(")");
     let mut transaction = store.begin_write().await.unwrap();
-    query.build().execute(&mut *transaction).await.unwrap();
+    transaction.execute(query).await.unwrap();
     transaction.commit().await.unwrap();
 }
 
-async fn sql(store: &Backend, statement: String) {
+async fn sql(store: &SqlStore, statement: String) {
     let mut transaction = store.begin_write().await.unwrap();
-    sqlx::query(AssertSqlSafe(statement))
-        .execute(&mut *transaction)
-        .await
-        .unwrap();
+    transaction.execute(Statement::new(statement)).await.unwrap();
     transaction.commit().await.unwrap();
 }
