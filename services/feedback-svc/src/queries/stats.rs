@@ -72,13 +72,13 @@ impl Queries {
         });
         let (mut by, mut left_out) = (BTreeMap::new(), BTreeMap::new());
         for dimension in Dimension::ALL {
-            let named = names.remove(&dimension).unwrap_or_default();
-            let mut shares: Vec<Share> = named.listed.into_iter().map(|(_, share)| share).collect();
+            let found = names.remove(&dimension).unwrap_or_default();
+            let mut shares: Vec<Share> = found.listed.into_iter().map(|(_, share)| share).collect();
             if dimension == Dimension::Week {
                 shares.reverse();
             }
             by.insert(dimension, shares);
-            left_out.insert(dimension, named.left_out);
+            left_out.insert(dimension, found.left_out);
         }
         Ok(Stats {
             total,

@@ -97,9 +97,7 @@ pub(super) async fn lock(connection: &mut Conn, orders: &mut Vec<i64>) -> Result
     for chunk in chunks(orders) {
         let mut select = Statement::new("SELECT accept_order FROM search_ratings WHERE accept_order IN ");
         select.push_list(chunk.iter().copied());
-        select
-            .push(" ORDER BY accept_order")
-            .push(connection.dialect().for_update());
+        select.push(" ORDER BY accept_order").for_update();
         let _: Vec<i64> = connection.values(select).await?;
     }
     Ok(())
@@ -316,7 +314,7 @@ pub(super) async fn erase_copies(
         .push(" AND session_id = ")
         .push_bind(session_id)
         .push(") ORDER BY accept_order")
-        .push(connection.dialect().for_update())
+        .for_update()
         .push(")");
     connection.execute(erase).await?;
     Ok(())

@@ -111,7 +111,7 @@ pub(super) async fn erase(
         .push(" AND session_id = ")
         .push_bind(session_id)
         .push(") ORDER BY number")
-        .push(connection.dialect().for_update())
+        .for_update()
         .push(")");
     connection.execute(erase).await?;
     // Whoever read a text before has now written it; whoever reads it from here on finds none.
@@ -137,7 +137,7 @@ async fn delete_interactions(connection: &mut Conn, namespace: &Namespace, queri
     for chunk in chunks(queries) {
         let mut delete = Statement::new("DELETE FROM query_interactions WHERE namespace = ");
         delete.push_bind(namespace.as_str()).push(" AND query_id IN ");
-        delete.push_list(chunk.iter().map(|id| id.as_str()));
+        delete.push_list(chunk.iter().map(String::as_str));
         connection.execute(delete).await?;
     }
     Ok(())
@@ -154,7 +154,7 @@ impl SqlStore {
             .push_bind(micros(known))
             .push(" ORDER BY pseudonym LIMIT ")
             .push_bind(i64::from(limit))
-            .push(self.pools.dialect().for_update())
+            .for_update()
             .push(")");
         let deleted = self.pools.writer().await?.execute(delete).await?;
         Ok(deleted)

@@ -184,9 +184,12 @@ async fn insert_in_chunks(
             insert_chunk(connection, chunk, now, lease).await?;
         }
     }
-    let placed = numbered.iter().map(|item| match taken.contains(&item.order) {
-        true => Placed::RequestIdTaken,
-        false => Placed::Stored(item.order, now),
+    let placed = numbered.iter().map(|item| {
+        if taken.contains(&item.order) {
+            Placed::RequestIdTaken
+        } else {
+            Placed::Stored(item.order, now)
+        }
     });
     Ok(placed.collect())
 }

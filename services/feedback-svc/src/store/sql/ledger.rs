@@ -160,7 +160,7 @@ pub(super) async fn feedback(
         .push(" WHERE f.feedback_id = ")
         .push_bind(id.0.as_bytes().as_slice());
     query.push(" AND f.namespace = ").push_bind(namespace.as_str());
-    Ok(connection.optional(query).await?)
+    connection.optional(query).await
 }
 
 fn select_feedback(query: &mut Statement) {
@@ -176,7 +176,7 @@ pub(super) async fn list(
     filter: &FeedbackQuery,
 ) -> Result<Vec<FeedbackRow>, StoreError> {
     let query = select_list(connection.dialect(), filter);
-    Ok(connection.rows(query).await?)
+    connection.rows(query).await
 }
 
 /// The statement of a list.

@@ -367,7 +367,7 @@ pub(super) async fn dead_letters(
     query
         .push(" ORDER BY dead_at, event_id LIMIT ")
         .push_bind(i64::from(filter.limit));
-    Ok(connection.rows(query).await?)
+    connection.rows(query).await
 }
 
 /// Makes dead letters due. Must run in a transaction.

@@ -44,7 +44,7 @@ impl SqlStore {
         let mut transaction = self.pools.begin_write().await?;
         outbox::settle(&mut transaction, settlements).await?;
         fail_points::BATCH_WRITTEN.pass();
-        Ok(transaction.commit().await?)
+        transaction.commit().await
     }
 
     async fn redrive_once(&self, events: &[EventId], namespace: Option<&Namespace>) -> Result<u64> {

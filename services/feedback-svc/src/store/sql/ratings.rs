@@ -155,7 +155,7 @@ async fn taken(connection: &mut Conn, items: &[&Columns<'_>]) -> Result<Vec<(Str
             .push_bind(item.request_id);
     });
     query.push(")");
-    Ok(connection.rows(query).await?)
+    connection.rows(query).await
 }
 
 /// A feedback that was stored: its columns, accept order and time.
@@ -319,10 +319,7 @@ impl RatingStore for SqlStore {
                      SELECT accept_order FROM search_ratings WHERE processed = 0 AND accept_order IN ",
             );
             update.push_list(chunk.iter().map(|order| order.0));
-            update
-                .push(" ORDER BY accept_order")
-                .push(self.pools.dialect().for_update())
-                .push(")");
+            update.push(" ORDER BY accept_order").for_update().push(")");
             self.pools.writer().await?.execute(update).await?;
         }
         Ok(())
