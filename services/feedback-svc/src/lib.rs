@@ -19,13 +19,15 @@
 //! * `ratings`: ratings of search answers.
 //! * `settings`: what is done with the feedback of a namespace.
 //!
-//! `store` has what is stored and how, for all of them.
+//! `feedback-store` has what is stored and how, for all of them.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
 
 pub mod arguments;
 pub mod config;
+#[cfg(test)]
+mod contract;
 mod corrections;
 mod erasure;
 pub mod fail_points;
@@ -45,7 +47,6 @@ pub mod roles;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
-mod store;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -77,7 +78,6 @@ pub use config::{Config, LearningAddress};
 pub use corrections::config::CommitConfig;
 pub use outbox::config::RelayConfig;
 pub use ratings::http::{Binding, BindingError, KeyFile, Network, NetworkError, RatingHttp};
-pub use store::audit;
 
 use crate::{
     corrections::{
@@ -104,11 +104,11 @@ use crate::{
     },
     ratings::{Ratings, worker::ContextWorker},
     settings::{NamespaceSettings, grpc::SettingsEndpoint},
-    store::{
-        SqlStore,
-        ports::{Connected, FeedbackStore, InstallationStore, LONGEST_WAIT},
-    },
     upkeep::{DATABASE, Pruner, RELAY, ReadinessCheck, Sampler},
+};
+use feedback_store::{
+    SqlStore,
+    ports::{Connected, FeedbackStore, InstallationStore, LONGEST_WAIT},
 };
 
 /// A running service. Dropping it does not stop the service.
@@ -187,7 +187,7 @@ pub async fn start(
     );
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
-    let open = || store::open(&config.database, config.postgres_connections, &entropy);
+    let open = || feedback_store::open(&config.database, config.postgres_connections, &entropy);
     let store = once_available(patience, &entropy, open)
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;

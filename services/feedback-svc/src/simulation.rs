@@ -23,16 +23,16 @@ use prost::Message as _;
 use tokio::time::Instant;
 use tonic::Status;
 
-pub use crate::store::memory::Defect;
 use crate::{
     Parts,
     corrections::{config::CommitConfig, grpc::CorrectionRpcs},
     outbox::{Delivered, Delivery, DeliveryError, config::RelayConfig},
     spawn_delivery,
-    store::{
-        memory::MemoryStore,
-        records::{feedback::Feedback, outbox::DeliveryState},
-    },
+};
+pub use feedback_store::memory::Defect;
+use feedback_store::{
+    memory::MemoryStore,
+    records::{feedback::Feedback, outbox::DeliveryState},
 };
 
 /// A feedback database in memory. Clones share it.

@@ -11,16 +11,16 @@ use emend_base::{
 use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
+use feedback_store::ports::{Connected, CorrectionStore, OutboxStore};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Config,
+    config::Config,
     corrections::group_commit::Storing,
     fail_points,
     metrics::{FeedbackMetrics, SERVICE},
     outbox::worker::Relay,
-    store::ports::{Connected, CorrectionStore, OutboxStore},
 };
 
 /// Readiness condition: the database answers.

@@ -2,11 +2,9 @@
 
 use emend_core::personal_data;
 use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
+use feedback_store::records::feedback::{Removed, Submission};
 
-use crate::{
-    corrections::plain_text,
-    store::records::feedback::{Removed, Submission},
-};
+use crate::corrections::plain_text;
 
 /// A submission with personal data in free text and rated texts masked, and what was taken out of the texts of a rating of a
 /// search answer: of these also HTML. Keys and values of corrections are never masked.

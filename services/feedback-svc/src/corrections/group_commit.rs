@@ -20,6 +20,10 @@ use emend_serve::{
     group_queue::{GroupQueue, Groups, NotServed, Taken},
 };
 use emend_store::StoreError;
+use feedback_store::{
+    ports::{CorrectionStore, Inserted},
+    records::{event::NewEvent, feedback::NewFeedback, ratings::RatingState},
+};
 use tokio::time::Instant;
 
 use crate::{
@@ -27,10 +31,6 @@ use crate::{
     fail_points,
     metrics::{RatingMetrics, Stored},
     outbox::dispatch::{Dispatch, Reserved},
-    store::{
-        ports::{CorrectionStore, Inserted},
-        records::{event::NewEvent, feedback::NewFeedback, ratings::RatingState},
-    },
 };
 
 /// The least that a submission counts as in the queue, in bytes.

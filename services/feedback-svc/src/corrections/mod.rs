@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use emend_base::Lifecycle;
 use emend_serve::fair_semaphore::FairSemaphore;
+use feedback_store::ports::CorrectionStore;
 
 use crate::{
     corrections::group_commit::Committer,
     ids::Ids,
     outbox::{dispatch::Dispatch, waiters::Waiters},
-    store::ports::CorrectionStore,
 };
 
 /// Takes, reads and retracts feedback.

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use emend_core::{Invalid, personal_data, text, violation::bounded_prose};
+use feedback_store::records::feedback::Removed;
 use unicode_segmentation::UnicodeSegmentation as _;
-
-use crate::store::records::feedback::Removed;
 
 /// Maximum length of a reason in grapheme clusters: characters as people see them.
 pub(crate) const MAX_GRAPHEMES: usize = 300;

@@ -2,6 +2,10 @@
 
 use emend_base::Error;
 use emend_core::{Caller, FeedbackId, Namespace};
+use feedback_store::records::{
+    feedback::{Feedback, FeedbackQuery},
+    outbox::DeliveryState,
+};
 use tokio::time::Instant;
 
 use crate::{
@@ -9,10 +13,6 @@ use crate::{
     outbox::waiters::{Answer, Waiter},
     page::Page,
     pauses::Pauses,
-    store::records::{
-        feedback::{Feedback, FeedbackQuery},
-        outbox::DeliveryState,
-    },
 };
 
 impl Corrections {

@@ -10,6 +10,13 @@ use std::{sync::Arc, time::Duration};
 use emend_base::Error;
 use emend_core::{FeedbackId, Namespace, Role};
 use emend_store::StoreError;
+use feedback_store::{
+    ports::Retracted,
+    records::{
+        event,
+        feedback::{Feedback, NewRetraction},
+    },
+};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -20,13 +27,6 @@ use crate::{
     fail_points,
     origin::Origin,
     outbox::dispatch::Reserved,
-    store::{
-        ports::Retracted,
-        records::{
-            event,
-            feedback::{Feedback, NewRetraction},
-        },
-    },
 };
 
 /// How many retractions are stored at once.
@@ -131,6 +131,10 @@ mod tests {
     use emend_base::{Entropy, Lifecycle, SystemClock};
     use emend_core::Caller;
     use emend_serve::fair_semaphore::ClientKey;
+    use feedback_store::{
+        ports::CorrectionStore,
+        testing::{TestStore, feedback, namespace, stored},
+    };
     use futures::FutureExt as _;
 
     use super::*;
@@ -138,8 +142,6 @@ mod tests {
         corrections::{config::CommitConfig, group_commit::Committer},
         ids::Ids,
         outbox::{config::RelayConfig, delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
-        store::ports::CorrectionStore,
-        testing::{TestStore, feedback, namespace, stored},
         tests::{SOON, eventually},
     };
 

@@ -2,20 +2,20 @@
 
 use emend_base::Error;
 use emend_core::{Caller, FeedbackId, Namespace};
+use feedback_store::{
+    ports::Inserted,
+    records::{
+        event,
+        feedback::{Feedback, NewFeedback, Submission},
+        outbox::DeliveryState,
+    },
+};
 use tokio::time::Instant;
 
 use crate::{
     corrections::{Corrections, cleaned::cleaned},
     origin::Origin,
     outbox::waiters::Waiter,
-    store::{
-        ports::Inserted,
-        records::{
-            event,
-            feedback::{Feedback, NewFeedback, Submission},
-            outbox::DeliveryState,
-        },
-    },
 };
 
 /// What a valid request asks for.

@@ -4,6 +4,14 @@ use std::sync::Arc;
 
 use emend_base::Error;
 use emend_core::{Caller, FeedbackId, Namespace, ReporterId, contest::Voter};
+use feedback_store::{
+    ports::{ErasureStore, Redacted},
+    records::{
+        erasure::{NewErasure, NewRedaction, Progress},
+        event,
+        feedback::Feedback,
+    },
+};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
@@ -12,14 +20,6 @@ use crate::{
     origin::Origin,
     outbox::{dispatch::Dispatch, waiters::Waiters},
     pauses::Pauses,
-    store::{
-        ports::{ErasureStore, Redacted},
-        records::{
-            erasure::{NewErasure, NewRedaction, Progress},
-            event,
-            feedback::Feedback,
-        },
-    },
 };
 
 /// Feedback redacted in one transaction.

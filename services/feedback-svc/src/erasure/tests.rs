@@ -9,6 +9,20 @@ use emend_core::{
 };
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;
+use feedback_store::{
+    ports::{Claimed, Connected, ErasureStore, Inserted, Redacted, Retracted, Settlement},
+    records::{
+        erasure::NewRedaction,
+        event as events,
+        feedback::{FeedbackQuery, NewFeedback, Submission},
+        outbox::{DeadLetterQuery, EncodedOutcome, Refusal},
+        settings::{Change, SettingsUpdate},
+    },
+    testing::{
+        Backend, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
+        with_request_id,
+    },
+};
 use prost::Message as _;
 use tokio::time::{Duration, Instant};
 
@@ -21,20 +35,7 @@ use crate::{
     origin::Origin,
     outbox::{delivery_queue::DeliveryQueue, dispatch::Reserved, waiters::Waiters},
     settings::NamespaceSettings,
-    store::{
-        ports::{Claimed, Connected, ErasureStore, Inserted, Redacted, Retracted, Settlement},
-        records::{
-            erasure::NewRedaction,
-            event as events,
-            feedback::{FeedbackQuery, NewFeedback, Submission},
-            outbox::{DeadLetterQuery, EncodedOutcome, Refusal},
-            settings::{Change, SettingsUpdate},
-        },
-    },
-    testing::{
-        Backend, TestStore, corrections, dispatch, feedback, ids, lease, namespace, of, outcome, retraction,
-        stored, submission, with_request_id,
-    },
+    testing::{corrections, dispatch, ids},
 };
 
 macro_rules! on_both {

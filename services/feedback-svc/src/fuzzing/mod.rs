@@ -3,7 +3,4 @@
 
 mod requests;
 
-pub use crate::{
-    fuzzing::requests::{event, page_token, request},
-    store::fuzzing::row,
-};
+pub use crate::fuzzing::requests::{event, page_token, request};

@@ -11,6 +11,13 @@ use emend_wire::{
     page::{self, QueryHash},
     render,
 };
+use feedback_store::records::{
+    event,
+    feedback::{Accepted, Submission},
+    labels::Tag,
+    outbox::{DeadLetterPosition, Redrive},
+    ratings::RatingFilter,
+};
 use jiff::Timestamp;
 use prost::{Message, Name};
 use uuid::Uuid;
@@ -23,13 +30,6 @@ use crate::{
     outbox::grpc as dead_letter_rpcs,
     queries::grpc::fuzzing as queries,
     ratings,
-    store::records::{
-        event,
-        feedback::{Accepted, Submission},
-        labels::Tag,
-        outbox::{DeadLetterPosition, Redrive},
-        ratings::RatingFilter,
-    },
 };
 
 /// Parses one request of the method that the first byte selects. A valid request must survive being rendered and parsed

@@ -11,8 +11,7 @@ use anyhow::Context as _;
 use emend_base::{Entropy, telemetry::metrics::prometheus::Gauge};
 use emend_core::InstallationId;
 use emend_store::{DatabaseUrl, StoreError};
-
-use crate::store::{
+use feedback_store::{
     self,
     ports::{Connected, InstallationStore},
 };
@@ -49,7 +48,7 @@ pub async fn accept(
     installation: InstallationId,
     entropy: &Entropy,
 ) -> anyhow::Result<Accepted> {
-    let store = store::open(database, 1, entropy)
+    let store = feedback_store::open(database, 1, entropy)
         .await
         .with_context(|| format!("can't open the database {database}"))?;
     let known = store.installation().await?;

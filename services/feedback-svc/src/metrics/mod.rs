@@ -14,7 +14,7 @@ use emend_core::correction::Form;
 mod queries;
 mod ratings;
 
-use crate::store::ports::Backlog;
+use feedback_store::ports::Backlog;
 
 pub(crate) use self::{
     queries::{Dropped, QueryMetrics, Recorded},
@@ -140,10 +140,10 @@ fn signed(count: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use feedback_store::testing::{TestStore, feedback, stored};
     use std::time::Duration;
 
     use super::*;
-    use crate::testing::{TestStore, feedback, stored};
 
     #[tokio::test]
     async fn pending_outbox_entries_are_shown_with_their_age() {

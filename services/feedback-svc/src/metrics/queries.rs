@@ -7,8 +7,7 @@ use emend_base::telemetry::{
         prometheus::{Counter, Family, Gauge},
     },
 };
-
-use crate::store::ports::Written;
+use feedback_store::ports::Written;
 
 const QUERIES_RECORDED: Description = Description {
     name: "emend_queries_recorded_total",

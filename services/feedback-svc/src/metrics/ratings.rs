@@ -14,15 +14,14 @@ use emend_base::telemetry::{
 };
 use emend_core::search::SearchRating;
 use emend_proto::feedback::v1::Query;
-use prost::Message as _;
-
-use crate::store::{
+use feedback_store::{
     ports::SettledRating,
     records::{
         feedback::{NewFeedback, Removed},
         ratings::{EncodedQuery, RatingState},
     },
 };
+use prost::Message as _;
 
 /// The most query types that become labels of their own.
 const MAX_TYPES: usize = 32;
@@ -208,9 +207,9 @@ fn titles(state: &RatingState) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use emend_base::testing::Logged;
+    use feedback_store::testing::search_rated;
 
     use super::*;
-    use crate::testing::search_rated;
 
     #[test]
     fn a_rating_is_counted_once_it_is_known_what_was_rated() {
@@ -249,7 +248,7 @@ mod tests {
     fn logged_of(metrics: &RatingMetrics) -> Vec<String> {
         let logged = Logged::default();
         let rated = |rating| SettledRating {
-            namespace: crate::testing::namespace(),
+            namespace: feedback_store::testing::namespace(),
             id: search_rated(["jane", "", ""], "q1", rating).id,
             rating,
             query_type: "SEMANTIC".into(),

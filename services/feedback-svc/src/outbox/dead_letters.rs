@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use emend_base::Error;
 use emend_core::Namespace;
-
-use crate::{
-    outbox::dispatch::Dispatch,
-    page::Page,
-    store::{
-        ports::OutboxStore,
-        records::outbox::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive},
-    },
+use feedback_store::{
+    ports::OutboxStore,
+    records::outbox::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive},
 };
+
+use crate::{outbox::dispatch::Dispatch, page::Page};
 
 /// How many dead letters are made due in one transaction.
 const REDRIVEN_AT_ONCE: u32 = 500;

@@ -2,18 +2,16 @@
 
 use emend_base::Entropy;
 use emend_core::FeedbackId;
+use feedback_store::records::{
+    event::{self, NewEvent},
+    feedback::Accepted,
+    outbox::{Lease, LeaseHolder},
+};
 use tokio::time::Instant;
 
-use crate::{
-    outbox::{
-        config::RelayConfig,
-        delivery_queue::{DeliveryQueue, Leased, Reservation},
-    },
-    store::records::{
-        event::{self, NewEvent},
-        feedback::Accepted,
-        outbox::{Lease, LeaseHolder},
-    },
+use crate::outbox::{
+    config::RelayConfig,
+    delivery_queue::{DeliveryQueue, Leased, Reservation},
 };
 
 /// Hands events over to the relay. Clones share its queue.

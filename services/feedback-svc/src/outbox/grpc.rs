@@ -8,15 +8,11 @@ use emend_wire::{
     page::{self, QueryHash},
     parse, render,
 };
+use feedback_store::records::outbox::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive};
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
-use crate::{
-    outbox::dead_letters::DeadLetters,
-    page::Page,
-    roles::open,
-    store::records::outbox::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive},
-};
+use crate::{outbox::dead_letters::DeadLetters, page::Page, roles::open};
 
 const MAX_EVENT_IDS: usize = 500;
 const DEFAULT_PAGE: u32 = 50;
@@ -157,10 +153,11 @@ fn dead_letter_page(page: Page<DeadLetter>, hash: QueryHash) -> pb::ListDeadLett
 #[cfg(test)]
 mod tests {
     use emend_core::FeedbackId;
+    use feedback_store::records::outbox::Refusal;
+    use feedback_store::testing;
     use prost::Message as _;
 
     use super::*;
-    use crate::{store::records::outbox::Refusal, testing};
 
     /// What a client decodes by default.
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;

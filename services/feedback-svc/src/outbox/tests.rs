@@ -31,13 +31,13 @@ use crate::{
         waiters::{Answer, Waiters},
         worker::{Relay, Step},
     },
-    store::{
-        memory::MemoryStore,
-        ports::{FeedbackStore, Inserted},
-        records::{
-            feedback::NewFeedback,
-            outbox::{DeadLetter, DeadLetterQuery, DeliveryState},
-        },
+};
+use feedback_store::{
+    memory::MemoryStore,
+    ports::{FeedbackStore, Inserted},
+    records::{
+        feedback::NewFeedback,
+        outbox::{DeadLetter, DeadLetterQuery, DeliveryState},
     },
     testing::{Backend, TestStore, TestedStore, feedback, inserted, lease, namespace, stored},
 };

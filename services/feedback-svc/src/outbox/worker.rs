@@ -24,6 +24,10 @@ use emend_base::{
 use emend_core::{EventId, InstallationId};
 use emend_proto::learning::v1::{Event, EventResult, event_result};
 use emend_store::StoreError;
+use feedback_store::{
+    ports::{OutboxStore, Settlement},
+    records::{event, outbox::Refusal},
+};
 use prost::Message as _;
 use tokio::{
     sync::RwLock,
@@ -41,10 +45,6 @@ use crate::{
         dispatch::Dispatch,
         verdict::{self, Verdict},
         waiters::{Answer, Waiters},
-    },
-    store::{
-        ports::{OutboxStore, Settlement},
-        records::{event, outbox::Refusal},
     },
 };
 

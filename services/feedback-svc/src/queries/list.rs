@@ -2,12 +2,9 @@
 
 use emend_base::Error;
 use emend_core::{Namespace, QueryId};
+use feedback_store::records::queries::{QueryFilter, StoredQuery};
 
-use crate::{
-    page::Page,
-    queries::Queries,
-    store::records::queries::{QueryFilter, StoredQuery},
-};
+use crate::{page::Page, queries::Queries};
 
 impl Queries {
     /// A page of queries, newest first.

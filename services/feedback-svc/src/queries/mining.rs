@@ -14,21 +14,17 @@ use emend_core::{
 };
 use emend_proto::common::v1 as pb;
 use emend_wire::parse;
+use feedback_store::{
+    ports::QueryStore,
+    records::{
+        event,
+        mining::{MIN_SESSIONS, NewMined, SessionQuery},
+    },
+};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    ids::Ids,
-    metrics::QueryMetrics,
-    outbox::dispatch::Dispatch,
-    store::{
-        ports::QueryStore,
-        records::{
-            event,
-            mining::{MIN_SESSIONS, NewMined, SessionQuery},
-        },
-    },
-};
+use crate::{ids::Ids, metrics::QueryMetrics, outbox::dispatch::Dispatch};
 
 /// Queries looked at in one namespace.
 const MAX_QUERIES: u32 = 50_000;

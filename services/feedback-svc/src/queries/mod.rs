@@ -16,7 +16,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::store::ports::QueryStore;
+use feedback_store::ports::QueryStore;
 
 /// Lists queries and says what they and ratings tell of search.
 #[derive(Debug)]

@@ -10,19 +10,17 @@ use emend_base::{Backoff, BackoffConfig, Entropy};
 use emend_core::search::terms;
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
 use emend_store::StoreError;
+use feedback_store::{
+    ports::{Group, QueryStore, Written},
+    records::queries::{Interaction, New, Query},
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    metrics::{Dropped, QueryMetrics, RatingMetrics, Recorded},
-    store::{
-        ports::{Group, QueryStore, Written},
-        records::queries::{Interaction, New, Query},
-    },
-};
+use crate::metrics::{Dropped, QueryMetrics, RatingMetrics, Recorded};
 
 /// KiB that may wait to be stored.
 const QUEUE_KIB: usize = 32 * 1024;

@@ -3,16 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_base::{Entropy, Error};
-use tokio::{sync::Notify, time::sleep};
-use tokio_util::sync::CancellationToken;
-
-use crate::store::{
+use feedback_store::{
     ports::QueryStore,
     records::{
         erased::KNOWN,
         queries::{KeptCounts, Pruned},
     },
 };
+use tokio::{sync::Notify, time::sleep};
+use tokio_util::sync::CancellationToken;
 
 /// Queries forgotten in one transaction.
 const BATCH: u32 = 500;

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 
 use emend_base::Error;
 use emend_core::search::{NegativeTerm, TermCounts, negative_terms, two_proportions, written_terms};
+use feedback_store::records::stats::{Compared, Dimension, Share, Shares, StatsFilter};
 
-use crate::{
-    queries::Queries,
-    store::records::stats::{Compared, Dimension, Share, Shares, StatsFilter},
-};
+use crate::queries::Queries;
 
 /// The newest ratings whose queries are looked at for words.
 const MAX_NEGATIVE: usize = 10_000;

@@ -5,13 +5,15 @@ use std::time::Duration;
 use emend_base::Entropy;
 use emend_core::{Caller, QueryId};
 use emend_serve::fair_semaphore::ClientKey;
+use feedback_store::{
+    records::queries::{Interaction, New},
+    testing::{TestStore, namespace},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     metrics::{Dropped, QueryMetrics, RatingMetrics},
     queries::record::{Record, RecordWorker, Recorder},
-    store::records::queries::{Interaction, New},
-    testing::{TestStore, namespace},
 };
 
 fn clicked(number: u32) -> Record {

@@ -6,17 +6,14 @@ use emend_base::Error;
 use emend_core::{AcceptOrder, search::SearchRating};
 use emend_proto::feedback::v1::{Query, QueryResult};
 use emend_store::CorruptRow;
+use feedback_store::records::{
+    feedback::{Feedback, FeedbackQuery},
+    ratings::{EncodedQuery, RatingState},
+};
 use prost::Message as _;
 use serde_json::json;
 
-use crate::{
-    page::Page,
-    ratings::Ratings,
-    store::records::{
-        feedback::{Feedback, FeedbackQuery},
-        ratings::{EncodedQuery, RatingState},
-    },
-};
+use crate::{page::Page, ratings::Ratings};
 
 /// Ratings in one part.
 const PART: u32 = 200;
@@ -294,13 +291,13 @@ fn row(text: &mut String, columns: &[String]) {
 mod tests {
     use emend_core::search::SearchRating::{Down, Neutral, Up};
     use emend_proto::feedback::v1::QueryInteraction;
+    use feedback_store::{
+        records::{feedback::Accepted, labels::Tag, outbox::DeliveryState},
+        testing::search_rated,
+    };
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{
-        store::records::{feedback::Accepted, labels::Tag, outbox::DeliveryState},
-        testing::search_rated,
-    };
 
     fn click(object_id: &str) -> QueryInteraction {
         QueryInteraction {

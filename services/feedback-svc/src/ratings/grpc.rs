@@ -7,6 +7,11 @@ use emend_core::{FeedbackId, Invalid, Namespace, Violations};
 use emend_proto::feedback::v1 as pb;
 use emend_serve::auth::Call;
 use emend_wire::parse;
+use feedback_store::records::{
+    feedback::FeedbackQuery,
+    labels::{LabelChange, MAX_TAGS, Tag},
+    ratings::RatingFilter,
+};
 use tonic::{Request, Response, Status};
 
 use crate::{
@@ -19,11 +24,6 @@ use crate::{
         export::{Export, Format},
     },
     roles::open,
-    store::records::{
-        feedback::FeedbackQuery,
-        labels::{LabelChange, MAX_TAGS, Tag},
-        ratings::RatingFilter,
-    },
 };
 
 impl Ratings {

@@ -1,17 +1,15 @@
 //! Changing the labels of ratings.
 
 use emend_base::Error;
-
-use crate::{
-    ratings::Ratings,
-    store::{
-        ports::Labelled,
-        records::{
-            feedback::Feedback,
-            labels::{LabelChange, MAX_TAGS},
-        },
+use feedback_store::{
+    ports::Labelled,
+    records::{
+        feedback::Feedback,
+        labels::{LabelChange, MAX_TAGS},
     },
 };
+
+use crate::ratings::Ratings;
 
 impl Ratings {
     /// Changes the labels of a rating. Idempotent.

@@ -12,7 +12,9 @@ pub(crate) mod worker;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{corrections::Corrections, store::ports::RatingStore};
+use feedback_store::ports::RatingStore;
+
+use crate::corrections::Corrections;
 
 /// How long a rating waits for its query to be recorded.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(10);

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use emend_base::Entropy;
 use emend_store::StoreError;
+use feedback_store::ports::RatingStore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics::RatingMetrics, ratings::LONGEST_WAIT, store::ports::RatingStore};
+use crate::{metrics::RatingMetrics, ratings::LONGEST_WAIT};
 
 /// Ratings looked at in one transaction.
 const BATCH: u32 = 200;

@@ -11,19 +11,16 @@ use emend_core::{
 use emend_proto::feedback::v1::{self as pb, settings_service_server::SettingsService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse, render};
-use tonic::{Request, Response, Status};
-
-use crate::{
-    roles::open,
-    settings::NamespaceSettings,
-    store::records::{
-        limits::RatingLimits,
-        rated_targets,
-        settings::{
-            Change, MAX_QUERY_RETENTION, MAX_RETENTION, MIN_RETENTION, QUERY_BOUNDS, Settings, SettingsUpdate,
-        },
+use feedback_store::records::{
+    limits::RatingLimits,
+    rated_targets,
+    settings::{
+        Change, MAX_QUERY_RETENTION, MAX_RETENTION, MIN_RETENTION, QUERY_BOUNDS, Settings, SettingsUpdate,
     },
 };
+use tonic::{Request, Response, Status};
+
+use crate::{roles::open, settings::NamespaceSettings};
 
 /// The fields that an update may change.
 const FIELDS: [&str; 5] = [

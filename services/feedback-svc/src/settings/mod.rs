@@ -9,12 +9,11 @@ use std::sync::Arc;
 use emend_base::Error;
 use emend_core::Namespace;
 use emend_store::StoreError;
-use tokio::sync::Notify;
-
-use crate::store::{
+use feedback_store::{
     ports::SettingsStore,
     records::settings::{Settings, SettingsUpdate},
 };
+use tokio::sync::Notify;
 
 /// Reads and changes settings.
 #[derive(Debug)]

@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
-use tokio::time::Duration;
-
-use crate::{
-    settings::{NamespaceSettings, grpc},
-    store::{
-        ports::Inserted,
-        records::{
-            limits::RatingLimits,
-            settings::{Change, Settings, SettingsUpdate},
-        },
+use feedback_store::{
+    ports::Inserted,
+    records::{
+        limits::RatingLimits,
+        settings::{Change, Settings, SettingsUpdate},
     },
     testing::{Backend, TestStore, inserted, namespace, search_rated},
 };
+use tokio::time::Duration;
+
+use crate::settings::{NamespaceSettings, grpc};
 
 fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
     SettingsUpdate {

@@ -1,16 +1,14 @@
 //! Events that learning-svc refused for good, over the wire, on both databases.
 
 use emend_proto::feedback::v1 as pb;
+use feedback_store::testing::Backend;
 use tonic::Code;
 
-use crate::{
-    testing::Backend,
-    tests::{
-        Database, evaluated, eventually,
-        learning::Behaviour,
-        request,
-        service::{start, stop},
-    },
+use crate::tests::{
+    Database, evaluated, eventually,
+    learning::Behaviour,
+    request,
+    service::{start, stop},
 };
 
 on_both! {

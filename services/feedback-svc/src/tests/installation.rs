@@ -3,12 +3,12 @@
 use emend_base::{Entropy, Environment, Lifecycle, telemetry::Metrics};
 use emend_core::InstallationId;
 use emend_proto::{common::v1::OutcomeState, feedback::v1 as pb};
+use feedback_store::testing::Backend;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::{
     Config, installation, start,
-    testing::Backend,
     tests::{Database, SOON, Service, evaluated, eventually, learning::Learning, request},
 };
 

@@ -5,16 +5,14 @@ use emend_proto::{
     common::v1::{OutcomeState, Standing},
     feedback::v1 as pb,
 };
+use feedback_store::testing::Backend;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::{
-    testing::Backend,
-    tests::{
-        Database, SOON, Service, evaluated,
-        learning::{Behaviour, Learning},
-        request, with_id,
-    },
+use crate::tests::{
+    Database, SOON, Service, evaluated,
+    learning::{Behaviour, Learning},
+    request, with_id,
 };
 
 on_both! {

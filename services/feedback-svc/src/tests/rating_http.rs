@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use emend_base::telemetry::Metrics;
 use emend_proto::{common::v1::SearchRatingValue, feedback::v1 as pb};
+use feedback_store::testing::Backend;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -11,7 +12,6 @@ use tokio::{
 
 use crate::{
     Config, RatingHttp,
-    testing::Backend,
     tests::{Database, Service},
 };
 

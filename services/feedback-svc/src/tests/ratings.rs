@@ -6,17 +6,15 @@ use emend_proto::{
     feedback::v1::{self as pb, settings_service_client::SettingsServiceClient},
     learning::v1::event,
 };
+use feedback_store::testing::Backend;
 use jiff::{SignedDuration, Timestamp};
 use prost_types::FieldMask;
 use tonic::{Code, transport::Channel};
 
-use crate::{
-    testing::Backend,
-    tests::{
-        Database, Service, request,
-        service::{start, stop},
-        with_id,
-    },
+use crate::tests::{
+    Database, Service, request,
+    service::{start, stop},
+    with_id,
 };
 
 on_both! {

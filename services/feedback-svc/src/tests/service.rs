@@ -11,17 +11,18 @@ use emend_proto::{
     feedback::v1 as pb,
     learning::v1::event,
 };
+use feedback_store::{
+    SqlStore,
+    ports::Connected,
+    testing::{Backend, feedback, lease, stored},
+};
 use futures::future::join_all;
 use tonic::{Code, Request};
 
-use crate::{
-    store::{SqlStore, ports::Connected},
-    testing::{Backend, feedback, lease, stored},
-    tests::{
-        Database, SOON, Service, evaluated, eventually,
-        learning::{Behaviour, Learning},
-        request, with_id,
-    },
+use crate::tests::{
+    Database, SOON, Service, evaluated, eventually,
+    learning::{Behaviour, Learning},
+    request, with_id,
 };
 
 on_both! {

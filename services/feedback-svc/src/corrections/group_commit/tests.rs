@@ -6,14 +6,16 @@ mod queue;
 use std::future::Future;
 
 use emend_base::Entropy;
+use feedback_store::{
+    records::{feedback::FeedbackQuery, outbox::DeadLetterQuery},
+    testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
+};
 use futures::{FutureExt as _, future::join_all};
 use tonic::Code;
 
 use crate::{
     corrections::group_commit::*,
     outbox::{config::RelayConfig, delivery_queue::DeliveryQueue},
-    store::records::{feedback::FeedbackQuery, outbox::DeadLetterQuery},
-    testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
 };
 
 struct Fixture {

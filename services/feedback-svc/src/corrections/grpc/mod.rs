@@ -14,6 +14,7 @@ use emend_serve::{
     caller::caller_of,
     server::deadline::deadline_of,
 };
+use feedback_store::{ports::ReadSettings, records::feedback::Feedback};
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
@@ -25,7 +26,6 @@ use crate::{
     },
     origin::Origin,
     roles::{admit, open},
-    store::{ports::ReadSettings, records::feedback::Feedback},
 };
 
 /// The longest wait for an outcome.

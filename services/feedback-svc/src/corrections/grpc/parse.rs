@@ -10,17 +10,15 @@ use emend_wire::{
     page::{self, QueryHash},
     parse,
 };
+use feedback_store::records::{
+    feedback::{FeedbackQuery, Submission},
+    labels::Tag,
+    outbox::DeliveryState,
+    ratings::RatingFilter,
+};
 use jiff::Timestamp;
 
-use crate::{
-    corrections::{day, plain_text},
-    store::records::{
-        feedback::{FeedbackQuery, Submission},
-        labels::Tag,
-        outbox::DeliveryState,
-        ratings::RatingFilter,
-    },
-};
+use crate::corrections::{day, plain_text};
 
 const MAX_BATCH: usize = 100;
 const DEFAULT_PAGE: u32 = 50;

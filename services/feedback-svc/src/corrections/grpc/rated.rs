@@ -12,14 +12,12 @@ use emend_proto::{
     common::v1::{Rating, correction::Correction as Oneof},
     feedback::v1::SubmitFeedbackRequest,
 };
+use feedback_store::{ports::ReadSettings, records::feedback::Submission};
 
-use crate::{
-    corrections::{
-        Corrections,
-        grpc::parse::{self, Wait},
-        submit::Item,
-    },
-    store::{ports::ReadSettings, records::feedback::Submission},
+use crate::corrections::{
+    Corrections,
+    grpc::parse::{self, Wait},
+    submit::Item,
 };
 
 /// Parses the requests of one call. The settings of a namespace are read at most once, and only where a request needs them.

@@ -10,17 +10,14 @@ use emend_wire::{
     page::{self, QueryHash},
     render,
 };
+use feedback_store::records::{
+    feedback::{Feedback, Retraction, Submission},
+    outbox::{DeliveryState, EncodedOutcome},
+    ratings::{ContextState, EncodedQuery, RatingState},
+};
 use prost::Message as _;
 
-use crate::{
-    corrections::present::Standings,
-    page::Page,
-    store::records::{
-        feedback::{Feedback, Retraction, Submission},
-        outbox::{DeliveryState, EncodedOutcome},
-        ratings::{ContextState, EncodedQuery, RatingState},
-    },
-};
+use crate::{corrections::present::Standings, page::Page};
 
 fn delivery_state(state: DeliveryState) -> pb::DeliveryState {
     match state {
@@ -202,11 +199,12 @@ pub(super) fn batch(results: Vec<pb::BatchSubmitFeedbackResult>) -> pb::BatchSub
 #[cfg(test)]
 mod tests {
     use emend_core::AcceptOrder;
+    use feedback_store::records::feedback::Accepted;
+    use feedback_store::testing;
     use jiff::Timestamp;
     use uuid::Uuid;
 
     use super::*;
-    use crate::{store::records::feedback::Accepted, testing};
 
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 

@@ -3,14 +3,12 @@
 use emend_core::Caller;
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{page, render};
+use feedback_store::records::queries::KEPT_RESULTS;
 use jiff::Timestamp;
 
-use crate::{
-    queries::grpc::{
-        parse::{self, Which},
-        stats,
-    },
-    store::records::queries::KEPT_RESULTS,
+use crate::queries::grpc::{
+    parse::{self, Which},
+    stats,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use emend_base::{Error, SharedClock};
 use emend_proto::feedback::v1::{self as pb, query_service_server::QueryService};
 use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
+use feedback_store::records::queries::query_message;
 use futures::{
     StreamExt as _,
     stream::{self, BoxStream},
@@ -25,7 +26,6 @@ use crate::{
     },
     ratings::{Ratings, export::Part},
     roles::open,
-    store::records::queries::query_message,
 };
 
 /// Implements `emend.feedback.v1.QueryService`.

@@ -2,12 +2,9 @@
 
 use emend_proto::feedback::v1 as pb;
 use emend_wire::page::{self, QueryHash};
+use feedback_store::records::queries::{StoredQuery, query_message};
 
-use crate::{
-    metrics::Dropped,
-    page::Page,
-    store::records::queries::{StoredQuery, query_message},
-};
+use crate::{metrics::Dropped, page::Page};
 
 pub(super) fn count(dropped: usize) -> i32 {
     i32::try_from(dropped).unwrap_or(i32::MAX)
