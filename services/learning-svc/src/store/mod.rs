@@ -16,6 +16,8 @@ pub(crate) mod integers;
 pub mod memory;
 pub(crate) mod rows;
 #[cfg(test)]
+mod sqlite_plans;
+#[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod work;
 

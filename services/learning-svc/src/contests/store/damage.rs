@@ -1,44 +1,51 @@
-//! How the contract suite damages a database behind the store's back, in SQL.
+//! How the contract suite damages what is stored behind the store's back.
 
+use async_trait::async_trait;
 use emend_core::ContestId;
 use emend_store::sql::Statement;
 
-use crate::store::SqlStore;
 use crate::store::database::push_contests;
+use crate::store::{SqlStore, Store};
 
-/// Gives every contest another key than the one that gives its id.
-pub(crate) async fn rename_all_contests(store: &SqlStore, key: &str) {
-    sql(store, format!("UPDATE contests SET key = '{key}'")).await;
+/// A store whose contents can be damaged behind its back.
+#[async_trait]
+pub(crate) trait Damage: Store + Clone {
+    /// Gives every contest another key than the one that gives its id.
+    async fn rename_all_contests(&self, key: &str);
+
+    /// Gives the candidates of a contest an unknown status.
+    async fn corrupt_candidates_of(&self, contest: ContestId);
+
+    /// Stops counting all ballots of a contest, without leaving a trace.
+    async fn retract_ballots_of(&self, contest: ContestId);
+
+    /// Makes the candidates of a contest look newly written.
+    async fn touch_candidates_of(&self, contest: ContestId);
 }
 
-/// Gives the candidates of a contest an unknown status.
-pub(crate) async fn corrupt_candidates_of(store: &SqlStore, contest: ContestId) {
-    sql_of(
-        store,
-        "UPDATE candidates SET status = 99 WHERE contest = ",
-        contest,
-    )
-    .await;
-}
+#[async_trait]
+impl Damage for SqlStore {
+    async fn rename_all_contests(&self, key: &str) {
+        sql(self, Statement::new(format!("UPDATE contests SET key = '{key}'"))).await;
+    }
 
-/// Stops counting all ballots of a contest, without leaving a trace.
-pub(crate) async fn retract_ballots_of(store: &SqlStore, contest: ContestId) {
-    sql_of(
-        store,
-        "UPDATE ballots SET retracted = 1 WHERE contest = ",
-        contest,
-    )
-    .await;
-}
+    async fn corrupt_candidates_of(&self, contest: ContestId) {
+        sql_of(
+            self,
+            "UPDATE candidates SET status = 99 WHERE contest = ",
+            contest,
+        )
+        .await;
+    }
 
-/// Makes the candidates of a contest look newly written.
-pub(crate) async fn touch_candidates_of(store: &SqlStore, contest: ContestId) {
-    sql_of(
-        store,
-        "UPDATE candidates SET version = version + 1 WHERE contest = ",
-        contest,
-    )
-    .await;
+    async fn retract_ballots_of(&self, contest: ContestId) {
+        sql_of(self, "UPDATE ballots SET retracted = 1 WHERE contest = ", contest).await;
+    }
+
+    async fn touch_candidates_of(&self, contest: ContestId) {
+        let touch = "UPDATE candidates SET version = version + 1 WHERE contest = ";
+        sql_of(self, touch, contest).await;
+    }
 }
 
 async fn sql_of(store: &SqlStore, statement: &'static str, contest: ContestId) {
@@ -46,13 +53,11 @@ async fn sql_of(store: &SqlStore, statement: &'static str, contest: ContestId) {
     query.push("(SELECT contest FROM contests WHERE ");
     push_contests(&mut query, [contest]);
     query.push(")");
-    let mut transaction = store.begin_write().await.unwrap();
-    transaction.execute(query).await.unwrap();
-    transaction.commit().await.unwrap();
+    sql(store, query).await;
 }
 
-async fn sql(store: &SqlStore, statement: String) {
+async fn sql(store: &SqlStore, statement: Statement) {
     let mut transaction = store.begin_write().await.unwrap();
-    transaction.execute(Statement::new(statement)).await.unwrap();
+    transaction.execute(statement).await.unwrap();
     transaction.commit().await.unwrap();
 }

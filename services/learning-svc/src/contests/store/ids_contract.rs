@@ -1,4 +1,4 @@
-//! What holds where candidates of two contests have one id, on one database: stamped by each, like the portable SQL it tests.
+//! What holds where candidates of two contests have one id, on both databases.
 
 use crate::store::testing::{TestDatabase, on_both};
 use emend_core::{

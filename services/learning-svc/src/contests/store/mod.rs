@@ -4,9 +4,9 @@
 //! rules do not know.
 
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 #[cfg(test)]
-mod damage;
+pub(crate) mod damage;
 #[cfg(test)]
 mod ids_contract;
 pub(crate) mod lists_sql;

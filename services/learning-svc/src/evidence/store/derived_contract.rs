@@ -70,8 +70,8 @@ async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large
             &["evidence_hosts_by_domain", "evidence_claims"],
         ),
     ] {
-        let text = query.sql().as_str().to_owned();
-        let plan = plan(&store, query).await;
+        let text = query.text().to_owned();
+        let plan = store.plan(query).await;
         for index in indexes {
             assert!(plan.contains(index), "no {index}: {text}\n{plan}");
         }

@@ -134,7 +134,7 @@ async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for(d
             &["evidence_edges_by_task"],
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(
             indexes.iter().any(|index| plan.contains(index)),
             "{indexes:?}: {plan}"

@@ -1,5 +1,4 @@
-//! Claims, edges and the lines of exports are found by indexes, as they are read: without hints to the planner. Compiled for each
-//! database.
+//! Claims, edges and the lines of exports are found by indexes, as they are read: without hints to the planner.
 
 use crate::store::testing::{TestDatabase, on_both};
 use emend_core::{
@@ -113,7 +112,7 @@ async fn claims_edges_and_lines_of_exports_are_found_by_indexes(database: TestDa
         ("fragments of an export", exported_fragments(&keys), &[]),
         ("claims of an export", exported_claims(1, &keys), &[]),
     ] {
-        let plan = plan_to_read(&store, query).await;
+        let plan = store.plan_to_read(query).await;
         for index in indexes {
             assert!(plan.contains(index), "{name}: no {index}: {plan}");
         }

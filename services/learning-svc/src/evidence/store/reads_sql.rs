@@ -323,7 +323,7 @@ pub(crate) const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption,
      LEFT JOIN evidence_tasks AS t ON t.task = c.task LEFT JOIN evidence_pages AS p ON p.page = c.page \
      LEFT JOIN evidence_hosts AS h ON h.host = p.host WHERE c.space = ";
 
-fn named_claim(space: i64, claim: &EvidenceId) -> Statement {
+pub(crate) fn named_claim(space: i64, claim: &EvidenceId) -> Statement {
     let mut query = Statement::new(CLAIMS);
     query.push_bind(space);
     query
@@ -332,7 +332,7 @@ fn named_claim(space: i64, claim: &EvidenceId) -> Statement {
     query
 }
 
-fn edges_by_keys(edges: &[i64]) -> Statement {
+pub(crate) fn edges_by_keys(edges: &[i64]) -> Statement {
     let mut query = Statement::new(EDGES);
     query.push_list(edges.iter().copied());
     query
@@ -365,7 +365,7 @@ const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p
      LEFT JOIN evidence_hosts AS h ON h.host = e.host WHERE e.target_sort = 3 AND e.target IN ";
 
 /// How many edges of each relation claims have, and what they weigh.
-fn summed(claims: &[i64], combining: Combining) -> Statement {
+pub(crate) fn summed(claims: &[i64], combining: Combining) -> Statement {
     let mut query = Statement::new(
         "SELECT claim, relation, CAST(SUM(edges) AS BIGINT) AS edges, \
          CAST(SUM(weight) AS BIGINT) AS weight FROM (",

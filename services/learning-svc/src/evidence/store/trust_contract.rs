@@ -67,7 +67,7 @@ async fn decisions_about_domains_are_found_by_indexes(database: TestDatabase) {
             "evidence_edges",
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{name}: {plan}");
         assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
         let scans = plan.lines().filter(|step| step.trim_start().starts_with("SCAN "));

@@ -75,8 +75,8 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
             alone.works.reverse();
         }
         let statements = {
-            let mut tx = super::super::work_sql::Work::begin(&store).await.unwrap();
-            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
+            let mut tx = crate::store::work::Work::begin(&store).await.unwrap();
+            super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
                 .await
                 .unwrap()
                 .unwrap();
@@ -98,8 +98,8 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
         (mark_claims_of_work(key), &[]),
         (mark_claims_of_pages(&[7, 8]), &[]),
     ] {
-        let text = query.sql().as_str().to_owned();
-        let plan = plan(&store, query).await;
+        let text = query.text().to_owned();
+        let plan = store.plan(query).await;
         for index in indexes {
             assert!(plan.contains(index), "no {index}: {text}\n{plan}");
         }

@@ -7,10 +7,10 @@ use jiff::SignedDuration;
 use emend_core::ContestId;
 
 use crate::log::store::suite::{TestLog, Written, stamp};
-use crate::store::SqlStore;
 use crate::store::database::bytes;
 use crate::store::database::push_contests;
 use crate::store::integers::micros;
+use crate::store::{SqlStore, testing::TestDatabase};
 
 mod sqlite {
     use super::*;
@@ -61,7 +61,7 @@ impl TestLog for SqlStore {
             .bind(revision)
             .bind(i32::try_from(ordinal).unwrap())
             .bind(contest)
-            .bind(&change.value)
+            .bind(change.value.as_deref())
             .bind(change.checksum().cast_signed()))
             .await
             .unwrap();

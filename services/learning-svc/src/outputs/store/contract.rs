@@ -240,21 +240,23 @@ async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_t
         class,
         limit,
     });
-    let by_output = plan(&store, of_outputs(&of_output, &contests, 2_000)).await;
+    let by_output = store.plan(of_outputs(&of_output, &contests, 2_000)).await;
     let voter = OfVoter {
         contest: contest(),
         voter: rated(7).voter,
         rated: rated(7).rated,
         limit: 2,
     };
-    let by_voter = plan(&store, of_voters(&[voter], &contests, 2_000)).await;
+    let by_voter = store.plan(of_voters(&[voter], &contests, 2_000)).await;
     let newest = [RatingClass::Good, RatingClass::Bad].map(|class| OfClass {
         contest: contest(),
         class,
         limit: 6,
     });
-    let by_class = plan(&store, newest_outputs(&newest, &contests)).await;
-    let by_key = plan(&store, outputs(&[(contest(), rated(7).rated)], &contests)).await;
+    let by_class = store.plan(newest_outputs(&newest, &contests)).await;
+    let by_key = store
+        .plan(outputs(&[(contest(), rated(7).rated)], &contests))
+        .await;
     // Found by an index in the order that is asked for: nothing is sorted, so reading ends at the limit.
     for (plan, indexes) in [
         (by_output, &["ratings_of_output"][..]),

@@ -1,5 +1,4 @@
-//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets. Compiled for
-//! each database.
+//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets.
 
 use crate::store::testing::{TestDatabase, on_both};
 use std::sync::Arc;
@@ -60,7 +59,7 @@ fn rated(target: u32, number: u32) -> Rated {
     }
 }
 
-async fn stored() -> Option<(SqlStore, impl Sized)> {
+async fn stored(database: TestDatabase) -> Option<(SqlStore, impl Sized)> {
     let (store, guard) = database.open().await?;
     let mut tx = store.begin().await.unwrap();
     for target in 0..TARGETS {
@@ -96,7 +95,7 @@ async fn stored() -> Option<(SqlStore, impl Sized)> {
 }
 
 async fn what_is_counted_and_read_of_a_target_is_found_by_an_index(database: TestDatabase) {
-    let Some((store, _guard)) = stored().await else {
+    let Some((store, _guard)) = stored(database).await else {
         return;
     };
     let window = key(Kind::FewShotSet, 7).contest_id();
@@ -117,7 +116,7 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index(database: Tes
             "contests_of_prompts",
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{index}: {plan}");
         let scans = |step: &str| step.contains("Seq Scan on ratings") || step.contains("SCAN r");
         assert!(!plan.lines().any(scans), "{plan}");
@@ -125,7 +124,7 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index(database: Tes
 }
 
 async fn ratings_are_counted_by_version_and_read_in_their_order(database: TestDatabase) {
-    let Some((store, _guard)) = stored().await else {
+    let Some((store, _guard)) = stored(database).await else {
         return;
     };
     let window = key(Kind::FewShotSet, 3).contest_id();
@@ -216,7 +215,7 @@ async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_vers
         (named_candidate(1, Named::Version(3)), "candidates_by_version"),
         (version_value(contest, 3), "candidates_by_version"),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{index}: {plan}");
         assert!(plan.contains("status") || plan.contains("version"), "{plan}");
     }

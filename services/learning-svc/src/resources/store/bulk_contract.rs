@@ -1,4 +1,4 @@
-//! How many statements many new resources take on one database: stamped by each, like the portable SQL it tests.
+//! How many statements many new resources take.
 
 use crate::store::testing::{TestDatabase, on_both};
 use std::collections::HashMap;
