@@ -87,7 +87,7 @@ async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database
     let found = found.unwrap().unwrap();
     assert_eq!(
         found.search_rating.unwrap(),
-        RatingState::new(),
+        RatingState::pending(),
         "another namespace's id gives nothing"
     );
     assert_eq!(found.submission.context, elsewhere.submission.context);

@@ -66,7 +66,7 @@ async fn the_newer_of_two_ratings_of_a_query_replaces_the_older(database: &TestS
     let store = &*database.store;
     let first = search_rated(JANE, "q1", Down);
     stored(store, &first, None).await;
-    assert_eq!(state(database, &first).await, RatingState::new());
+    assert_eq!(state(database, &first).await, RatingState::pending());
     let (other_query, other_rater) = (
         search_rated(JANE, "q2", Down),
         search_rated(["", "s", ""], "q1", Down),

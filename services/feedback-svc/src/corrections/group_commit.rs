@@ -17,7 +17,7 @@ use emend_base::{Error, telemetry::sparse::Sparse};
 use emend_core::AcceptOrder;
 use emend_serve::{
     fair_semaphore::{ClientKey, FairSemaphore},
-    group_queue::{GroupQueue, Groups, NotServed, Taken},
+    group_queue::{GroupQueue, GroupReceiver, NotServed, QueuedCall},
 };
 use emend_store::StoreError;
 use feedback_store::{
@@ -120,7 +120,7 @@ impl Drop for WaitingForStore<'_> {
 /// The committer's task.
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
-    groups: Groups<Vec<NewFeedback>, Results>,
+    groups: GroupReceiver<Vec<NewFeedback>, Results>,
     store: Arc<dyn CorrectionStore>,
     dispatch: Dispatch,
     config: CommitConfig,
@@ -214,9 +214,9 @@ impl CommitWorker {
             return false;
         };
         let (mut items, mut askers) = (Vec::new(), Vec::with_capacity(group.len()));
-        for Taken { what, asker } in group {
-            askers.push((what.len(), asker));
-            items.extend(what);
+        for QueuedCall { request, asker } in group {
+            askers.push((request.len(), asker));
+            items.extend(request);
         }
         if items.is_empty() {
             return true;
@@ -232,7 +232,7 @@ impl CommitWorker {
     }
 
     /// The next calls, up to the limits of a group; none once all handles are gone.
-    async fn next_group(&mut self) -> Option<Vec<Taken<Vec<NewFeedback>, Results>>> {
+    async fn next_group(&mut self) -> Option<Vec<QueuedCall<Vec<NewFeedback>, Results>>> {
         let (mut items, mut bytes) = (0, 0);
         let CommitConfig {
             group_items,
@@ -350,7 +350,7 @@ impl CommitWorker {
             HashMap::new()
         });
         for (item, order) in stored {
-            let state = states.remove(&order).unwrap_or_else(RatingState::new);
+            let state = states.remove(&order).unwrap_or_else(RatingState::pending);
             self.ratings.stored(item, &state);
         }
     }

@@ -216,12 +216,12 @@ mod tests {
         let metrics = RatingMetrics::default();
         let count = |query_type: &str| metrics.of(SearchRating::Down, query_type).get();
         let new = search_rated(["jane", "", ""], "q1", SearchRating::Down);
-        metrics.stored(&new, &RatingState::new());
+        metrics.stored(&new, &RatingState::pending());
         assert_eq!(count("unknown"), 0);
         let state = RatingState {
             query_type: "SEMANTIC".into(),
             is_known_at_once: true,
-            ..RatingState::new()
+            ..RatingState::pending()
         };
         metrics.stored(&new, &state);
         assert_eq!(count("SEMANTIC"), 1);

@@ -100,7 +100,7 @@ impl TryFrom<Feedback> for Rated {
     type Error = CorruptRow;
 
     fn try_from(mut feedback: Feedback) -> Result<Self, CorruptRow> {
-        let mut state = feedback.search_rating.take().unwrap_or_else(RatingState::new);
+        let mut state = feedback.search_rating.take().unwrap_or_else(RatingState::pending);
         let query = state.query.take().map(|EncodedQuery(bytes)| Query::decode(bytes));
         let query = query
             .transpose()
@@ -334,7 +334,7 @@ mod tests {
             state: RatingState {
                 query_type: "SEMANTIC".into(),
                 tags: ["low_recall", "x"].map(|tag| Tag::parse(tag).unwrap()).into(),
-                ..RatingState::new()
+                ..RatingState::pending()
             },
             query: Query {
                 query_text: "back to the hand".into(),

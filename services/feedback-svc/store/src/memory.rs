@@ -88,6 +88,7 @@ impl MemoryStore {
     }
 
     /// Another connection to the same store.
+    #[must_use]
     pub fn connect(&self, interference: Arc<dyn Interference>) -> Self {
         Self {
             shared: Arc::clone(&self.shared),

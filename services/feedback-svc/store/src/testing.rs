@@ -1,7 +1,5 @@
 //! What the tests share: feedback to store, and a store on each database with a clock that a test moves.
 
-#![expect(clippy::unwrap_used, reason = "for tests only")]
-
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use emend_base::{Entropy, ManualClock};
@@ -36,7 +34,7 @@ pub const LEASE: Duration = Duration::from_secs(30);
 
 /// The namespace of all that is made here.
 pub fn namespace() -> Namespace {
-    Namespace::parse("fund-admin").unwrap()
+    Namespace::parse("fund-admin").expect("it works for tests")
 }
 
 /// A correction of a phrase.
@@ -44,29 +42,33 @@ pub fn submission(phrase: &str) -> Submission {
     Submission {
         request_id: None,
         namespace: namespace(),
-        reporter: Reporter::parse("jane", "session-1", "web/4.2", "key").unwrap(),
+        reporter: Reporter::parse("jane", "session-1", "web/4.2", "key").expect("it works for tests"),
         query_id: "query-1".into(),
         reason: "it means the other one".into(),
         context: BTreeMap::from([("topic".into(), "custody".into())]),
         scope: Scope::Global,
-        correction: Correction::parse(Form::Verb, phrase, "create_csa", "create_isda").unwrap(),
+        correction: Correction::parse(Form::Verb, phrase, "create_csa", "create_isda")
+            .expect("it works for tests"),
     }
 }
 
 /// Feedback on a phrase, ready to be stored.
 pub fn feedback(phrase: &str) -> NewFeedback {
-    of(submission(phrase), &Caller::parse("web").unwrap())
+    of(
+        submission(phrase),
+        &Caller::parse("web").expect("it works for tests"),
+    )
 }
 
 /// Feedback whose request has an id.
 pub fn with_request_id(phrase: &str, request_id: &str) -> NewFeedback {
-    let request_id = Some(RequestId::parse(request_id).unwrap());
+    let request_id = Some(RequestId::parse(request_id).expect("it works for tests"));
     of(
         Submission {
             request_id,
             ..submission(phrase)
         },
-        &Caller::parse("web").unwrap(),
+        &Caller::parse("web").expect("it works for tests"),
     )
 }
 
@@ -98,7 +100,7 @@ pub fn rated(target: &str, value: &str) -> NewFeedback {
         ..RatingFields::default()
     };
     let submission = Submission {
-        correction: Correction::parse_rating(fields, &[]).unwrap(),
+        correction: Correction::parse_rating(fields, &[]).expect("it works for tests"),
         ..submission("unused")
     };
     of(submission, &Caller::anonymous())
@@ -108,19 +110,19 @@ pub fn rated(target: &str, value: &str) -> NewFeedback {
 pub fn search_rated(reporter: [&str; 3], query_id: &str, rating: SearchRating) -> NewFeedback {
     let [id, session, client_key] = reporter;
     let submission = Submission {
-        reporter: Reporter::parse(id, session, "web/4.2", client_key).unwrap(),
+        reporter: Reporter::parse(id, session, "web/4.2", client_key).expect("it works for tests"),
         query_id: query_id.into(),
         correction: Correction::of_search_rating(rating),
         ..submission("unused")
     };
-    of(submission, &Caller::parse("web").unwrap())
+    of(submission, &Caller::parse("web").expect("it works for tests"))
 }
 
 /// A retraction, ready to be stored.
 pub fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
     let (event_id, caller) = (
         EventId(Entropy::system().uuid_v4()),
-        Caller::parse("web").unwrap(),
+        Caller::parse("web").expect("it works for tests"),
     );
     let event = event::retracted(event_id, id, &namespace(), &caller, Vec::new(), "", reason);
     NewRetraction {
@@ -165,8 +167,11 @@ pub async fn inserted(
     group: &[NewFeedback],
     lease: Option<Lease>,
 ) -> Vec<Inserted> {
-    let answers = store.insert(group, lease).await.unwrap();
-    answers.into_iter().map(Result::unwrap).collect()
+    let answers = store.insert(group, lease).await.expect("it works for tests");
+    answers
+        .into_iter()
+        .map(|answer| answer.expect("no item fails"))
+        .collect()
 }
 
 /// Where a store keeps what it holds.
@@ -195,13 +200,15 @@ enum Database {
 
 async fn another_on(directory: &TempDir) -> SqlStore {
     let path = directory.path().join("feedback.db");
-    SqlStore::open_sqlite(&path, Entropy::system()).await.unwrap()
+    SqlStore::open_sqlite(&path, Entropy::system())
+        .await
+        .expect("it works for tests")
 }
 
 async fn another_in(database: &TestDatabase) -> SqlStore {
     SqlStore::open_postgres(database.url(), 4, Entropy::system())
         .await
-        .unwrap()
+        .expect("it works for tests")
 }
 
 impl TestStore {
@@ -209,16 +216,16 @@ impl TestStore {
     pub async fn open(backend: Backend) -> Option<Self> {
         let (store, database): (Arc<dyn TestedStore>, _) = match backend {
             Backend::Sqlite => {
-                let directory = tempfile::tempdir().unwrap();
+                let directory = tempfile::tempdir().expect("it works for tests");
                 let store =
                     SqlStore::open_sqlite(&directory.path().join("feedback.db"), Entropy::system()).await;
-                let store = Arc::new(store.unwrap());
+                let store = Arc::new(store.expect("it works for tests"));
                 (Arc::clone(&store) as _, Database::Sqlite(store, directory))
             }
             Backend::Postgres => {
                 let database = TestPostgres::create().await?;
                 let store = SqlStore::open_postgres(database.url(), 4, Entropy::system()).await;
-                let store = Arc::new(store.unwrap());
+                let store = Arc::new(store.expect("it works for tests"));
                 (Arc::clone(&store) as _, Database::Postgres(store, database))
             }
             Backend::Memory => {
@@ -237,7 +244,7 @@ impl TestStore {
                  CREATE VIEW database_clock AS SELECT now FROM test_clock LIMIT 1;",
             )
             .await
-            .unwrap();
+            .expect("it works for tests");
         Some(store)
     }
 
@@ -294,7 +301,7 @@ impl TestStore {
     pub async fn set_clock(&self, at: Timestamp) {
         self.execute(&format!("UPDATE test_clock SET now = {}", at.as_microsecond()))
             .await
-            .unwrap();
+            .expect("it works for tests");
     }
 
     /// Multiplies the stored feedback and lets the database count it.
@@ -321,7 +328,7 @@ impl TestStore {
              FROM feedback_status, copy; {analyze}"
         ))
         .await
-        .unwrap();
+        .expect("it works for tests");
     }
 
     /// How the database would find a list.
@@ -339,7 +346,7 @@ impl TestStore {
             seconds * 1_000_000
         ))
         .await
-        .unwrap();
+        .expect("it works for tests");
     }
 
     /// What an audit finds wrong.
@@ -350,8 +357,8 @@ impl TestStore {
             Database::Memory(_) => panic!("the store in memory has no audit"),
         };
         let mut findings = Findings::default();
-        let mut audit = Audit::open(&url).await.unwrap();
-        audit.check(&mut findings).await.unwrap();
+        let mut audit = Audit::open(&url).await.expect("it works for tests");
+        audit.check(&mut findings).await.expect("it works for tests");
         findings.kept().to_vec()
     }
 
@@ -370,7 +377,7 @@ impl TestStore {
              UPDATE request_ids SET feedback_id = substr(feedback_id, 1, 3);",
         )
         .await
-        .unwrap();
+        .expect("it works for tests");
     }
 
     /// Drops the database.

@@ -231,7 +231,9 @@ impl Tables {
             .iter()
             .filter_map(|order| Some((*order, self.feedback.get(&order.0)?)));
         let ratings = rows.filter(|(_, row)| row.feedback.submission.correction.search_rating().is_some());
-        ratings.map(|(order, _)| (order, RatingState::new())).collect()
+        ratings
+            .map(|(order, _)| (order, RatingState::pending()))
+            .collect()
     }
 
     /// All feedback, oldest first.

@@ -47,7 +47,6 @@ pub struct Pruned {
 
 /// A search as its backend recorded it. A text that is not there is empty; personal data in texts is masked.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_field_names, reason = "the names of the wire contract")]
 pub struct Query {
     /// The backend's id of it.
     pub id: QueryId,

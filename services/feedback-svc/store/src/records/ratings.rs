@@ -65,7 +65,7 @@ pub struct EncodedQuery(pub Bytes);
 
 impl RatingState {
     /// That of a new rating whose query is not known yet.
-    pub fn new() -> Self {
+    pub fn pending() -> Self {
         Self {
             context: ContextState::Pending,
             query_type: String::new(),

@@ -120,7 +120,7 @@ async fn next_accept_order(connection: &mut Conn) -> Result<(i64, i64), StoreErr
 impl SqlStore {
     /// Runs statements.
     pub async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
-        let done = match &mut self.pools.writer().await.unwrap() {
+        let done = match &mut self.pools.writer().await.expect("it works for tests") {
             Conn::Sqlite(connection) => {
                 let done = sqlx::raw_sql(sql).execute(&mut **connection).await?;
                 done.rows_affected()
@@ -135,13 +135,21 @@ impl SqlStore {
 
     /// The one number that a query gives.
     pub async fn number(&self, sql: String) -> i64 {
-        let mut reader = self.pools.reader().await.unwrap();
-        reader.value(Statement::new(sql)).await.unwrap()
+        let mut reader = self.pools.reader().await.expect("it works for tests");
+        reader
+            .value(Statement::new(sql))
+            .await
+            .expect("it works for tests")
     }
 
     /// How the database would find a list.
     pub async fn plan(&self, query: &crate::records::feedback::FeedbackQuery) -> String {
         let list = ledger::select_list(self.pools.dialect(), query);
-        self.pools.reader().await.unwrap().plan(list).await
+        self.pools
+            .reader()
+            .await
+            .expect("it works for tests")
+            .plan(list)
+            .await
     }
 }
