@@ -4,7 +4,7 @@
 
 use emend_core::{Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
-use feedback_svc::audit::{Delivery, Entry as Stored};
+use feedback_store::audit::{Delivery, Entry as Stored};
 use learning_svc::audit::{CastBallot, CastRating, Entry as Taken, is_imported};
 
 use crate::{

@@ -24,6 +24,11 @@ use emend_base::{
 };
 use emend_core::{EventId, InstallationId};
 use emend_proto::learning::v1::{Event, EventResult, event_result};
+use emend_store::StoreError;
+use feedback_store::{
+    ports::{OutboxStore, Settlement},
+    records::{event, outbox::Refusal},
+};
 use prost::Message as _;
 use tokio::{
     sync::RwLock,
@@ -33,19 +38,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Span, field::Empty, info_span};
 
 use crate::{
-    config::RelayConfig,
     fail_points,
     installation::Target,
     outbox::{
         Delivered, Delivery, DeliveryError,
+        config::RelayConfig,
         delivery_queue::{BatchLimit, DeliveryQueue, Leased},
         dispatch::Dispatch,
-        entry::Refusal,
-        event,
         verdict::{self, Verdict},
         waiters::{Answer, Waiters},
     },
-    store::{Settlement, Store, StoreError},
 };
 
 /// The relay counts as dead if no worker has made progress for this long.
@@ -109,7 +111,7 @@ fn is_told(failed: u32) -> bool {
 /// Delivers events to learning-svc.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    store: Arc<dyn Store>,
+    store: Arc<dyn OutboxStore>,
     delivery: Arc<dyn Delivery>,
     target: Target,
     delivery_queue: DeliveryQueue,
@@ -127,7 +129,7 @@ pub(crate) struct Relay {
 impl Relay {
     /// A relay that does nothing until its steps are taken.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn OutboxStore>,
         delivery: Arc<dyn Delivery>,
         target: Target,
         delivery_queue: DeliveryQueue,

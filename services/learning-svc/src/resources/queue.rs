@@ -10,7 +10,7 @@ use emend_base::Error;
 use emend_core::Revision;
 use emend_serve::{
     fair_semaphore::{ClientKey, FairSemaphore},
-    group_queue::{Asker, GroupQueue, Groups, NotServed, Taken},
+    group_queue::{Asker, GroupQueue, GroupReceiver, NotServed, QueuedCall},
 };
 use emend_wire::value;
 use tokio::{sync::Semaphore, time::timeout};
@@ -51,7 +51,7 @@ pub struct WriteQueue {
 /// The task that commits it.
 struct Worker {
     resources: Resources,
-    groups: Groups<Act, Result<Acted>>,
+    groups: GroupReceiver<Act, Result<Acted>>,
     apart: Arc<Semaphore>,
 }
 
@@ -130,7 +130,7 @@ impl Worker {
         };
         let (acts, askers): (Vec<Act>, Vec<Asker<_>>) = group
             .into_iter()
-            .map(|Taken { what, asker }| (what, asker))
+            .map(|QueuedCall { request, asker }| (request, asker))
             .unzip();
         if acts.is_empty() {
             return true;
@@ -146,7 +146,7 @@ impl Worker {
         true
     }
 
-    async fn next_group(&mut self) -> Option<Vec<Taken<Act, Result<Acted>>>> {
+    async fn next_group(&mut self) -> Option<Vec<QueuedCall<Act, Result<Acted>>>> {
         let (most, soft) = (self.resources.store.group(), self.resources.lifecycle.soft());
         tokio::select! {
             biased;

@@ -1,34 +1,32 @@
 //! Requests → arguments of the use cases: a valid value, or every violated field at once.
 
 use emend_core::{
-    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
-    correction::scope_user, normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
+    AcceptOrder, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations, correction::scope_user,
+    normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
 };
 use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1 as pb};
 use emend_wire::{
+    kinds::search_rating,
     page::{self, QueryHash},
     parse,
 };
-use jiff::Timestamp;
-use uuid::Uuid;
-
-use crate::{
-    corrections::{
-        day,
-        feedback::{FeedbackQuery, Submission},
-    },
-    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Redrive},
-    ratings::{self, plain_text},
+use feedback_store::records::{
+    feedback::{FeedbackQuery, Submission},
+    labels::Tag,
+    outbox::DeliveryState,
+    ratings::RatingFilter,
 };
+use jiff::Timestamp;
+
+use crate::corrections::{day, plain_text};
 
 const MAX_BATCH: usize = 100;
-const MAX_EVENT_IDS: usize = 500;
 const DEFAULT_PAGE: u32 = 50;
 const MAX_PAGE: u32 = 500;
 
 /// When to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     Recorded,
     Evaluated,
 }
@@ -55,7 +53,7 @@ fn reason(raw: &str) -> Result<String, Invalid> {
 }
 
 /// A request in a namespace that has these targets of its own.
-pub(super) fn submission(
+pub(crate) fn submission(
     request: &pb::SubmitFeedbackRequest,
     own_targets: &[OwnTarget],
 ) -> Result<(Submission, Wait), Violations> {
@@ -65,7 +63,7 @@ pub(super) fn submission(
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
     let is_search_rating = matches!(
-        request.correction.as_ref().and_then(|of| of.correction.as_ref()),
+        request.correction.as_ref().and_then(|it| it.correction.as_ref()),
         Some(Oneof::SearchRating(_))
     );
     let reason = if is_search_rating {
@@ -124,7 +122,7 @@ pub(super) fn submission(
 }
 
 /// Checks what belongs to no single item; each is parsed on its own.
-pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Violations> {
+pub(crate) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Violations> {
     let mut violations = Violations::new();
     let count = request.requests.len();
     if count == 0 || count > MAX_BATCH {
@@ -137,7 +135,7 @@ pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Vi
     violations.finish(wait)
 }
 
-pub(super) fn redaction(
+pub(crate) fn redaction(
     request: &pb::RedactFeedbackRequest,
 ) -> Result<(Namespace, FeedbackId, Wait), Violations> {
     let mut violations = Violations::new();
@@ -147,7 +145,7 @@ pub(super) fn redaction(
     violations.finish((|| Some((namespace?, id?, wait?)))())
 }
 
-pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, FeedbackId), Violations> {
+pub(crate) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, FeedbackId), Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
@@ -156,14 +154,14 @@ pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, Feedba
 
 /// A valid request to retract feedback.
 #[derive(Debug)]
-pub(super) struct Retraction {
-    pub(super) namespace: Namespace,
-    pub(super) id: FeedbackId,
-    pub(super) reason: String,
-    pub(super) wait: Wait,
+pub(crate) struct Retraction {
+    pub(crate) namespace: Namespace,
+    pub(crate) id: FeedbackId,
+    pub(crate) reason: String,
+    pub(crate) wait: Wait,
 }
 
-pub(super) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retraction, Violations> {
+pub(crate) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retraction, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
@@ -181,7 +179,7 @@ pub(super) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retract
 }
 
 /// Identifies a list of feedback, whatever the page.
-pub(super) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
+pub(crate) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
     let query = pb::ListFeedbackRequest {
         page_size: 0,
         page_token: String::new(),
@@ -190,7 +188,7 @@ pub(super) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
     QueryHash::of("ListFeedback", &query)
 }
 
-pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result<FeedbackQuery, Violations> {
+pub(crate) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result<FeedbackQuery, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let limit = violations.check(
@@ -220,7 +218,7 @@ pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
     let day = violations.part("", day_of(request));
     let search_ratings = request.search_ratings.as_ref();
     let search_ratings =
-        search_ratings.map(|filter| violations.part("search_ratings", ratings::grpc::filter(filter)));
+        search_ratings.map(|filter| violations.part("search_ratings", rating_filter(filter)));
     if search_ratings.is_some() && (request.kind != 0 || !request.rating_target.is_empty()) {
         violations.add(
             "search_ratings",
@@ -278,72 +276,32 @@ fn delivery_state(number: i32) -> Result<Option<DeliveryState>, Invalid> {
         .ok_or_else(|| Invalid::new(format!("is not a known delivery state: {number}")))
 }
 
-/// Identifies a list of dead letters, whatever the page.
-pub(super) fn dead_letters_hash(request: &pb::ListDeadLettersRequest) -> QueryHash {
-    let query = pb::ListDeadLettersRequest {
-        page_size: 0,
-        page_token: String::new(),
-        ..request.clone()
-    };
-    QueryHash::of("ListDeadLetters", &query)
-}
+/// The longest query type that can be asked for, in characters.
+const MAX_QUERY_TYPE_CHARS: usize = 256;
 
-pub(super) fn dead_letters(
-    request: &pb::ListDeadLettersRequest,
-    hash: QueryHash,
-) -> Result<DeadLetterQuery, Violations> {
+/// Which ratings are asked for.
+pub(crate) fn rating_filter(message: &pb::SearchRatingFilter) -> Result<RatingFilter, Violations> {
     let mut violations = Violations::new();
-    let namespace = violations.check("namespace", optional(&request.namespace, Namespace::parse));
-    let limit = violations.check(
-        "page_size",
-        parse::page_size(request.page_size, DEFAULT_PAGE, MAX_PAGE),
+    let value = match message.value {
+        0 => Some(None),
+        number => violations.check("value", search_rating(number)).map(Some),
+    };
+    let query_type = violations.check(
+        "query_type",
+        bounded_text(&message.query_type, 0, MAX_QUERY_TYPE_CHARS),
     );
-    let after = violations.check("page_token", dead_letter_position(hash, &request.page_token));
+    let tag = match message.tag.as_str() {
+        "" => Some(None),
+        tag => violations.check("tag", Tag::parse(tag)).map(Some),
+    };
     let parsed = (|| {
-        Some(DeadLetterQuery {
-            namespace: namespace?,
-            after: after?,
-            limit: limit?,
+        Some(RatingFilter {
+            value: value?,
+            query_type: query_type.map(|query_type| (!query_type.is_empty()).then_some(query_type))?,
+            tag: tag?,
+            processed: message.processed,
+            only_counting: false,
         })
     })();
     violations.finish(parsed)
-}
-
-fn dead_letter_position(hash: QueryHash, token: &str) -> Result<Option<DeadLetterPosition>, Invalid> {
-    let Some(bytes) = page::position(hash, token)? else {
-        return Ok(None);
-    };
-    let (time, id) = bytes
-        .split_first_chunk::<8>()
-        .and_then(|(time, id)| Some((*time, <[u8; 16]>::try_from(id).ok()?)))
-        .ok_or_else(|| Invalid::new("is not a page token of this list"))?;
-    Ok(Some(DeadLetterPosition {
-        dead_at: i64::from_le_bytes(time),
-        event_id: EventId(Uuid::from_bytes(id)),
-    }))
-}
-
-pub(super) fn redrive(request: &pb::RedriveDeadLettersRequest) -> Result<Redrive, Violations> {
-    let mut violations = Violations::new();
-    let namespace = violations.check("namespace", optional(&request.namespace, Namespace::parse));
-    let count = request.event_ids.len();
-    if count > MAX_EVENT_IDS {
-        violations.add(
-            "event_ids",
-            format!("must be at most {MAX_EVENT_IDS}, has {count}"),
-        );
-    }
-    let parsed = request.event_ids.iter().take(MAX_EVENT_IDS).enumerate();
-    let events: Vec<_> = parsed
-        .filter_map(|(index, id)| violations.check(&format!("event_ids[{index}]"), EventId::parse(id)))
-        .collect();
-    let which = match namespace {
-        Some(Some(namespace)) if count == 0 => Some(Redrive::Namespace(namespace)),
-        Some(None) if count == 0 => {
-            violations.add("namespace", "is required unless event_ids are given");
-            None
-        }
-        namespace => namespace.map(|namespace| Redrive::Events(events, namespace)),
-    };
-    violations.finish(which)
 }

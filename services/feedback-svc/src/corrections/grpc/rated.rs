@@ -12,25 +12,32 @@ use emend_proto::{
     common::v1::{Rating, correction::Correction as Oneof},
     feedback::v1::SubmitFeedbackRequest,
 };
+use feedback_store::{ports::ReadSettings, records::feedback::Submission};
 
-use super::parse::{self, Wait};
-use crate::{
-    corrections::{feedback::Submission, submit::Item},
-    use_cases::UseCases,
+use crate::corrections::{
+    Corrections,
+    grpc::parse::{self, Wait},
+    submit::Item,
 };
 
 /// Parses the requests of one call. The settings of a namespace are read at most once, and only where a request needs them.
 #[derive(Debug)]
 pub(super) struct Requests<'a> {
-    use_cases: &'a UseCases,
+    corrections: &'a Corrections,
+    settings: &'a dyn ReadSettings,
     caller: &'a Caller,
     own_targets: BTreeMap<Namespace, Vec<OwnTarget>>,
 }
 
 impl<'a> Requests<'a> {
-    pub(super) fn new(use_cases: &'a UseCases, caller: &'a Caller) -> Self {
+    pub(super) fn new(
+        corrections: &'a Corrections,
+        settings: &'a dyn ReadSettings,
+        caller: &'a Caller,
+    ) -> Self {
         Self {
-            use_cases,
+            corrections,
+            settings,
             caller,
             own_targets: BTreeMap::new(),
         }
@@ -42,8 +49,8 @@ impl<'a> Requests<'a> {
             Ok((submission, wait)) => return Ok((Item::New(Box::new(submission)), wait)),
             Err(refused) => refused,
         };
-        if let Some((submission, wait)) = as_if_it_could_be_rated(request)
-            && let Some(id) = self.use_cases.stored_as(self.caller, &submission).await?
+        if let Some((submission, wait)) = when_its_target_existed(request)
+            && let Some(id) = self.corrections.stored_as(self.caller, &submission).await?
         {
             return Ok((Item::Stored(submission.namespace, id), wait));
         }
@@ -57,7 +64,10 @@ impl<'a> Requests<'a> {
             return Ok(&[]);
         };
         if !self.own_targets.contains_key(&namespace) {
-            let targets = self.use_cases.own_targets(&namespace).await?;
+            let settings = self.settings.settings(&namespace).await?;
+            let targets = settings
+                .map(|settings| settings.rated_targets)
+                .unwrap_or_default();
             self.own_targets.insert(namespace.clone(), targets);
         }
         Ok(self.own_targets.get(&namespace).map_or(&[], Vec::as_slice))
@@ -74,9 +84,9 @@ fn own_rating(request: &SubmitFeedbackRequest) -> Option<&Rating> {
     (!is_everywhere).then_some(rating)
 }
 
-/// A request as it would be if the application had the target and the value that it rates. It only serves to ask whether it
-/// was stored when the application had them.
-fn as_if_it_could_be_rated(request: &SubmitFeedbackRequest) -> Option<(Submission, Wait)> {
+/// The same request as it was parsed when the application had the target and the value that it rates. It only serves to ask
+/// whether it was stored then.
+fn when_its_target_existed(request: &SubmitFeedbackRequest) -> Option<(Submission, Wait)> {
     let rating = own_rating(request)?;
     let class = RatingClass::from_number(rating.counts_as).unwrap_or(RatingClass::Neutral);
     let target = OwnTarget::parse(&rating.target, [(rating.value.as_str(), class)], true).ok()?;
