@@ -47,8 +47,8 @@ pub use ids::{
     NodeId, OperationId, QueryId, ReporterId, RequestId, Revision, UserId,
 };
 pub use kinds::{
-    ClaimDecision, ClaimState, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, Example, FewShotSet,
-    Kind, Learned, ProfileEntry, Prompt, Relation, Rule, SearchTuning, Synonym,
+    ClaimState, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, Example, FewShotSet, Kind, Learned,
+    ProfileEntry, Prompt, Relation, Rule, SearchTuning, Synonym,
 };
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState, Reason};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use emend_base::{Entropy, Lifecycle, ManualClock, SystemClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
-    correction::Form, outputs::RatingFields, search::SearchRating,
+    outputs::RatingFields, search::SearchRating,
 };
 use emend_store::{
     DatabaseUrl,
@@ -51,7 +51,7 @@ pub(crate) fn submission(phrase: &str) -> Submission {
         reason: "it means the other one".into(),
         context: BTreeMap::from([("topic".into(), "custody".into())]),
         scope: Scope::Global,
-        correction: Correction::parse(Form::Verb, phrase, "create_csa", "create_isda").unwrap(),
+        correction: Correction::parse_verb(phrase, "create_csa", "create_isda").unwrap(),
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn rated(target: &str, value: &str) -> NewFeedback {
         ..RatingFields::default()
     };
     let submission = Submission {
-        correction: Correction::parse_rating(fields, &[]).unwrap(),
+        correction: Correction::parse_rating(fields).unwrap(),
         ..submission("unused")
     };
     of(submission, &Caller::anonymous())
@@ -111,7 +111,7 @@ pub(crate) fn search_rated(reporter: [&str; 3], query_id: &str, rating: SearchRa
     let submission = Submission {
         reporter: Reporter::parse(id, session, "web/4.2", client_key).unwrap(),
         query_id: query_id.into(),
-        correction: Correction::of_search_rating(rating),
+        correction: Correction::SearchRating(rating),
         ..submission("unused")
     };
     of(submission, &Caller::parse("web").unwrap())

@@ -14,13 +14,17 @@ use crate::{
 /// The layer of what people decided.
 pub const HUMAN: &str = Layer::Human.name();
 
-/// A decision about the sources that a pattern covers.
+/// A decision about the sources that a pattern covers. Its level is never `Blocked`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DomainRule {
-    /// What was decided.
-    pub decision: DomainDecision,
-    /// How far they are trusted: always given with `SetTrust`, perhaps with `Unblock`, never otherwise. Never `Blocked`.
-    pub level: Option<TrustLevel>,
+pub enum DomainRule {
+    /// They are not shown.
+    Block,
+    /// They are shown, whatever lower layers say. Without a level they keep the one given to the pattern before.
+    Unblock(Option<TrustLevel>),
+    /// They are trusted this far.
+    SetTrust(TrustLevel),
+    /// No rule: the default applies again. Never a resource.
+    Clear,
 }
 
 /// A decision, and why where the system made it.
@@ -87,12 +91,12 @@ impl Finding {
     }
 }
 
-/// What is decided about sources.
+/// What is decided about sources, without how far they are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DomainDecision {
     /// They are not shown.
     Block,
-    /// They are shown, whatever lower layers say. Without a level they keep the one given to the pattern before.
+    /// They are shown, whatever lower layers say.
     Unblock,
     /// They are trusted this far.
     SetTrust,
@@ -116,12 +120,6 @@ impl DomainDecision {
 }
 
 impl DomainRule {
-    /// No rule: the default applies.
-    pub const CLEAR: Self = Self {
-        decision: DomainDecision::Clear,
-        level: None,
-    };
-
     /// A decision with its level. `SetTrust` needs one, `Unblock` may have one, the others have none; `Blocked` is none.
     pub fn new(decision: DomainDecision, level: Option<TrustLevel>) -> Result<Self, Invalid> {
         use DomainDecision::{Block, Clear, SetTrust, Unblock};
@@ -131,7 +129,29 @@ impl DomainRule {
             }
             (SetTrust, None) => Err(Invalid::new("is required: how far the sources are trusted")),
             (Block | Clear, Some(_)) => Err(Invalid::new("must be empty with this decision")),
-            (Block | Clear | Unblock, None) | (Unblock | SetTrust, Some(_)) => Ok(Self { decision, level }),
+            (Block, None) => Ok(Self::Block),
+            (Clear, None) => Ok(Self::Clear),
+            (Unblock, level) => Ok(Self::Unblock(level)),
+            (SetTrust, Some(level)) => Ok(Self::SetTrust(level)),
+        }
+    }
+
+    /// What was decided.
+    pub const fn decision(self) -> DomainDecision {
+        match self {
+            Self::Block => DomainDecision::Block,
+            Self::Unblock(_) => DomainDecision::Unblock,
+            Self::SetTrust(_) => DomainDecision::SetTrust,
+            Self::Clear => DomainDecision::Clear,
+        }
+    }
+
+    /// How far they are trusted, if it says so.
+    pub const fn level(self) -> Option<TrustLevel> {
+        match self {
+            Self::Unblock(level) => level,
+            Self::SetTrust(level) => Some(level),
+            Self::Block | Self::Clear => None,
         }
     }
 
@@ -157,17 +177,17 @@ impl DomainRule {
     }
 
     /// Whether it says that sources are shown, and not how far they are trusted.
-    pub fn leaves_level_open(self) -> bool {
-        self.decision == DomainDecision::Unblock && self.level.is_none()
+    pub const fn leaves_level_open(self) -> bool {
+        matches!(self, Self::Unblock(None))
     }
 
     /// How far a source that this rule decides about is trusted, if no other rule is known.
     pub fn trust(self) -> TrustLevel {
-        match self.decision {
-            DomainDecision::Block => TrustLevel::Blocked,
-            DomainDecision::Unblock | DomainDecision::SetTrust | DomainDecision::Clear => {
-                self.level.unwrap_or_default()
-            }
+        match self {
+            Self::Block => TrustLevel::Blocked,
+            Self::Unblock(level) => level.unwrap_or_default(),
+            Self::SetTrust(level) => level,
+            Self::Clear => TrustLevel::default(),
         }
     }
 }
@@ -201,8 +221,8 @@ pub(super) const RULES: KindRules = KindRules {
 pub(super) fn fields(value: &DomainRuleValue) -> Vec<Field<'_>> {
     let DomainRuleValue { rule, cause } = value;
     let mut fields = vec![
-        Field::distinguishing("decision", rule.decision.name()),
-        Field::distinguishing("level", rule.level.map_or("", TrustLevel::name)),
+        Field::distinguishing("decision", rule.decision().name()),
+        Field::distinguishing("level", rule.level().map_or("", TrustLevel::name)),
     ];
     if let Some(RuleCause { found, claim_id }) = cause {
         fields.push(Field::distinguishing("cause", found.name()));
@@ -213,8 +233,8 @@ pub(super) fn fields(value: &DomainRuleValue) -> Vec<Field<'_>> {
 
 pub(super) fn maps_to(value: &DomainRuleValue) -> &str {
     use TrustLevel::{Academic, Blocked, Government, Low, Primary, Trusted, Unverified};
-    match (value.rule.decision, value.rule.level) {
-        (DomainDecision::Unblock, Some(level)) => match level {
+    match value.rule {
+        DomainRule::Unblock(Some(level)) => match level {
             Primary => "unblock:primary",
             Government => "unblock:government",
             Academic => "unblock:academic",
@@ -223,22 +243,18 @@ pub(super) fn maps_to(value: &DomainRuleValue) -> &str {
             Unverified => "unblock:unverified",
             Blocked => "unblock",
         },
-        (DomainDecision::SetTrust, Some(level)) => level.name(),
-        (decision, _) => decision.name(),
+        DomainRule::SetTrust(level) => level.name(),
+        rule => rule.decision().name(),
     }
 }
 
 pub(super) fn describe(pattern: &str, value: &DomainRuleValue) -> String {
-    match (value.rule.decision, value.rule.level) {
-        (DomainDecision::Block, _) => format!("“{pattern}” is blocked"),
-        (DomainDecision::Unblock, None) => format!("“{pattern}” is not blocked"),
-        (DomainDecision::Unblock, Some(level)) => format!("“{pattern}” is not blocked; its trust is {level}"),
-        (DomainDecision::SetTrust, level) => {
-            format!("the trust of “{pattern}” is {}", level.unwrap_or_default())
-        }
-        (DomainDecision::Clear, _) => {
-            format!("“{pattern}” has no rule of its own, and the default applies again")
-        }
+    match value.rule {
+        DomainRule::Block => format!("“{pattern}” is blocked"),
+        DomainRule::Unblock(None) => format!("“{pattern}” is not blocked"),
+        DomainRule::Unblock(Some(level)) => format!("“{pattern}” is not blocked; its trust is {level}"),
+        DomainRule::SetTrust(level) => format!("the trust of “{pattern}” is {level}"),
+        DomainRule::Clear => format!("“{pattern}” has no rule of its own, and the default applies again"),
     }
 }
 
@@ -250,19 +266,19 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
     });
     let newest = values.next()?;
     let rule = newest.rule;
-    if rule.decision == DomainDecision::Clear {
+    if rule == DomainRule::Clear {
         return None;
     }
     let mut value = newest.clone();
     if rule.leaves_level_open() {
-        let mut before = values.take_while(|value| value.rule.decision != DomainDecision::Clear);
-        value.rule.level = before.find_map(|value| value.rule.level);
+        let mut before = values.take_while(|value| value.rule != DomainRule::Clear);
+        value.rule = DomainRule::Unblock(before.find_map(|value| value.rule.level()));
     }
     Some(Learned::DomainRule(value))
 }
 
 fn nothing() -> Learned {
-    Learned::DomainRule(DomainRule::CLEAR.into())
+    Learned::DomainRule(DomainRule::Clear.into())
 }
 
 /// Who has a name below a private suffix is not who owns the suffix: a person decides about all of them.

@@ -17,7 +17,7 @@ mod synonym;
 use std::{borrow::Cow, fmt};
 
 pub use self::{
-    claim_state::{ClaimDecision, ClaimState},
+    claim_state::{ClaimState, ReasonCode},
     domain_rule::{DomainDecision, DomainRule, DomainRuleValue, Finding, HUMAN, RuleCause},
     edge_label::EdgeLabel,
     few_shot_set::{Example, FewShotSet},
@@ -325,12 +325,12 @@ kinds! {
         FewShotSet(FewShotSet) in few_shot_set;
     /// Whether a claim is shown.
     ClaimState:
-        /// What was decided about it.
-        ClaimState(ClaimState) in claim_state;
+        /// What was decided about it; `None`: nothing, which is never a resource.
+        ClaimState(Option<ClaimState>) in claim_state;
     /// The label that a person gave an edge of the evidence graph.
     EdgeLabel:
-        /// The label.
-        EdgeLabel(EdgeLabel) in edge_label;
+        /// The label; `None`: the model's applies, which is never a resource.
+        EdgeLabel(Option<EdgeLabel>) in edge_label;
     /// The prompt with which an AI is asked for an output.
     Prompt:
         /// The version.
@@ -341,8 +341,8 @@ kinds! {
         ProfileEntry(ProfileEntry) in profile;
     /// How queries of one type are searched.
     SearchTuning:
-        /// How.
-        SearchTuning(SearchTuning) in search_tuning;
+        /// How; `None`: by the defaults, which is never a resource.
+        SearchTuning(Option<SearchTuning>) in search_tuning;
 }
 
 impl Kind {

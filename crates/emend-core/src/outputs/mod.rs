@@ -20,7 +20,7 @@ pub use self::{
     question::{Question, improvement_question, json_object, suggestion_question},
     rating::{
         JUDGEMENT_CHARS, MAX_ISSUES, RATED_TEXT_CHARS, RatedTexts, Rating, RatingClass, RatingFields,
-        RatingTarget, RatingValue, TARGETS,
+        RatingTarget, RatingValue, RefusedRating, TARGETS,
     },
     render::{Language, render, render_for},
     suggestion::{Activity, SURE, Suggested, SuggestionMaterial, SuggestionType, suggest},

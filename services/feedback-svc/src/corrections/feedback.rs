@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use emend_core::{
-    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, RequestId, Role, Rule, Scope,
-    personal_data,
+    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Rating, Reporter, RequestId, Role, Rule,
+    Scope, personal_data,
 };
-use emend_proto::common::v1::{RatingClass, correction::Correction as Oneof};
-use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
+use emend_proto::common::v1::{self as pb, RatingClass, correction::Correction as Oneof};
+use emend_wire::{
+    parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS},
+    render,
+};
 use jiff::Timestamp;
 use prost::Message as _;
 use xxhash_rust::xxh3::Xxh3;
@@ -21,9 +24,9 @@ use crate::{
     },
 };
 
-/// A valid request to store one correction.
+/// A valid request to store one correction. `C` is that correction; `()` where it is looked at by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Submission {
+pub(crate) struct Submission<C = Correction> {
     /// Makes it safe to repeat.
     pub(crate) request_id: Option<RequestId>,
     /// The search application.
@@ -39,40 +42,27 @@ pub(crate) struct Submission {
     /// For whom it is to be learned.
     pub(crate) scope: Scope,
     /// What is wrong and what is right.
-    pub(crate) correction: Correction,
+    pub(crate) correction: C,
 }
 
-impl Submission {
-    /// The same with personal data in free text and rated texts masked, and what was taken out of the texts of a rating of a
-    /// search answer: of these also HTML. Keys and values of corrections are never masked.
-    pub(crate) fn cleaned(mut self) -> (Self, Removed) {
-        let mut removed = Removed::default();
-        if self.correction.search_rating().is_some() {
-            let reason = plain_text::clean(&mut self.reason, plain_text::fits_reason);
-            let values = self.context.values_mut();
-            let values = values.map(|value| {
-                plain_text::clean(value, |text| text.floor_char_boundary(MAX_CONTEXT_VALUE_BYTES))
-            });
-            for of in values.chain([reason]) {
-                removed.html |= of.html;
-                removed.personal_data |= of.personal_data;
-            }
-        } else {
-            mask_prose(&mut self.reason);
-            self.context.values_mut().for_each(mask_context_value);
-            self.correction = self.correction.masked();
+impl<C> Submission<C> {
+    /// The same request with this correction.
+    pub(crate) fn with<D>(self, correction: D) -> Submission<D> {
+        Submission {
+            request_id: self.request_id,
+            namespace: self.namespace,
+            reporter: self.reporter,
+            query_id: self.query_id,
+            reason: self.reason,
+            context: self.context,
+            scope: self.scope,
+            correction,
         }
-        (self, removed)
-    }
-
-    /// Whether learning-svc is told of it. It is not of a rating of a search answer, from which alone nothing is learned.
-    pub(crate) fn is_delivered(&self) -> bool {
-        self.correction.form().kind().is_some()
     }
 
     /// Tells a repeated request from a reused request id. Covers every field but the request id itself and what a rating
-    /// counts as.
-    pub(crate) fn hash(&self) -> RequestHash {
+    /// counts as. `correction` is the message of the correction.
+    fn hash_with(&self, mut correction: pb::Correction) -> RequestHash {
         let mut hash = Hasher::new();
         let Self {
             request_id: _,
@@ -82,7 +72,7 @@ impl Submission {
             reason,
             context,
             scope,
-            correction,
+            correction: _,
         } = self;
         hash.text(namespace.as_str());
         hash.optional(reporter.id.as_ref().map(emend_core::ReporterId::as_str));
@@ -97,13 +87,58 @@ impl Submission {
             hash.text(value);
         }
         hash.number(usize::from(*scope == Scope::User));
-        let mut correction = emend_wire::render::correction(correction);
         if let Some(Oneof::Rating(rating)) = &mut correction.correction {
             // It follows from the settings, which may change before the request is repeated.
             rating.counts_as = RatingClass::Unspecified.into();
         }
         hash.bytes(&correction.encode_to_vec());
         RequestHash(hash.0.digest128().to_le_bytes())
+    }
+}
+
+impl Submission<Box<Rating<()>>> {
+    /// How the request is found again, if it was stored when its target could be rated. None without a request id.
+    pub(crate) fn repeated(self) -> Option<RepeatedRequest> {
+        let hash = self.hash_with(render::rating_of_unknown_target(&self.correction));
+        Some(RepeatedRequest {
+            request_id: self.request_id?,
+            namespace: self.namespace,
+            hash,
+        })
+    }
+}
+
+impl Submission {
+    /// The same with personal data in free text and rated texts masked, and what was taken out of the texts of a rating of a
+    /// search answer: of these also HTML. Keys and values of corrections are never masked.
+    pub(crate) fn cleaned(mut self) -> (Self, Removed) {
+        let mut removed = Removed::default();
+        if self.correction.search_rating().is_some() {
+            let reason = plain_text::clean(&mut self.reason, plain_text::fits_reason);
+            let values = self.context.values_mut();
+            let values = values.map(|value| {
+                plain_text::clean(value, |text| text.floor_char_boundary(MAX_CONTEXT_VALUE_BYTES))
+            });
+            for removed_here in values.chain([reason]) {
+                removed.html |= removed_here.html;
+                removed.personal_data |= removed_here.personal_data;
+            }
+        } else {
+            mask_prose(&mut self.reason);
+            self.context.values_mut().for_each(mask_context_value);
+            self.correction = self.correction.masked();
+        }
+        (self, removed)
+    }
+
+    /// Whether learning-svc is told of it. It is not of a rating of a search answer, from which alone nothing is learned.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.correction.form().kind().is_some()
+    }
+
+    /// Tells a repeated request from a reused request id.
+    pub(crate) fn hash(&self) -> RequestHash {
+        self.hash_with(render::correction(&self.correction))
     }
 }
 
@@ -130,6 +165,17 @@ fn mask(text: &mut String, too_long: impl Fn(&str) -> Option<usize>) {
         }
         *text = masked;
     }
+}
+
+/// A request that was perhaps stored before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RepeatedRequest {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// What its sender calls it.
+    pub(crate) request_id: RequestId,
+    /// The hash of all else that it says.
+    pub(crate) hash: RequestHash,
 }
 
 /// XXH3-128 of a parsed request, every part preceded by its length.
@@ -313,7 +359,6 @@ impl FeedbackQuery {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::correction::Form;
     use proptest::prelude::*;
 
     use super::*;
@@ -327,8 +372,7 @@ mod tests {
             reason: "ask jane.doe@example.org".into(),
             context: BTreeMap::from([("topic".into(), "call +44 20 7946 0958".into())]),
             scope: Scope::Global,
-            correction: Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail")
-                .unwrap(),
+            correction: Correction::parse_phrase_mapping("mail jane.doe@example.org", "send_mail").unwrap(),
         }
     }
 
@@ -358,8 +402,8 @@ mod tests {
             |s| s.reason = "other".into(),
             |s| drop(s.context.insert("more".into(), String::new())),
             |s| s.scope = Scope::User,
-            |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
-            |s| s.correction = Correction::parse(Form::PhraseMapping, "a", "", "b").unwrap(),
+            |s| s.correction = Correction::parse_entity("a", "", "b").unwrap(),
+            |s| s.correction = Correction::parse_phrase_mapping("a", "b").unwrap(),
         ];
         for change in changed {
             let mut other = original.clone();
@@ -376,9 +420,7 @@ mod tests {
     #[test]
     fn the_task_of_a_decision_changes_the_hash() {
         let decided_in = |task: &str| Submission {
-            correction: Correction::parse_claim_restore("c1")
-                .unwrap()
-                .in_task(Correction::parse_task(task).unwrap()),
+            correction: Correction::parse_claim_restore("c1", task).unwrap(),
             ..submission()
         };
         assert_ne!(decided_in("t1").hash(), decided_in("").hash());

@@ -5,7 +5,7 @@ use emend_core::{Caller, FeedbackId, Namespace};
 use tokio::time::Instant;
 
 use crate::{
-    corrections::feedback::{Feedback, NewFeedback, Submission},
+    corrections::feedback::{Feedback, NewFeedback, RepeatedRequest, Submission},
     outbox::{entry::DeliveryState, event, waiters::Waiter},
     store::Inserted,
     use_cases::{Origin, UseCases},
@@ -101,9 +101,9 @@ impl UseCases {
     pub(crate) async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, Error> {
-        Ok(self.store.stored_as(caller, submission).await?)
+        Ok(self.store.stored_as(caller, request).await?)
     }
 
     /// What an earlier request stored.

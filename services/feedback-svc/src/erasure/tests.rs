@@ -209,7 +209,7 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         corrected_text: "secret correction",
         ..RatingFields::default()
     };
-    let rated = Correction::parse_rating(fields, &[]);
+    let rated = Correction::parse_rating(fields);
     let submission = Submission {
         correction: rated.unwrap(),
         ..submission("a")

@@ -28,7 +28,7 @@ use super::{
     StoreError,
 };
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest},
     installation::store::{InstallationState, InstallationStore},
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
 };
@@ -129,9 +129,9 @@ impl CorrectionStore for MemoryStore {
     async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, StoreError> {
-        self.call("stored_as", |tables| Ok(tables.stored_as(caller, submission)))
+        self.call("stored_as", |tables| Ok(tables.stored_as(caller, request)))
             .await
     }
 

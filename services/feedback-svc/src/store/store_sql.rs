@@ -19,7 +19,7 @@ use super::{
 #[cfg(test)]
 use super::{EXPLAIN, PLAN};
 use crate::{
-    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest},
     erasure::store::ErasureStore,
     fail_points,
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
@@ -103,13 +103,14 @@ impl CorrectionStore for Backend {
         self.insert_group(&columns, lease).await
     }
 
-    async fn stored_as(&self, caller: &Caller, submission: &Submission) -> Result<Option<FeedbackId>> {
-        let Some(request_id) = &submission.request_id else {
-            return Ok(None);
-        };
-        let (namespace, hash) = (&submission.namespace, submission.hash());
+    async fn stored_as(&self, caller: &Caller, request: &RepeatedRequest) -> Result<Option<FeedbackId>> {
+        let RepeatedRequest {
+            namespace,
+            request_id,
+            hash,
+        } = request;
         let mut reader = self.reader().await?;
-        let found = feedback_sql::replay(&mut reader, namespace, caller, hash, request_id.as_str()).await?;
+        let found = feedback_sql::replay(&mut reader, namespace, caller, *hash, request_id.as_str()).await?;
         Ok(match found {
             Some(Inserted::Replayed(id)) => Some(id),
             Some(Inserted::Stored(_) | Inserted::RequestIdReused | Inserted::TooOften(_)) | None => None,

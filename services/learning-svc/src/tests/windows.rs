@@ -63,7 +63,7 @@ pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -
         corrected_text: "better",
         ..RatingFields::default()
     };
-    let correction = Correction::parse_rating(fields, &[]);
+    let correction = Correction::parse_rating(fields);
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }

@@ -2,10 +2,14 @@
 
 use emend_core::{
     AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
-    correction::scope_user, normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
+    correction::{Form, scope_user},
+    normalize::MAX_KEY_CHARS,
+    outputs::OwnTarget,
+    violation::bounded_text,
 };
-use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1 as pb};
+use emend_proto::feedback::v1 as pb;
 use emend_wire::{
+    kinds::form_of,
     page::{self, QueryHash},
     parse,
 };
@@ -15,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     corrections::{
         day,
-        feedback::{FeedbackQuery, Submission},
+        feedback::{FeedbackQuery, RepeatedRequest, Submission},
     },
     outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Redrive},
     ratings::{self, plain_text},
@@ -54,20 +58,30 @@ fn reason(raw: &str) -> Result<String, Invalid> {
     parse::free_text(raw, parse::MAX_REASON_CHARS).map(Option::unwrap_or_default)
 }
 
+/// Why a request to submit is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// All that is wrong with it.
+    pub(super) violations: Violations,
+    /// The request, where only this is wrong: it rates what its namespace does not have. It may have been stored before.
+    pub(super) of_unknown_target: Option<(RepeatedRequest, Wait)>,
+}
+
 /// A request in a namespace that has these targets of its own.
 pub(super) fn submission(
     request: &pb::SubmitFeedbackRequest,
     own_targets: &[OwnTarget],
-) -> Result<(Submission, Wait), Violations> {
+) -> Result<(Submission, Wait), Refused> {
     let mut violations = Violations::new();
     let request_id = violations.check("request_id", optional(&request.request_id, RequestId::parse));
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
-    let is_search_rating = matches!(
-        request.correction.as_ref().and_then(|of| of.correction.as_ref()),
-        Some(Oneof::SearchRating(_))
-    );
+    let said = request.correction.as_ref();
+    let form = said
+        .and_then(|correction| correction.correction.as_ref())
+        .map(form_of);
+    let is_search_rating = form == Some(Form::SearchRating);
     let reason = if is_search_rating {
         plain_text::reason(&request.reason)
     } else {
@@ -77,24 +91,17 @@ pub(super) fn submission(
     let context = violations.part("", parse::context(&request.context));
     let scope = violations.check("scope", parse::scope(request.scope));
     let wait = violations.check("wait", wait(request.wait));
-    let correction = violations.part(
-        "correction",
-        parse::new_correction(request.correction.as_ref(), own_targets),
-    );
+    // What its parts must be together.
+    let mut together = Violations::new();
     if is_search_rating && query_id.as_ref().is_some_and(String::is_empty) {
-        violations.add("query_id", "is required with search_rating: 1 to 128 characters");
+        together.add("query_id", "is required with search_rating: 1 to 128 characters");
     }
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
-        violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
+        together.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
     }
-    if let Some(correction) = &correction {
-        let form = correction.form();
-        violations.part(
-            &format!("correction.{}", form.name()),
-            correction.check_new(own_targets),
-        );
+    if let Some(form) = form {
         if form.needs_reason() && reason.as_ref().is_some_and(String::is_empty) {
-            violations.add(
+            together.add(
                 "reason",
                 format!(
                     "is required with {}: 1 to {} characters",
@@ -104,11 +111,11 @@ pub(super) fn submission(
             );
         }
         if let Some(scope) = scope {
-            violations.check("scope", form.check_scope(scope));
+            together.check("scope", form.check_scope(scope));
         }
     }
-    let parsed = (|| {
-        let submission = Submission {
+    let request = (|| {
+        let request = Submission {
             request_id: request_id?,
             namespace: namespace?,
             reporter: reporter?,
@@ -116,11 +123,25 @@ pub(super) fn submission(
             reason: reason?,
             context: context?,
             scope: scope?,
-            correction: correction?,
+            correction: (),
         };
-        Some((submission, wait?))
+        Some((request, wait?))
     })();
-    violations.finish(parsed)
+    let request = request.filter(|_| violations.is_empty() && together.is_empty());
+    let refused = match (parse::new_correction(said, own_targets), request) {
+        (Ok(correction), Some((request, wait))) => return Ok((request.with(correction), wait)),
+        (Ok(_), None) => None,
+        (Err(refused), request) => {
+            violations.nest("correction", refused.violations);
+            request.zip(refused.of_unknown_target)
+        }
+    };
+    violations.nest("", together);
+    Err(Refused {
+        violations,
+        of_unknown_target: refused
+            .and_then(|((request, wait), rating)| Some((request.with(rating).repeated()?, wait))),
+    })
 }
 
 /// Checks what belongs to no single item; each is parsed on its own.

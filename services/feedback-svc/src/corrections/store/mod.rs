@@ -7,7 +7,7 @@ use emend_core::{Caller, FeedbackId, Namespace};
 use emend_store::StoreError;
 
 use crate::{
-    corrections::feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+    corrections::feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest},
     outbox::entry::Lease,
 };
 
@@ -24,11 +24,11 @@ pub(crate) trait CorrectionStore {
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
 
-    /// The feedback as which the same request of this caller was stored, if it was. None without a request id.
+    /// The feedback as which the same request of this caller was stored, if it was.
     async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, StoreError>;
 
     /// One feedback, if it is in that namespace.

@@ -239,17 +239,14 @@ fn silent(world: &World, output: &str) -> IngestEvent {
     let FeedbackChange::Recorded(recorded) = &mut event.what else {
         unreachable!("it was recorded")
     };
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target: TARGET,
-            value: "BAD",
-            target_id: output,
-            input_text: "the day's tickets",
-            output_text: output,
-            ..RatingFields::default()
-        },
-        &[],
-    );
+    let correction = Correction::parse_rating(RatingFields {
+        target: TARGET,
+        value: "BAD",
+        target_id: output,
+        input_text: "the day's tickets",
+        output_text: output,
+        ..RatingFields::default()
+    });
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }
