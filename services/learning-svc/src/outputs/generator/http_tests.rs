@@ -32,7 +32,7 @@ fn model(server: &Server, waiting: &Arc<Fake>) -> Model {
         timeout: TIMEOUT,
         attempts: 3,
     };
-    let waiting: Arc<dyn Waiting> = Arc::clone(waiting) as _;
+    let waiting: Arc<dyn Timer> = Arc::clone(waiting) as _;
     Model::new(&endpoint, waiting, Entropy::seeded(7))
 }
 
