@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use emend_base::{Entropy, Lifecycle, SystemClock, http_client::model::Endpoint};
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Kind, Learned, Namespace, Prompt, Reporter,
-    ResourceKey, ResourceValue, Revision, Roles, outputs::RatingFields,
+    ResourceKey, ResourceValue, Revision, Roles, ratings::RatingFields,
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{

@@ -3,14 +3,14 @@
 use std::slice;
 
 use crate::{
-    evidence::{EdgeRelation, TrustLevel},
+    evidence::{DomainRule, EdgeRelation, TrustLevel},
     ids::{CandidateId, FeedbackId, Namespace, UserId},
     kinds::{
-        self, ClaimState, DomainRule, EdgeLabel, FewShotSet, HUMAN, Kind, Learned, ReasonCode, Relation,
-        Rule, SearchTuning, Synonym, parse_choice,
+        self, ClaimState, EdgeLabel, HUMAN, Kind, Learned, ReasonCode, Relation, Rule, SearchTuning, Synonym,
     },
-    outputs::{OwnTarget, RatedTexts, Rating, RatingFields, RefusedRating},
+    normalize::parse_choice,
     personal_data,
+    ratings::{FewShotSet, OwnTarget, RatedTexts, Rating, RatingFields, RefusedRating},
     resource::{Key, ResourceKey, ResourceValue, proposal_of, ruling_of},
     search::SearchRating,
     violation::{Invalid, Violations},

@@ -7,7 +7,7 @@ use emend_core::{
     Correction, FieldViolation, Invalid, Kind, Learned, OutcomeState, RatedTexts, Reporter, ResourceKey,
     ResourceValue, RiskLevel, Scope, Violations,
     correction::Form,
-    outputs::{OwnTarget, RefusedRating},
+    ratings::{OwnTarget, RefusedRating},
     violation::bounded_prose,
 };
 use emend_proto::common::v1::{self as pb, resource_value};
@@ -196,7 +196,7 @@ fn learned(
         return None;
     }
     let learned = learned?;
-    if let Err((field, Invalid(why))) = learned.check_key(key) {
+    if let Err((field, Invalid(why))) = learned.check_key(key.key.as_str()) {
         violations.add(format!("{kind}.{field}"), why);
         return None;
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use emend_base::{Entropy, Lifecycle, ManualClock, SystemClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
-    outputs::RatingFields, search::SearchRating,
+    ratings::RatingFields, search::SearchRating,
 };
 use emend_store::{
     DatabaseUrl,

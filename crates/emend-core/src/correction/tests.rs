@@ -1,7 +1,7 @@
 //! Which corrections are valid, and what they are about.
 
 use super::*;
-use crate::kinds::DomainDecision;
+use crate::evidence::DomainDecision;
 
 #[test]
 fn a_verb_correction_and_a_phrase_mapping_of_one_phrase_share_a_contest() {

@@ -5,7 +5,7 @@
 //! or as one above it.
 
 use super::{Covering, TrustLevel, suffixes};
-use crate::{kinds::DomainRule, violation::Invalid};
+use crate::{evidence::DomainRule, violation::Invalid};
 
 /// Who made a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{DomainPattern, Suffix, TrustLevel};
 use crate::{
+    evidence::DomainRule,
     ids::Namespace,
-    kinds::{DomainRule, parse_choice},
+    normalize::parse_choice,
     violation::{Invalid, Violations},
 };
 

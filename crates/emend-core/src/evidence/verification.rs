@@ -6,7 +6,7 @@
 
 use super::{DomainPattern, Suffix, TrustLevel};
 use crate::{
-    kinds::{DomainRule, DomainRuleValue, Finding, RuleCause},
+    evidence::{DomainRule, DomainRuleValue, Finding, RuleCause},
     violation::Invalid,
 };
 

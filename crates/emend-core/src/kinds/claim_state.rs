@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{policy::Role, violation::Invalid};
+use crate::{roles::Role, violation::Invalid};
 
 /// Maximum length of a reason code in characters.
 const MAX_REASON_CODE_CHARS: usize = 64;

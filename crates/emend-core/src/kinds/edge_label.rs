@@ -8,7 +8,7 @@
 )]
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{evidence::EdgeRelation, policy::Role, violation::Invalid};
+use crate::{evidence::EdgeRelation, roles::Role, violation::Invalid};
 
 /// The label that a person gave an edge; never `Cites`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{policy::Role, search::Tuning};
+use crate::{roles::Role, search::Tuning};
 
 /// A tuning that somebody set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -7,8 +7,9 @@ use super::{
     own::{self, OwnTarget},
 };
 use crate::{
-    kinds::Kind,
+    normalize::parse_exact,
     personal_data,
+    text::cut,
     violation::{Violations, bounded_prose, bounded_text},
 };
 
@@ -322,7 +323,7 @@ impl RatingFields<'_> {
 
 /// What is rated, and the value given.
 fn parse_target(violations: &mut Violations, fields: RatingFields<'_>) -> Option<(String, String)> {
-    let target = violations.check("target", Kind::FewShotSet.rules().key.parse(fields.target));
+    let target = violations.check("target", parse_exact(fields.target));
     let value = violations.check("value", bounded_text(fields.value, 1, NAME_CHARS));
     target.zip(value)
 }
@@ -413,13 +414,6 @@ fn mask(text: &mut String, max: usize) {
         *text = masked.into_owned();
     }
     cut(text, max);
-}
-
-/// Cuts a text to its first `max` characters.
-pub(super) fn cut(text: &mut String, max: usize) {
-    if let Some((end, _)) = text.char_indices().nth(max) {
-        text.truncate(end);
-    }
 }
 
 #[cfg(test)]

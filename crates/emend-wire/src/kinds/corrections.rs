@@ -4,7 +4,7 @@ use emend_core::{
     ClaimState, Correction, DomainDecision, DomainRule, EdgeLabel, Invalid, Rating, RatingClass, Violations,
     correction::{Form, Subject},
     kinds::ReasonCode,
-    outputs::{OwnTarget, RatingFields, RefusedRating},
+    ratings::{OwnTarget, RatingFields, RefusedRating},
     search::Tuning,
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof};

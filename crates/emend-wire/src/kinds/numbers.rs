@@ -1,7 +1,7 @@
 //! Between the numbers of the wire's enums and what they mean.
 
 use emend_core::{
-    DomainDecision, EdgeRelation, Invalid, Language, Relation, TrustLevel, kinds::Finding,
+    DomainDecision, EdgeRelation, Invalid, Language, Relation, TrustLevel, evidence::Finding,
     search::SearchRating,
 };
 use emend_proto::common::v1 as pb;

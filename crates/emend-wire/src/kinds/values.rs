@@ -3,7 +3,9 @@
 use emend_core::{
     ClaimState, DomainRule, DomainRuleValue, EdgeLabel, Example, FeedbackId, FewShotSet, Invalid, Kind,
     Learned, RatedId, ResourceValue, Synonym, Violations,
-    kinds::{Finding, ReasonCode, RuleCause, parse_choice},
+    evidence::{Finding, RuleCause},
+    kinds::ReasonCode,
+    normalize::parse_choice,
 };
 use emend_proto::common::v1::{self as pb, resource_value::Value};
 

@@ -177,7 +177,7 @@ fn of_effects(mut effects: Vec<pb::Standing>) -> Option<pb::Standing> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{AcceptOrder, contest::VoterKey};
+    use emend_core::{AcceptOrder, voter::VoterKey};
     use jiff::Timestamp;
 
     use super::*;

@@ -15,7 +15,7 @@ pub(crate) mod store;
 pub(crate) mod tests;
 pub(crate) mod worker;
 
-use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, contest::VoterKey};
+use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, voter::VoterKey};
 use jiff::Timestamp;
 
 use crate::outbox::entry::NewEvent;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use emend_base::Error;
-use emend_core::{Caller, FeedbackId, Namespace, ReporterId, contest::Voter};
+use emend_core::{Caller, FeedbackId, Namespace, ReporterId, voter::Voter};
 use tokio::time::{Instant, sleep};
 
 use super::{

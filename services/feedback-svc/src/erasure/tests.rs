@@ -5,7 +5,7 @@ use std::sync::Arc;
 use emend_base::{Entropy, Lifecycle, SystemClock, telemetry::metrics::prometheus::Counter};
 use emend_core::{
     Caller, Correction, FeedbackId, RatedTexts, RatingClass, Reporter, ReporterId, Scope,
-    outputs::RatingFields,
+    ratings::RatingFields,
 };
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;

@@ -9,7 +9,7 @@ mod tests;
 use std::{ops::RangeInclusive, time::Duration};
 
 use emend_base::Error;
-use emend_core::{Caller, Namespace, outputs::OwnTarget};
+use emend_core::{Caller, Namespace, ratings::OwnTarget};
 use emend_store::StoreError;
 use jiff::Timestamp;
 

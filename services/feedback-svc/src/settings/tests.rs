@@ -1,6 +1,6 @@
 //! Settings: versions, and what is refused.
 
-use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
+use emend_core::{Caller, RatingClass, ratings::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
 use tokio::time::Duration;
 

@@ -9,7 +9,7 @@ pub mod erase;
 pub mod store;
 pub mod worker;
 
-use emend_core::{FeedbackId, Namespace, ReporterId, ResourceKey, UserId, contest::Voter};
+use emend_core::{FeedbackId, Namespace, ReporterId, ResourceKey, UserId, voter::Voter};
 use emend_store::StoreError;
 
 use crate::store::UnitOfWork;

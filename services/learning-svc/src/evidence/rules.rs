@@ -8,8 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 use emend_base::Error;
 use emend_core::{
     DomainRule, Key, Kind, Learned, Namespace, Status,
-    evidence::{Layer, Layers, Place, RulesHere, RulesOfName, TrustLevel, deciding},
-    kinds::{DomainRuleValue, Finding, RuleCause},
+    evidence::{
+        DomainRuleValue, Finding, Layer, Layers, Place, RuleCause, RulesHere, RulesOfName, TrustLevel,
+        deciding,
+    },
 };
 use jiff::Timestamp;
 

@@ -6,8 +6,8 @@
 
 use emend_base::Error;
 use emend_core::{
-    Caller, Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, evidence::EvidenceId,
-    outcome::Reason,
+    Caller, Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, candidate::Reason,
+    evidence::EvidenceId,
 };
 use emend_store::retry_conflicts;
 

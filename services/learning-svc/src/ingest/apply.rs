@@ -12,7 +12,7 @@ pub(crate) use group::{no_effect, told_before};
 use std::collections::{HashMap, HashSet};
 
 use emend_base::Error;
-use emend_core::{EventId, FeedbackId, ResourceKey, contest::VoterKey};
+use emend_core::{EventId, FeedbackId, ResourceKey, voter::VoterKey};
 use emend_store::{StoreError, retry_conflicts};
 
 use self::group::{Answer, Group};

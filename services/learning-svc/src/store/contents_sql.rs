@@ -1,7 +1,7 @@
 //! Everything the store holds, read whole in one consistent state, for tests that check it for consistency. Written
 //! once, compiled for each database.
 
-use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
+use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, voter::VoterKey};
 use emend_store::{CorruptRow, StoreError};
 
 use super::Backend;

@@ -158,7 +158,7 @@ async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World)
             .unwrap(),
         value: emend_core::ResourceValue::new(
             "low",
-            emend_core::Learned::DomainRule(emend_core::kinds::DomainRuleValue {
+            emend_core::Learned::DomainRule(emend_core::evidence::DomainRuleValue {
                 rule: DomainRule::parse("low").unwrap(),
                 cause: None,
             }),

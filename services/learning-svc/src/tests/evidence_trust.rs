@@ -11,8 +11,7 @@ use std::{
 use emend_base::{reload::Reload as _, reload::When, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
     Correction, Kind, Learned, ResourceKey, ResourceValue,
-    evidence::{Layer, TrustLevel},
-    kinds::{DomainDecision, DomainRule, DomainRuleValue, Finding, RuleCause},
+    evidence::{DomainDecision, DomainRule, DomainRuleValue, Finding, Layer, RuleCause, TrustLevel},
 };
 use emend_serve::health::Readiness;
 

@@ -1,6 +1,6 @@
 //! What users did proposes something: it waits for a person, and counts for nothing.
 
-use emend_core::{Correction, FeedbackId, Origin, contest::Status};
+use emend_core::{Correction, FeedbackId, Origin, candidate::Status};
 use emend_proto::common::v1::OutcomeState;
 
 use super::{

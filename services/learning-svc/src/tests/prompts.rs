@@ -8,7 +8,7 @@ use std::time::Duration;
 use emend_base::Error;
 use emend_core::{
     CandidateId, Correction, Kind, Learned, Prompt, ResourceKey, ResourceValue, Status,
-    contest::Verdict as Decided, outputs::RatingFields,
+    candidate::Verdict as Decided, ratings::RatingFields,
 };
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::{StreamExt as _, future::join_all};

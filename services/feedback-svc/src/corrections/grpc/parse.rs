@@ -4,7 +4,7 @@ use emend_core::{
     AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
     correction::{Form, scope_user},
     normalize::MAX_KEY_CHARS,
-    outputs::OwnTarget,
+    ratings::OwnTarget,
     violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;

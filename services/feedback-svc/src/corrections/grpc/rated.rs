@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     Caller, Namespace,
-    outputs::{OwnTarget, TARGETS},
+    ratings::{OwnTarget, TARGETS},
 };
 use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1::SubmitFeedbackRequest};
 

@@ -1,7 +1,7 @@
 //! The portable SQL of erasure. Written once, compiled for each database: `super::Db` says which.
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, contest::VoterKey};
+use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, voter::VoterKey};
 use emend_store::{CorruptRow, retry_conflicts};
 use prost::Message as _;
 

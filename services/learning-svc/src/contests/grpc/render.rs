@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use emend_core::{
     CandidateId, Origin, Status,
-    contest::{Proposed, Verdict},
+    candidate::{Proposed, Verdict},
     outputs::SURE,
 };
 use emend_proto::learning::v1 as pb;

@@ -14,7 +14,8 @@ use emend_base::{
 };
 use emend_core::{
     FeedbackId, Prompt, RatingClass,
-    outputs::{Activity, Profile, RatedOutput, RatedTexts},
+    outputs::{Activity, Profile, RatedOutput},
+    ratings::RatedTexts,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};

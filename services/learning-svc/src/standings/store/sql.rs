@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Namespace, policy::MAX_WINDOW};
+use emend_core::{ContestId, FeedbackId, Namespace, ratings::MAX_WINDOW};
 use emend_store::StoreError;
 use sqlx::QueryBuilder;
 

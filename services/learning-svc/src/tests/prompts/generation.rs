@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
 use emend_core::{
     Correction, Policy, Status,
-    outputs::{Improved, Material, RatingFields, Suggested, SuggestionMaterial},
+    outputs::{Improved, Material, Suggested, SuggestionMaterial},
+    ratings::RatingFields,
 };
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 
