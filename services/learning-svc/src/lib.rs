@@ -93,7 +93,7 @@ use crate::{
     policies::grpc::Policies,
     profiles::grpc::Profiles,
     resources::grpc::Resources,
-    store::{Store, postgres::CHANNEL},
+    store::{CHANNEL, Store},
     stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };

@@ -24,6 +24,7 @@ pub mod tamper;
 pub mod valve;
 pub mod wait;
 pub mod wary;
+pub mod waterfall;
 
 pub use crate::faults::proxy::{self as gateway, Gateway};
 pub use clients::{Feedback, Learning, as_stored};

@@ -22,6 +22,47 @@ pub trait Row: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Sen
 
 impl<R> Row for R where R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
+/// Rows that are decoded later, as on another thread.
+pub enum Undecoded {
+    /// Of an SQLite file.
+    Sqlite(Vec<SqliteRow>),
+    /// Of a PostgreSQL server.
+    Postgres(Vec<PgRow>),
+}
+
+impl Undecoded {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Sqlite(rows) => rows.len(),
+            Self::Postgres(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All rows.
+    pub fn decode<R: Row>(&self) -> Result<Vec<R>, StoreError> {
+        let decoded: Result<Vec<R>, sqlx::Error> = match self {
+            Self::Sqlite(rows) => rows.iter().map(R::from_row).collect(),
+            Self::Postgres(rows) => rows.iter().map(R::from_row).collect(),
+        };
+        Ok(decoded?)
+    }
+
+    /// The last row, if there is one.
+    pub fn decode_last<R: Row>(&self) -> Result<Option<R>, StoreError> {
+        let decoded: Option<Result<R, sqlx::Error>> = match self {
+            Self::Sqlite(rows) => rows.last().map(R::from_row),
+            Self::Postgres(rows) => rows.last().map(R::from_row),
+        };
+        Ok(decoded.transpose()?)
+    }
+}
+
 /// A connection to one of the databases.
 #[derive(Debug)]
 pub enum Conn {
@@ -128,6 +169,22 @@ impl Conn {
                 sqlx::query_as_with(sql, arguments)
                     .fetch_all(&mut **connection)
                     .await?
+            }
+        })
+    }
+
+    /// All rows of a statement, yet to be decoded.
+    pub async fn undecoded(&mut self, statement: Statement) -> Result<Undecoded, StoreError> {
+        Ok(match self {
+            Self::Sqlite(connection) => {
+                let (sql, arguments) = statement.for_sqlite()?;
+                let query = sqlx::query_with(sql, arguments);
+                Undecoded::Sqlite(query.fetch_all(&mut **connection).await?)
+            }
+            Self::Postgres(connection) => {
+                let (sql, arguments) = statement.for_postgres()?;
+                let query = sqlx::query_with(sql, arguments);
+                Undecoded::Postgres(query.fetch_all(&mut **connection).await?)
             }
         })
     }

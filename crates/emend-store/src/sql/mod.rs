@@ -4,8 +4,8 @@
 //! and a [`Conn`] is one of them: a statement runs on it, and its rows come back as what derives [`sqlx::FromRow`]. A
 //! [`Transaction`] is a connection whose statements take effect together.
 //!
-//! What the databases say differently stands side by side: in a `match` on a [`Conn`], [`Pools`] or [`Dialect`], and the few
-//! expressions of which there are many uses in [`Dialect`].
+//! What the databases say differently stands side by side, in a `match` on [`Pools`] or a [`Dialect`]; but that rows are locked,
+//! which [`Statement`] knows.
 
 mod argument;
 mod conn;
@@ -14,7 +14,7 @@ mod statement;
 
 pub use self::{
     argument::Argument,
-    conn::{Conn, Row, Transaction},
+    conn::{Conn, Row, Transaction, Undecoded},
     pools::Pools,
     statement::{Separated, Statement},
 };
@@ -26,22 +26,4 @@ pub enum Dialect {
     Sqlite,
     /// Any number of writers, which lock rows.
     Postgres,
-}
-
-impl Dialect {
-    /// Ends a SELECT whose rows are locked. On SQLite there is nothing to do: the one writer has the whole file.
-    pub const fn for_update(self) -> &'static str {
-        match self {
-            Self::Sqlite => "",
-            Self::Postgres => " FOR UPDATE",
-        }
-    }
-
-    /// Ends a SELECT whose rows are locked against changes.
-    pub const fn for_share(self) -> &'static str {
-        match self {
-            Self::Sqlite => "",
-            Self::Postgres => " FOR SHARE",
-        }
-    }
 }

@@ -12,11 +12,27 @@ use super::Argument;
 /// are bound in this order ([`Statement::bind`]); not both in one statement.
 #[derive(Debug, Clone, Default)]
 pub struct Statement {
-    /// With a `?` for each pushed parameter.
+    /// As SQLite has it, with a `?` for each pushed parameter.
     text: Cow<'static, str>,
-    /// Where those stand.
-    parameters: Vec<usize>,
+    /// Where PostgreSQL has something else, in order.
+    marks: Vec<(usize, Mark)>,
     arguments: Vec<Argument>,
+}
+
+/// What PostgreSQL has at a place of a text.
+#[derive(Debug, Clone)]
+enum Mark {
+    /// The number of a parameter in place of its `?`.
+    Parameter,
+    /// Something else in place of what is SQLite's.
+    Instead {
+        /// Where that ends.
+        end: usize,
+        /// How many marks and arguments are in it.
+        marks: usize,
+        arguments: usize,
+        postgres: Statement,
+    },
 }
 
 impl Statement {
@@ -24,7 +40,7 @@ impl Statement {
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             text: text.into(),
-            parameters: Vec::new(),
+            marks: Vec::new(),
             arguments: Vec::new(),
         }
     }
@@ -38,8 +54,7 @@ impl Statement {
 
     /// Appends a parameter and binds it.
     pub fn push_bind(&mut self, value: impl Into<Argument>) -> &mut Self {
-        debug_assert_eq!(self.parameters.len(), self.arguments.len(), "numbered and pushed");
-        self.parameters.push(self.text.len());
+        self.marks.push((self.text.len(), Mark::Parameter));
         self.text.to_mut().push('?');
         self.arguments.push(value.into());
         self
@@ -48,7 +63,6 @@ impl Statement {
     /// Binds the next parameter that the text numbers.
     #[must_use]
     pub fn bind(mut self, value: impl Into<Argument>) -> Self {
-        debug_assert!(self.parameters.is_empty(), "numbered and pushed");
         self.arguments.push(value.into());
         self
     }
@@ -96,7 +110,35 @@ impl Statement {
         self.push("CAST(").push_bind(i64::from(limit)).push(" AS BIGINT)")
     }
 
-    /// The text, with a `?` for each parameter that was pushed.
+    /// Appends what the databases say differently. Both are made of pushed parameters alone.
+    pub fn push_either(&mut self, sqlite: Self, postgres: Self) -> &mut Self {
+        let place = self.text.len();
+        let end = place + sqlite.text.len();
+        let instead = Mark::Instead {
+            end,
+            marks: sqlite.marks.len(),
+            arguments: sqlite.arguments.len(),
+            postgres,
+        };
+        self.marks.push((place, instead));
+        let inner = sqlite.marks.into_iter();
+        self.marks
+            .extend(inner.map(|(inner, mark)| (place + inner, mark)));
+        self.arguments.extend(sqlite.arguments);
+        self.push(sqlite.text)
+    }
+
+    /// Ends a SELECT whose rows are locked. On SQLite there is nothing to lock: the one writer has the whole file.
+    pub fn for_update(&mut self) -> &mut Self {
+        self.push_either(Self::new(""), Self::new(" FOR UPDATE"))
+    }
+
+    /// Ends a SELECT whose rows are locked against changes.
+    pub fn for_share(&mut self) -> &mut Self {
+        self.push_either(Self::new(""), Self::new(" FOR SHARE"))
+    }
+
+    /// The text as SQLite has it.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -105,8 +147,11 @@ impl Statement {
     #[must_use]
     pub fn after(mut self, beginning: &str) -> Self {
         self.text.to_mut().insert_str(0, beginning);
-        for place in &mut self.parameters {
+        for (place, mark) in &mut self.marks {
             *place += beginning.len();
+            if let Mark::Instead { end, .. } = mark {
+                *end += beginning.len();
+            }
         }
         self
     }
@@ -121,31 +166,50 @@ impl Statement {
     }
 
     pub(super) fn for_postgres(self) -> Result<(SqlStr, PgArguments), sqlx::Error> {
-        let text = if self.parameters.is_empty() {
-            self.text
-        } else {
-            Cow::Owned(numbered(&self.text, &self.parameters))
-        };
         let mut arguments = PgArguments::default();
-        for argument in self.arguments {
-            argument.bind_postgres(&mut arguments)?;
+        if self.marks.is_empty() {
+            for argument in self.arguments {
+                argument.bind_postgres(&mut arguments)?;
+            }
+            return Ok((sql_str(self.text), arguments));
         }
-        Ok((sql_str(text), arguments))
+        let mut text = String::with_capacity(self.text.len() + 3 * self.marks.len());
+        self.write_postgres(&mut text, &mut arguments)?;
+        Ok((AssertSqlSafe(text).into_sql_str(), arguments))
     }
-}
 
-/// The text with the number of each parameter in place of its `?`.
-fn numbered(text: &str, parameters: &[usize]) -> String {
-    let mut all = String::with_capacity(text.len() + 3 * parameters.len());
-    let mut rest = 0;
-    for (index, place) in parameters.iter().enumerate() {
-        all.push_str(&text[rest..*place]);
-        let written = write!(all, "${}", index + 1);
-        debug_assert!(written.is_ok(), "writing to a string does not fail");
-        rest = place + 1;
+    /// Appends the text and the arguments as PostgreSQL has them.
+    fn write_postgres(self, text: &mut String, bound: &mut PgArguments) -> Result<(), sqlx::Error> {
+        let mut arguments = self.arguments.into_iter();
+        let mut marks = self.marks.into_iter();
+        let mut rest = 0;
+        while let Some((place, mark)) = marks.next() {
+            text.push_str(&self.text[rest..place]);
+            match mark {
+                Mark::Parameter => {
+                    if let Some(argument) = arguments.next() {
+                        argument.bind_postgres(bound)?;
+                    }
+                    rest = place + "?".len();
+                    let written = write!(text, "${}", sqlx::Arguments::len(bound));
+                    debug_assert!(written.is_ok(), "writing to a string does not fail");
+                }
+                Mark::Instead {
+                    end,
+                    marks: inner,
+                    arguments: skipped,
+                    postgres,
+                } => {
+                    rest = end;
+                    marks.by_ref().take(inner).for_each(drop);
+                    arguments.by_ref().take(skipped).for_each(drop);
+                    postgres.write_postgres(text, bound)?;
+                }
+            }
+        }
+        text.push_str(&self.text[rest..]);
+        Ok(())
     }
-    all.push_str(&text[rest..]);
-    all
 }
 
 fn sql_str(text: Cow<'static, str>) -> SqlStr {
@@ -236,6 +300,43 @@ mod tests {
                 .push_bind(Some("x"));
         });
         assert_eq!(statement.text(), "VALUES (?, now(), ?), (?, now(), ?)");
+    }
+
+    #[test]
+    fn only_postgresql_locks_rows() {
+        let mut statement = Statement::new("SELECT * FROM (SELECT id FROM t WHERE id = ");
+        statement
+            .push_bind(1)
+            .for_update()
+            .push(") AS x LIMIT ")
+            .push_bind(2_i64);
+        let (sqlite, _) = statement.clone().for_sqlite().unwrap();
+        assert_eq!(
+            sqlite.as_str(),
+            "SELECT * FROM (SELECT id FROM t WHERE id = ?) AS x LIMIT ?"
+        );
+        let (postgres, _) = statement.for_postgres().unwrap();
+        assert_eq!(
+            postgres.as_str(),
+            "SELECT * FROM (SELECT id FROM t WHERE id = $1 FOR UPDATE) AS x LIMIT $2"
+        );
+    }
+
+    #[test]
+    fn what_the_databases_say_differently_keeps_its_own_parameters() {
+        let mut pairs = Statement::new("(hash, id) IN (VALUES (");
+        pairs.push_bind(7_i64).push(", ").push_bind("a").push("))");
+        let mut ids = Statement::new("id IN ");
+        ids.push_list(["a"]);
+        let mut statement = Statement::new("SELECT 1 WHERE x = ");
+        statement.push_bind(1).push(" AND ").push_either(pairs, ids);
+        statement.push(" AND y = ").push_bind(2).for_update();
+        let (sqlite, bound) = statement.clone().for_sqlite().unwrap();
+        let text = "SELECT 1 WHERE x = ? AND (hash, id) IN (VALUES (?, ?)) AND y = ?";
+        assert_eq!((sqlite.as_str(), sqlx::Arguments::len(&bound)), (text, 4));
+        let (postgres, bound) = statement.for_postgres().unwrap();
+        let text = "SELECT 1 WHERE x = $1 AND id IN ($2) AND y = $3 FOR UPDATE";
+        assert_eq!((postgres.as_str(), sqlx::Arguments::len(&bound)), (text, 3));
     }
 
     #[test]

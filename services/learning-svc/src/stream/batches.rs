@@ -15,8 +15,9 @@ use std::{
     },
 };
 
-use emend_base::span::{self, Kind, Span};
+use emend_base::{span, traceparent::Traceparent};
 use emend_core::Epoch;
+use tracing::{Span, info_span};
 
 use super::{
     budget::{Budget, Kept as KeptBytes},
@@ -198,16 +199,23 @@ const MAX_EXAMINED: usize = 256;
 /// A span for each trace that changed something in the batch, open while the batch is encoded.
 fn spans(state: &ReplicaState, filter: &Filter, from: i64) -> Vec<Span> {
     let (mut spans, mut seen, mut examined) = (Vec::new(), BTreeSet::new(), 0);
-    if !span::is_exported() {
+    if !span::is_recorded() {
         return spans;
     }
     state.changes_since(filter, from, None, |entry| {
         examined += 1;
         if seen.insert(entry.traceparent.clone())
-            && let Some(mut span) = Span::under("publish update", Kind::Producer, &entry.traceparent)
+            && let Some(traceparent) = Traceparent::parse_sampled(&entry.traceparent)
         {
-            span.set("messaging.system", "emend");
-            span.set("emend.revision", state.revision());
+            let span = info_span!(
+                target: span::TARGET,
+                parent: None,
+                "publish update",
+                otel.kind = "producer",
+                messaging.system = "emend",
+                emend.revision = state.revision(),
+            );
+            span::set_parent(&span, &traceparent);
             spans.push(span);
         }
         if spans.len() >= MAX_SPANS || examined >= MAX_EXAMINED {

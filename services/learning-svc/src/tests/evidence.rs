@@ -17,7 +17,7 @@ use crate::{
         store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
     },
     ingest::event::{FeedbackChange, IngestEvent},
-    store::somebody_waits,
+    store::testing::somebody_waits,
     tests::{
         erasure::assert_audited,
         on_both_databases,

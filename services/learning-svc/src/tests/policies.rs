@@ -217,7 +217,7 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
         "UPDATE contests SET key = 'not what gives its id' WHERE key = 'p8'",
         "UPDATE contests SET kind = 1, key = '' WHERE key = 'p9'",
     ] {
-        store::tamper(&world.url, sql).await;
+        store::testing::tamper(&world.url, sql).await;
     }
     set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     for expected in [197, 0] {

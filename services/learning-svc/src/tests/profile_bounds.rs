@@ -170,7 +170,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     let made = suggest(&app, "ann").await;
     assert_eq!(made.len(), 1);
     // By the database's clock: 90 days but for an hour, and that hour.
-    store::tamper(
+    store::testing::tamper(
         &world.url,
         "UPDATE activities SET recorded_at = recorded_at - 7772400000000",
     )
@@ -178,7 +178,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     record(&app, "ann", &[activity(2_000, &["Go"], &[])]).await;
     worker.run_once().await.unwrap();
     assert_eq!(kept().await, 1_501);
-    store::tamper(
+    store::testing::tamper(
         &world.url,
         "UPDATE activities SET recorded_at = recorded_at - 3600000000",
     )

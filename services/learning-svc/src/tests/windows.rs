@@ -610,12 +610,12 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
         (&["CONTEST_MISSING"][..], "UPDATE ratings SET contest = -contest"),
         (&["CONTEST_ROW"][..], "UPDATE contests SET pending = 1 - pending"),
     ] {
-        crate::store::tamper(&world.url, damage).await;
+        crate::store::testing::tamper(&world.url, damage).await;
         let found = findings(world).await;
         for check in checks {
             assert!(found.contains(check), "{damage}: {found}");
         }
-        crate::store::tamper(&world.url, damage).await;
+        crate::store::testing::tamper(&world.url, damage).await;
         assert_eq!(findings(world).await, "[]", "{damage}");
     }
     for (check, damage) in [
@@ -629,7 +629,7 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
         ),
         ("RESOURCE_REPLAY", "UPDATE resources SET revision = revision - 1"),
     ] {
-        crate::store::tamper(&world.url, damage).await;
+        crate::store::testing::tamper(&world.url, damage).await;
         let found = findings(world).await;
         assert!(found.contains(check), "{damage}: {found}");
     }

@@ -5,7 +5,9 @@
 //! nothing of which invariants hold.
 
 pub(crate) mod evidence;
+pub(crate) mod evidence_sql;
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashMap;
 
@@ -14,11 +16,7 @@ use emend_core::{ContestId, OutputTally, Policy, Rated, WindowPolicy};
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
 use futures::stream::BoxStream;
 
-use crate::{
-    log::store::Head,
-    policies::store::PolicyKey,
-    store::{postgres::PostgresStore, sqlite::SqliteStore},
-};
+use crate::{log::store::Head, policies::store::PolicyKey, store::SqlStore};
 
 pub(crate) use self::rows::{
     AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
@@ -171,8 +169,6 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
 
 /// Opens a database for an audit.
 pub(crate) async fn open(database: &DatabaseUrl) -> std::result::Result<Box<dyn AuditRead>, OpenError> {
-    match database {
-        DatabaseUrl::Sqlite(path) => SqliteStore::read(path).await,
-        DatabaseUrl::Postgres(url) => PostgresStore::read(url).await,
-    }
+    let transaction = SqlStore::begin_to_read(database).await?;
+    Ok(Box::new(sql::Reading::begin(transaction).await?))
 }

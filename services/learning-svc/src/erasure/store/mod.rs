@@ -1,5 +1,6 @@
 //! The port of erasing users: within a unit of work, and afterwards in the log and the database's files.
 
+pub(crate) mod sql;
 use std::collections::HashMap;
 
 use async_trait::async_trait;

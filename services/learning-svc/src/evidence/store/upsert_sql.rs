@@ -1,9 +1,10 @@
-//! Upserting nodes and edges in SQL. Written once, compiled for each database.
+//! Upserting nodes and edges in SQL.
 //!
 //! Rows are written in the order of their ids, claims before edges, so that two upserts seldom wait for each other in turn; where they
 //! do, the database says so and the use case is retried. Upserts hold the namespace shared. One that changes what edges of others
 //! depend on, which pages are one work, holds it alone: it waits for upserts under way, whose edges it could not see.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use emend_core::{
@@ -11,17 +12,16 @@ use emend_core::{
     evidence::{EvidenceId, NodeRef, NodeType, registrable_domain},
 };
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db, FOR_SHARE, FOR_UPDATE,
-    elements_sql::{save_element_events, says},
-    levels_sql::levels,
-    plan_anew,
-    replace_sql::{follow, mark_domains_of_hosts},
-    work_sql::{Work, push_keys},
-    works_sql::{Identified, relate},
-};
+use crate::evidence::store::elements_sql::save_element_events;
+use crate::evidence::store::elements_sql::says;
+use crate::evidence::store::levels_sql::levels;
+use crate::evidence::store::replace_sql::follow;
+use crate::evidence::store::replace_sql::mark_domains_of_hosts;
+use crate::evidence::store::works_sql::Identified;
+use crate::evidence::store::works_sql::relate;
+use crate::store::database::plan_anew;
+use crate::store::work::Work;
 use crate::{
     evidence::{
         graph::{By, ClaimUpsert, EdgeUpsert, ElementSort, Page, Upsert, Upserted},
@@ -52,7 +52,7 @@ struct Upserting<'u> {
 }
 
 /// See [`EvidenceRepository::upsert`](crate::evidence::store::EvidenceRepository::upsert).
-pub(super) async fn upsert(
+pub(crate) async fn upsert(
     work: &mut Work,
     upsert: &Upsert,
     replaced: Option<&By>,
@@ -126,12 +126,12 @@ pub(super) async fn upsert(
 /// The key of a namespace's graph, which begins if there is none.
 async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
     loop {
-        let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+        let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE namespace = ");
         query.push_bind(namespace.as_str());
         if let Some((space,)) = work.rows::<(i64,)>(query).await?.first() {
             return Ok(*space);
         }
-        let mut query = QueryBuilder::new("INSERT INTO evidence_spaces (namespace, rules) VALUES (");
+        let mut query = Statement::new("INSERT INTO evidence_spaces (namespace, rules) VALUES (");
         query.push_bind(namespace.as_str());
         query.push(", 0) ON CONFLICT (namespace) DO NOTHING");
         work.run(query).await?;
@@ -141,10 +141,13 @@ async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
 /// Locks a namespace's graph: no rule about its domains changes before the end. Alone, it waits for upserts under way, and later
 /// ones wait.
 async fn lock(work: &mut Work, space: i64, alone: bool) -> Result<()> {
-    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE space = ");
-    query
-        .push_bind(space)
-        .push(if alone { FOR_UPDATE } else { FOR_SHARE });
+    let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE space = ");
+    query.push_bind(space);
+    if alone {
+        query.for_update();
+    } else {
+        query.for_share();
+    }
     work.rows::<(i64,)>(query).await?;
     Ok(())
 }
@@ -161,7 +164,7 @@ async fn names_new_ids(work: &mut Work, space: i64, pages: &[Page]) -> Result<bo
     let mut same = 0;
     for names in batches(&names) {
         let mut query =
-            QueryBuilder::new("SELECT page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ");
+            Statement::new("SELECT page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ");
         query.push_bind(space).push(" AND page_id IN ");
         push_names(&mut query, names.iter().copied());
         for (id, doi, pmid, arxiv) in work.rows::<(String, String, String, String)>(query).await? {
@@ -275,7 +278,7 @@ impl Upserting<'_> {
         let ids: Vec<&str> = self.upsert.edges.iter().map(|edge| edge.id.as_str()).collect();
         let mut known = HashMap::new();
         for ids in batches(&ids) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT edge, edge_id, source_sort, source, target_sort, target, host FROM evidence_edges WHERE space = ",
             );
             query.push_bind(self.space);
@@ -382,7 +385,7 @@ impl Upserting<'_> {
         let hosts = self.hosts(work, &pages).await?;
         let (mut changed, mut left) = (Vec::new(), BTreeSet::new());
         for pages in batches(&pages) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_pages (space, page_id, host, url, title, doi, pmid, arxiv_id, work) ",
             );
             query.push_values(pages, |mut row, page| {
@@ -459,7 +462,7 @@ impl Upserting<'_> {
         let new_hosts: Vec<&str> = new.iter().map(|(_, host)| *host).collect();
         let levels = levels(work, &self.upsert.namespace, &new_hosts).await?;
         for new in batches(&new) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_hosts (space, reversed, domain, level, set_level, layer) ",
             );
             query.push_values(new, |mut row, (reversed, host)| {
@@ -483,7 +486,7 @@ impl Upserting<'_> {
         fragments.sort_unstable_by_key(|fragment| &fragment.id);
         for fragments in batches(&fragments) {
             let mut query =
-                QueryBuilder::new("INSERT INTO evidence_fragments (space, fragment_id, page, text) ");
+                Statement::new("INSERT INTO evidence_fragments (space, fragment_id, page, text) ");
             query.push_values(fragments, |mut row, fragment| {
                 let page = self.nodes.get(&node(NodeType::Page, &fragment.page));
                 row.push_bind(self.space)
@@ -511,7 +514,7 @@ impl Upserting<'_> {
         let mut claims: Vec<&ClaimUpsert> = self.upsert.claims.iter().collect();
         claims.sort_unstable_by_key(|claim| &claim.id);
         for claims in batches(&claims) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, \
                  created_at, updated_at) ",
             );
@@ -574,12 +577,12 @@ impl Upserting<'_> {
         let targets: Vec<i64> = targets.into_iter().collect();
         for targets in batches(&targets) {
             // Also those that are stale: who verifies one has it locked, and would not see these edges.
-            let mut query = QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE claim IN ");
-            push_keys(&mut query, targets);
+            let mut query = Statement::new("UPDATE evidence_claims SET stale = 1 WHERE claim IN ");
+            query.push_list(targets.iter().copied());
             work.run(query).await?;
         }
         for edges in batches(&edges) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, \
                  given, label, confidence, ruled, ruled_at, ruled_by, model_weight, relation, weight) ",
             );
@@ -672,7 +675,7 @@ const NO_WORK: &str =
 
 /// A query for what is known of nodes, up to their ids. Pages and hosts are looked up row by row: a join may be planned while the tables
 /// are small, and then reads all of them each time.
-fn known_nodes(sort: NodeType, space: i64) -> QueryBuilder<Db> {
+fn known_nodes(sort: NodeType, space: i64) -> Statement {
     let (columns, of_pages, table) = match sort {
         NodeType::Page => (
             "SELECT n.page_id AS id, n.page AS node, n.page, n.host",
@@ -692,7 +695,7 @@ fn known_nodes(sort: NodeType, space: i64) -> QueryBuilder<Db> {
             "evidence_claims",
         ),
     };
-    let mut query = QueryBuilder::new(columns);
+    let mut query = Statement::new(columns);
     query.push(of_pages);
     query
         .push(format_args!(" FROM {table} AS n WHERE n.space = "))
@@ -740,7 +743,7 @@ async fn known_rows(
     let mut known = HashMap::with_capacity(names.len());
     for names in batches(&names) {
         let Names { table, key, name, .. } = of;
-        let mut query = QueryBuilder::new("");
+        let mut query = Statement::new("");
         query.push(format_args!("SELECT {name}, {key} FROM {table} WHERE space = "));
         query.push_bind(space);
         query.push(format_args!(" AND {name} IN "));
@@ -766,7 +769,7 @@ async fn named_rows(
     let added: Vec<&str> = new.iter().copied().collect();
     for added in batches(&added) {
         let Names { table, name, new, .. } = of;
-        let mut query = QueryBuilder::new("");
+        let mut query = Statement::new("");
         query.push(format_args!("INSERT INTO {table} (space, {name}{}) ", new.0));
         query.push_values(added, |mut row, name| {
             row.push_bind(space).push_bind(*name);
@@ -784,7 +787,7 @@ async fn named_rows(
 }
 
 /// Appends `($1, $2, …)`.
-pub(super) fn push_names<'q>(query: &mut QueryBuilder<Db>, names: impl IntoIterator<Item = &'q str>) {
+pub(crate) fn push_names<'q>(query: &mut Statement, names: impl IntoIterator<Item = &'q str>) {
     query.push("(");
     let mut list = query.separated(", ");
     for name in names {

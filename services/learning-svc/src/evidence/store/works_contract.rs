@@ -1,5 +1,7 @@
-//! Works are found by indexes, and a large one costs no more than a small one. Compiled for each database.
+//! Works are found by indexes, and a large one costs no more than a small one.
 
+use crate::store::testing::{TestDatabase, on_both};
+use emend_store::sql::Statement;
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
@@ -8,10 +10,8 @@ use emend_core::{
     evidence::{EvidenceId, WorkId},
 };
 
-use super::{
-    super::{Backend, open_for_test, work_sql::plan},
-    mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids,
-};
+use super::works_sql::{mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids};
+use crate::store::SqlStore;
 use crate::{
     evidence::graph::{Page, Upsert},
     store::begin_installation,
@@ -41,17 +41,20 @@ fn upsert(pages: Vec<Page>) -> Upsert {
     }
 }
 
-async fn works(store: &Backend) -> Vec<(i64, i64)> {
+async fn works(store: &SqlStore) -> Vec<(i64, i64)> {
     let mut transaction = store.begin_work().await.unwrap();
-    sqlx::query_as("SELECT work, pages FROM evidence_works ORDER BY pages DESC, work")
-        .fetch_all(&mut *transaction)
+    transaction
+        .rows(Statement::new(
+            "SELECT work, pages FROM evidence_works ORDER BY pages DESC, work",
+        ))
         .await
         .unwrap()
 }
 
-#[tokio::test]
-async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     let entropy = Entropy::system();
@@ -72,8 +75,8 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
             alone.works.reverse();
         }
         let statements = {
-            let mut tx = super::super::work_sql::Work::begin(&store).await.unwrap();
-            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
+            let mut tx = crate::store::work::Work::begin(&store).await.unwrap();
+            super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
                 .await
                 .unwrap()
                 .unwrap();
@@ -95,11 +98,15 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
         (mark_claims_of_work(key), &[]),
         (mark_claims_of_pages(&[7, 8]), &[]),
     ] {
-        let text = query.sql().as_str().to_owned();
-        let plan = plan(&store, query).await;
+        let text = query.text().to_owned();
+        let plan = store.plan(query).await;
         for index in indexes {
             assert!(plan.contains(index), "no {index}: {text}\n{plan}");
         }
         assert!(!plan.contains("Seq Scan"), "{text}\n{plan}");
     }
+}
+
+on_both! {
+    pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written,
 }

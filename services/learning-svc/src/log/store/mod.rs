@@ -3,8 +3,12 @@
 //! For the update stream, changes are passed on as stored, unknown kinds included: the code that streams them must not
 //! need to understand them.
 
+#[cfg(test)]
+mod contract;
+pub(crate) mod lists_sql;
 mod records;
 pub(crate) mod rows;
+pub(crate) mod sql;
 #[cfg(test)]
 pub(crate) mod suite;
 

@@ -1,5 +1,6 @@
 //! What is stored of search nodes, as last seen.
 
+pub(crate) mod sql;
 #[cfg(test)]
 pub(crate) mod suite;
 

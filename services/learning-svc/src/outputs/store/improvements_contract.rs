@@ -1,6 +1,6 @@
-//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets. Compiled for
-//! each database.
+//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets.
 
+use crate::store::testing::{TestDatabase, on_both};
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
@@ -11,15 +11,12 @@ use emend_core::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{
-    super::{
-        Backend,
-        contests_sql::{live_candidates, named_candidate},
-        open_for_test,
-        work_sql::plan,
-    },
+use super::improvements_sql::{
     by_version, counted, current_prompts, following, newest, newest_of, version_value, versions,
 };
+use crate::contests::store::sql::live_candidates;
+use crate::contests::store::sql::named_candidate;
+use crate::store::SqlStore;
 use crate::{
     actor::Actor,
     contests::store::{Named, store_empty},
@@ -62,8 +59,8 @@ fn rated(target: u32, number: u32) -> Rated {
     }
 }
 
-async fn stored() -> Option<(Backend, impl Sized)> {
-    let (store, guard) = open_for_test().await?;
+async fn stored(database: TestDatabase) -> Option<(SqlStore, impl Sized)> {
+    let (store, guard) = database.open().await?;
     let mut tx = store.begin().await.unwrap();
     for target in 0..TARGETS {
         let keys = [key(Kind::FewShotSet, target), key(Kind::Prompt, target)];
@@ -97,9 +94,8 @@ async fn stored() -> Option<(Backend, impl Sized)> {
     Some((store, guard))
 }
 
-#[tokio::test]
-async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
-    let Some((store, _guard)) = stored().await else {
+async fn what_is_counted_and_read_of_a_target_is_found_by_an_index(database: TestDatabase) {
+    let Some((store, _guard)) = stored(database).await else {
         return;
     };
     let window = key(Kind::FewShotSet, 7).contest_id();
@@ -120,16 +116,15 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
             "contests_of_prompts",
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{index}: {plan}");
         let scans = |step: &str| step.contains("Seq Scan on ratings") || step.contains("SCAN r");
         assert!(!plan.lines().any(scans), "{plan}");
     }
 }
 
-#[tokio::test]
-async fn ratings_are_counted_by_version_and_read_in_their_order() {
-    let Some((store, _guard)) = stored().await else {
+async fn ratings_are_counted_by_version_and_read_in_their_order(database: TestDatabase) {
+    let Some((store, _guard)) = stored(database).await else {
         return;
     };
     let window = key(Kind::FewShotSet, 3).contest_id();
@@ -170,9 +165,10 @@ async fn ratings_are_counted_by_version_and_read_in_their_order() {
     assert_eq!(read, expected);
 }
 
-#[tokio::test]
-async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     begin_installation(&store, &Entropy::system()).await.unwrap();
@@ -219,8 +215,14 @@ async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_vers
         (named_candidate(1, Named::Version(3)), "candidates_by_version"),
         (version_value(contest, 3), "candidates_by_version"),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{index}: {plan}");
         assert!(plan.contains("status") || plan.contains("version"), "{plan}");
     }
+}
+
+on_both! {
+    what_is_counted_and_read_of_a_target_is_found_by_an_index,
+    ratings_are_counted_by_version_and_read_in_their_order,
+    a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are,
 }

@@ -19,7 +19,7 @@ use futures::{
 use super::*;
 use crate::{
     audit, etag,
-    store::{begin_installation, memory::MemoryStore, somebody_waits},
+    store::{begin_installation, memory::MemoryStore, testing::somebody_waits},
     tests::{
         erasure::assert_audited,
         on_both_databases,

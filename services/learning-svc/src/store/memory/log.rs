@@ -397,6 +397,7 @@ mod contract {
 
     stamp!(open_for_test());
     crate::nodes::store::suite::stamp!(open_for_test());
+    crate::contests::store::contract::stamp!(open_for_test());
 
     #[async_trait]
     impl TestLog for MemoryStore {

@@ -217,13 +217,9 @@ fn micros(duration: SignedDuration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The store the contract suites are compiled against.
-#[cfg(test)]
-type Backend = MemoryStore;
-
 /// A fresh, empty store.
 #[cfg(test)]
-async fn open_for_test() -> Option<(Backend, ())> {
+async fn open_for_test() -> Option<(MemoryStore, ())> {
     Some((MemoryStore::new(), ()))
 }
 

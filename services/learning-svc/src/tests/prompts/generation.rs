@@ -198,7 +198,7 @@ async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
 
 async fn a_lease_that_expired_is_taken_over(world: &World) {
     let (_, generator, generating) = begun(world).await;
-    store::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
+    store::testing::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
     let app = world.instance().await;
     let proposed = generate(&app).await.unwrap();
     generator.go_on.notify_one();

@@ -171,7 +171,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
     );
     assert_eq!(findings(world).await, "[]");
     // A decider that is not the one of the last transition is found.
-    crate::store::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
+    crate::store::testing::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
     assert!(findings(world).await.contains("CANDIDATE_HISTORY"));
 }
 
