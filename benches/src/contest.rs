@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use emend_base::{Entropy, SystemClock};
 use emend_core::{
     AcceptOrder, Ballot, Ballots, Caller, ContestState, Correction, Event, EventId, FeedbackId, Namespace,
-    Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, correction::Form, decide,
+    Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, decide,
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
@@ -76,7 +76,7 @@ fn per_event(began: Instant, events: u32) -> f64 {
 
 pub(crate) fn proposal() -> Result<Proposal> {
     let correction =
-        Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_csa").context("a correction")?;
+        Correction::parse_phrase_mapping("set up a csa", "create_csa").context("a correction")?;
     let mut effects = correction.effects(&Namespace::parse("bench").context("a namespace")?, None);
     effects.pop().context("an effect")
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use emend_base::{Entropy, Lifecycle, SystemClock, http_client::model::Endpoint};
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Kind, Learned, Namespace, Prompt, Reporter,
-    ResourceKey, ResourceValue, Revision, Roles, outputs::RatingFields,
+    ResourceKey, ResourceValue, Revision, Roles, ratings::RatingFields,
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
@@ -188,20 +188,17 @@ async fn ingest(app: &Capabilities, next: &mut u32, ratings: u32) -> Result<Took
 fn rating(number: u32) -> Result<IngestEvent> {
     let target = TARGETS.get(number as usize % TARGETS.len()).context("a target")?;
     let fault = ["has no figures".to_owned()];
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target,
-            value: "BAD",
-            target_id: &format!("output-{number}"),
-            input_text: "NAV 101.2, up 0.4 %.",
-            output_text: "Much happened.",
-            prompt_version: "1",
-            issues: &fault,
-            corrected_text: "NAV 101.2 (+0.4 %).",
-            ..RatingFields::default()
-        },
-        &[],
-    )?;
+    let correction = Correction::parse_rating(RatingFields {
+        target,
+        value: "BAD",
+        target_id: &format!("output-{number}"),
+        input_text: "NAV 101.2, up 0.4 %.",
+        output_text: "Much happened.",
+        prompt_version: "1",
+        issues: &fault,
+        corrected_text: "NAV 101.2 (+0.4 %).",
+        ..RatingFields::default()
+    })?;
     let namespace = Namespace::parse(NAMESPACE).context("a namespace")?;
     let id = uuid::Uuid::from_u128(u128::from(number) + 1);
     Ok(IngestEvent {

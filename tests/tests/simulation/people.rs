@@ -7,7 +7,7 @@ use std::{
 };
 
 use emend_base::Error;
-use emend_core::{Caller, Correction, Namespace, Revision, correction::Form};
+use emend_core::{Caller, Correction, Namespace, Revision};
 use emend_proto::{
     common::v1::{Reporter, Scope, SynonymRelation},
     feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
@@ -271,13 +271,14 @@ enum OperatorAction {
 impl OperatorAction {
     fn draw(world: &World) -> Self {
         let dice = &world.dice;
-        let form = if dice.chance(0.5) {
-            Form::Entity
-        } else {
-            Form::PhraseMapping
-        };
+        let is_entity = dice.chance(0.5);
         let namespace = Namespace::parse(NAMESPACES[dice.below(2)]).expect("a namespace");
-        let correction = Correction::parse(form, PHRASES[dice.below(3)], "", CHOICES[dice.below(3)]);
+        let (phrase, choice) = (PHRASES[dice.below(3)], CHOICES[dice.below(3)]);
+        let correction = if is_entity {
+            Correction::parse_entity(phrase, "", choice)
+        } else {
+            Correction::parse_phrase_mapping(phrase, choice)
+        };
         let proposal = correction
             .expect("a correction")
             .effects(&namespace, None)

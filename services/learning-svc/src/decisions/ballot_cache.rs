@@ -147,7 +147,7 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{AcceptOrder, Ballot, Caller, FeedbackId, contest::VoterKey};
+    use emend_core::{AcceptOrder, Ballot, Caller, FeedbackId, voter::VoterKey};
     use jiff::Timestamp;
     use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! What a decision means for the evidence graph: what is written into it, and the event that is kept of it.
 
 use emend_core::{
-    ContestState, Decision, Event, Kind, Learned, Namespace, ResourceValue, Revision, kinds::ClaimDecision,
+    ContestState, Decision, Event, Kind, Learned, Namespace, ResourceValue, Revision, kinds::ClaimState,
 };
 use jiff::Timestamp;
 
@@ -37,12 +37,12 @@ pub(crate) fn ruling(state: &ContestState) -> Option<RulingWrite> {
         return None;
     }
     let ruled = match state.resource.as_ref().map(|resource| &resource.value.learned) {
-        Some(Learned::ClaimState(claim)) => match claim.decision() {
-            ClaimDecision::Rejected => 1,
-            ClaimDecision::Restored => 2,
-            ClaimDecision::Cleared => 0,
+        Some(Learned::ClaimState(claim)) => match claim {
+            Some(ClaimState::Rejected(_)) => 1,
+            Some(ClaimState::Restored) => 2,
+            None => 0,
         },
-        Some(Learned::EdgeLabel(label)) => label.relation().map_or(0, emend_core::EdgeRelation::number),
+        Some(Learned::EdgeLabel(label)) => label.map_or(0, |label| label.relation().number()),
         _ => 0,
     };
     let in_force = state.applied().filter(|_| ruled != 0);

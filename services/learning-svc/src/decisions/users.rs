@@ -1,6 +1,6 @@
 //! Locks of users: what a user alone has is changed by one unit of work at a time, and not while the user is erased.
 
-use emend_core::{FeedbackId, Namespace, ReporterId, ResourceKey, UserId, contest::Voter};
+use emend_core::{FeedbackId, Namespace, ReporterId, ResourceKey, UserId, voter::Voter};
 use emend_store::StoreError;
 
 use crate::store::UnitOfWork;

@@ -3,7 +3,7 @@
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Caller, Event, EventId, FeedbackId, Namespace, ReporterId, ResourceKey, Revision, UserId,
-    contest::Voter,
+    voter::Voter,
 };
 use emend_proto::common::v1 as pb;
 

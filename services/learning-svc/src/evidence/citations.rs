@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use emend_base::Error;
 use emend_core::{
     Namespace,
-    evidence::{EdgeRelation, EvidenceId, NodeRef, NodeSort, RankedPaper, RelatedPaper, WorkId, rank},
+    evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType, RankedPaper, RelatedPaper, WorkId, rank},
 };
 use uuid::Uuid;
 
@@ -234,7 +234,7 @@ fn merged_page(related: &[Related], paper: &RankedPaper) -> Page {
 
 fn cites(id: EvidenceId, source: &EvidenceId, target: &EvidenceId, task: Option<&EvidenceId>) -> EdgeUpsert {
     let page = |id: &EvidenceId| NodeRef {
-        sort: NodeSort::Page,
+        sort: NodeType::Page,
         id: id.clone(),
     };
     EdgeUpsert {

@@ -7,9 +7,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use emend_base::Error;
 use emend_core::{
-    DomainDecision, DomainRule, Key, Kind, Learned, Namespace, Status,
-    evidence::{Layer, Layers, Place, RulesHere, RulesOfName, TrustLevel, deciding},
-    kinds::{DomainRuleValue, Finding, RuleCause},
+    DomainRule, Key, Kind, Learned, Namespace, Status,
+    evidence::{
+        DomainRuleValue, Finding, Layer, Layers, Place, RuleCause, RulesHere, RulesOfName, TrustLevel,
+        deciding,
+    },
 };
 use jiff::Timestamp;
 
@@ -127,7 +129,7 @@ impl Evidence {
             layer: None,
             with_ended: false,
         };
-        let blocks = |value: &DomainRuleValue| value.rule.decision == DomainDecision::Block;
+        let blocks = |value: &DomainRuleValue| value.rule == DomainRule::Block;
         let (mut found, next) = self.decisions_kept(&filter, after, limit, blocks).await?;
         let names: Vec<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
         let rules = self.graph()?.rules_above(namespace, &names).await?;
@@ -267,7 +269,7 @@ impl Evidence {
 }
 
 fn is_active(record: &CandidateRecord, value: &DomainRuleValue) -> bool {
-    record.candidate.status == Status::Applied && value.rule.decision != DomainDecision::Clear
+    record.candidate.status == Status::Applied && value.rule != DomainRule::Clear
 }
 
 fn layer(record: &CandidateRecord) -> Option<Layer> {
@@ -290,7 +292,7 @@ impl RulesHere for WithoutBlocks<'_> {
 
     fn rule(&self, place: Place) -> Option<(DomainRule, ())> {
         let rule = self.0.rule(place);
-        rule.filter(|(rule, ())| rule.decision != DomainDecision::Block)
+        rule.filter(|(rule, ())| *rule != DomainRule::Block)
     }
 }
 

@@ -6,8 +6,8 @@
 
 use emend_base::Error;
 use emend_core::{
-    Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, evidence::EvidenceId,
-    outcome::Reason,
+    Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, candidate::Reason,
+    evidence::EvidenceId,
 };
 
 use crate::{

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use async_trait::async_trait;
 use emend_base::{
     Entropy,
-    http_client::{Client, Sort, Unanswered, Waiting, model::Endpoint},
+    http_client::{Client, ErrorKind, ServiceError, Timer, model::Endpoint},
 };
 use emend_core::{
     Invalid, ProfileEntry,
@@ -41,7 +41,7 @@ pub struct Model {
 
 impl Model {
     /// Asks the model of an endpoint.
-    pub fn new(endpoint: &Endpoint, waiting: Arc<dyn Waiting>, entropy: Entropy) -> Self {
+    pub fn new(endpoint: &Endpoint, waiting: Arc<dyn Timer>, entropy: Entropy) -> Self {
         let client = endpoint.client(
             "the model's endpoint",
             MAX_ANSWER,
@@ -85,10 +85,10 @@ impl Model {
     }
 }
 
-fn unanswered(failure: &Unanswered) -> GeneratorError {
-    match failure.sort {
-        Sort::Later => GeneratorError::Unavailable(failure.to_string()),
-        Sort::NotFound | Sort::Never => GeneratorError::BadAnswer(failure.to_string()),
+fn unanswered(failure: &ServiceError) -> GeneratorError {
+    match failure.kind {
+        ErrorKind::Later => GeneratorError::Unavailable(failure.to_string()),
+        ErrorKind::NotFound | ErrorKind::Never => GeneratorError::BadAnswer(failure.to_string()),
     }
 }
 

@@ -14,7 +14,8 @@ use emend_base::{
 };
 use emend_core::{
     FeedbackId, Prompt, RatingClass,
-    outputs::{Activity, Profile, RatedOutput, RatedTexts},
+    outputs::{Activity, Profile, RatedOutput},
+    ratings::RatedTexts,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ fn model(server: &Server, waiting: &Arc<Fake>) -> Model {
         timeout: TIMEOUT,
         attempts: 3,
     };
-    let waiting: Arc<dyn Waiting> = Arc::clone(waiting) as _;
+    let waiting: Arc<dyn Timer> = Arc::clone(waiting) as _;
     Model::new(&endpoint, waiting, Entropy::seeded(7))
 }
 

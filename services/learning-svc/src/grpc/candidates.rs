@@ -2,7 +2,7 @@
 
 use emend_core::{
     CandidateId, Invalid, Origin, Status, Violations,
-    contest::{Proposed, Verdict},
+    candidate::{Proposed, Verdict},
     outputs::SURE,
 };
 use emend_proto::learning::v1 as pb;

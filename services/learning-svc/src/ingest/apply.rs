@@ -10,7 +10,7 @@ mod ratings;
 use std::collections::{HashMap, HashSet};
 
 use emend_base::Error;
-use emend_core::{EventId, FeedbackId, ResourceKey, contest::VoterKey};
+use emend_core::{EventId, FeedbackId, ResourceKey, voter::VoterKey};
 use emend_store::StoreError;
 
 use self::group::{Answer, Group};

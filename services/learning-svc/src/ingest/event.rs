@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, Namespace, Proposal, Reporter, ReporterId, Roles,
-    contest::VoterKey,
+    voter::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

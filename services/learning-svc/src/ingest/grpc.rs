@@ -9,7 +9,7 @@ use emend_base::{
 };
 use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Kind, Namespace, ReporterId, Roles,
-    Rule, Scope, Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
+    Rule, Scope, Violations, correction::scope_user, violation::bounded_text, voter::VoterKey,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::{Access, Call};

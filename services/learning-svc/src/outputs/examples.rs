@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use emend_base::Error;
-use emend_core::{ContestId, Prompt, Rated, RatedId, RatingClass, ResourceKey, outputs::Place};
+use emend_core::{ContestId, Prompt, Rated, RatedId, RatingClass, ResourceKey, ratings::Place};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, sync::Arc, time::Duration};
 
 use emend_base::Error;
-use emend_core::{CandidateId, Learned, Namespace, Prompt, Rated, RatingClass, contest::Verdict};
+use emend_core::{CandidateId, Learned, Namespace, Prompt, Rated, RatingClass, candidate::Verdict};
 use futures::stream::{self, StreamExt as _};
 use tokio::{
     sync::Semaphore,

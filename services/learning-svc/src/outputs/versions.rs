@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use emend_base::Error;
 use emend_core::{
-    Candidate, CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision, contest::Verdict,
+    Candidate, CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision,
+    candidate::Verdict,
 };
 
 use crate::{

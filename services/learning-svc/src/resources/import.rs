@@ -23,9 +23,8 @@ pub use said::Said;
 use emend_base::Error;
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
-    Proposal, Refusal, ResourceValue, Revision, Roles, Rule,
-    contest::{MAX_CANDIDATES, Voter},
-    decide::Cause,
+    Proposal, Refusal, ResourceValue, Revision, Roles, Rule, contest::MAX_CANDIDATES, decide::Cause,
+    voter::Voter,
 };
 use uuid::Uuid;
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use emend_base::Entropy;
 use emend_core::{
-    AcceptOrder, CandidateId, ClaimDecision, ClaimState, ContestId, Correction, EdgeRelation, Key, Kind,
-    Learned, ResourceKey, ResourceValue, Status, correction::Proposal, evidence::EvidenceId, kinds::HUMAN,
+    AcceptOrder, CandidateId, ClaimState, ContestId, Correction, EdgeRelation, Key, Kind, Learned,
+    ResourceKey, ResourceValue, Status, correction::Proposal, evidence::EvidenceId, kinds::HUMAN,
 };
 use emend_proto::learning::v1 as pb;
 
@@ -83,12 +83,12 @@ impl Subject {
             Kind::DomainRule => return rulings::correction(name, word),
             Kind::ClaimState => {
                 let state = ClaimState::parse(word).unwrap();
-                match state.decision() {
-                    ClaimDecision::Rejected => Correction::parse_claim_reject(name, state.reason_code()),
-                    ClaimDecision::Restored | ClaimDecision::Cleared => Correction::parse_claim_restore(name),
+                match &state {
+                    ClaimState::Rejected(_) => Correction::parse_claim_reject(name, state.reason_code(), ""),
+                    ClaimState::Restored => Correction::parse_claim_restore(name, ""),
                 }
             }
-            _ => Correction::parse_edge(name, EdgeRelation::parse_label(word)),
+            _ => Correction::parse_edge(name, EdgeRelation::parse_label(word), ""),
         };
         parsed.unwrap()
     }

@@ -129,7 +129,7 @@ pub(crate) fn correction(world: &World, correction: &Correction) -> IngestEvent 
 }
 
 fn edge_is(world: &World, edge: &str, relation: EdgeRelation) -> IngestEvent {
-    correction(world, &Correction::parse_edge(edge, Ok(relation)).unwrap())
+    correction(world, &Correction::parse_edge(edge, Ok(relation), "").unwrap())
 }
 
 async fn evidence_gives_the_confidence_of_the_table(world: &World) {
@@ -287,7 +287,7 @@ async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(
         recorded.sender = Roles::parse(["reporter"].into_iter()).unwrap();
     }
     one(&app, &unentitled).await;
-    let reject = Correction::parse_claim_reject("c1", "SPAM").unwrap();
+    let reject = Correction::parse_claim_reject("c1", "SPAM", "").unwrap();
     one(&app, &correction(world, &reject)).await;
     // A citation is never corrected.
     one(&app, &edge_is(world, "e2", EdgeRelation::Refutes)).await;
@@ -328,7 +328,7 @@ async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(
 async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {
     let app = world.instance().await;
     upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
-    let reject = correction(world, &Correction::parse_claim_reject("c1", "SPAM").unwrap());
+    let reject = correction(world, &Correction::parse_claim_reject("c1", "SPAM", "").unwrap());
     one(&app, &reject).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Rejected);
     upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
@@ -340,7 +340,7 @@ async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {
     dangerous.claims[0].dangerous_patterns = vec!["prompt injection".into()];
     upsert(&app, &dangerous).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Rejected);
-    let restore = correction(world, &Correction::parse_claim_restore("c1").unwrap());
+    let restore = correction(world, &Correction::parse_claim_restore("c1", "").unwrap());
     one(&app, &restore).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending);
     assert_sound(&app).await;

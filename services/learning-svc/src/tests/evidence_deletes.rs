@@ -236,11 +236,11 @@ async fn what_people_said_of_a_deleted_claim_waits_until_it_comes_back(world: &W
     let app = world.instance().await;
     let request = support(1, "blog.example", "c1", 1, 0.9);
     upsert(&app, &request).await;
-    let refutes = Correction::parse_edge("e1", Ok(EdgeRelation::Refutes)).unwrap();
+    let refutes = Correction::parse_edge("e1", Ok(EdgeRelation::Refutes), "").unwrap();
     one(&app, &correction(world, &refutes)).await;
     one(
         &app,
-        &correction(world, &Correction::parse_claim_reject("c1", "SPAM").unwrap()),
+        &correction(world, &Correction::parse_claim_reject("c1", "SPAM", "").unwrap()),
     )
     .await;
     settle(&app).await;

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use emend_core::{
-    Correction, DomainRuleValue, Kind, Learned, ResourceKey, ResourceValue,
-    correction::Form,
+    Correction, DomainRule, DomainRuleValue, Kind, Learned, ResourceKey, ResourceValue,
     evidence::{
         BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, Covering,
         EdgeRelation, EvidenceId, Layer, Layers, NamespacePolicy, RulesOfName, SourceKey, TrustLevel, WorkId,
@@ -51,8 +50,8 @@ pub(super) async fn settle(app: &Capabilities) {
     while app.evidence.follow_once().await.unwrap() {}
 }
 
-fn human(world: &World, form: Form, pattern: &str, level: Option<TrustLevel>) -> IngestEvent {
-    correction(world, &Correction::parse_domain(form, pattern, level).unwrap())
+fn human(world: &World, rule: DomainRule, pattern: &str) -> IngestEvent {
+    correction(world, &Correction::parse_domain(pattern, Ok(rule), "").unwrap())
 }
 
 fn key(pattern: &str, layer: Layer) -> ResourceKey {
@@ -219,7 +218,7 @@ async fn people_come_before_the_file_and_that_before_what_was_verified(world: &W
     assert_eq!(verified_by("blog.example").await, None, "the file covers it");
     assert_eq!(head(&app).await, before + 2, "one revision for both domains");
 
-    let block = human(world, Form::DomainBlock, "blog.example", None);
+    let block = human(world, DomainRule::Block, "blog.example");
     one(&app, &block).await;
     settle(&app).await;
     assert_eq!(level(&app, 1).await, TrustLevel::Blocked);
@@ -301,7 +300,7 @@ async fn more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_th
     one(&app, &world.retraction_by_reviewer(&fourth)).await;
     one(
         &app,
-        &correction(world, &Correction::parse_claim_restore("c10").unwrap()),
+        &correction(world, &Correction::parse_claim_restore("c10", "").unwrap()),
     )
     .await;
     settle(&app).await;
@@ -323,7 +322,7 @@ async fn a_domain_that_a_person_restores_stays_restored(world: &World) {
     }
     settle(&app).await;
     assert_eq!(level(&app, 0).await, TrustLevel::Blocked);
-    one(&app, &human(world, Form::DomainUnblock, "blog.example", None)).await;
+    one(&app, &human(world, DomainRule::Unblock(None), "blog.example")).await;
     settle(&app).await;
     assert_eq!(level(&app, 0).await, TrustLevel::Unverified);
     assert_eq!(verified(&app, "blog.example").await, None);
@@ -351,7 +350,7 @@ async fn a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored(world: 
     );
     one(
         &app,
-        &correction(world, &Correction::parse_claim_restore("c1").unwrap()),
+        &correction(world, &Correction::parse_claim_restore("c1", "").unwrap()),
     )
     .await;
     settle(&app).await;
@@ -445,7 +444,7 @@ async fn a_claim_is_read_with_the_status_that_its_sources_give_before_it_is_veri
         assert_eq!(pending, ["c0", "c1", "c3", "c4", "c6", "c8", "c9"]);
     }
     // A label that a person corrected, and a rejection.
-    let event = Correction::parse_edge("e15", Ok(EdgeRelation::Refutes)).unwrap();
+    let event = Correction::parse_edge("e15", Ok(EdgeRelation::Refutes), "").unwrap();
     one(&app, &correction(world, &event)).await;
     reject(world, &app, "c7").await;
     assert_eq!(of_status(&app, ClaimStatus::Verified, None).await, ["c2"]);
@@ -634,24 +633,24 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
                         EdgeRelation::Refutes,
                         EdgeRelation::Neutral,
                     ];
-                    let event = Correction::parse_edge(&format!("e{}", draw(24)), Ok(relation[draw(3)]));
+                    let event = Correction::parse_edge(&format!("e{}", draw(24)), Ok(relation[draw(3)]), "");
                     said.push(correction(world, &event.unwrap()));
                     one(&app, said.last().unwrap()).await;
                 }
                 6 | 7 => said.push(reject(world, &app, &format!("c{}", draw(7))).await),
                 8 => {
-                    let event = Correction::parse_claim_restore(&format!("c{}", draw(7))).unwrap();
+                    let event = Correction::parse_claim_restore(&format!("c{}", draw(7)), "").unwrap();
                     said.push(correction(world, &event));
                     one(&app, said.last().unwrap()).await;
                 }
                 9 => {
-                    let (form, level) = [
-                        (Form::DomainBlock, None),
-                        (Form::DomainUnblock, None),
-                        (Form::DomainSetTrust, Some(TrustLevel::Academic)),
-                        (Form::DomainClearOverride, None),
+                    let rule = [
+                        DomainRule::Block,
+                        DomainRule::Unblock(None),
+                        DomainRule::SetTrust(TrustLevel::Academic),
+                        DomainRule::Clear,
                     ][draw(4)];
-                    said.push(human(world, form, PATTERNS[draw(6)], level));
+                    said.push(human(world, rule, PATTERNS[draw(6)]));
                     one(&app, said.last().unwrap()).await;
                 }
                 10 => {

@@ -1,8 +1,6 @@
 //! What was done to the evidence graph, and what reviews came to.
 
-use emend_core::{
-    CandidateId, Correction, DomainRule, EdgeRelation, Key, Kind, correction::Form, evidence::EvidenceId,
-};
+use emend_core::{CandidateId, Correction, DomainRule, EdgeRelation, Key, Kind, evidence::EvidenceId};
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{self as pb, export_materials_response::Line as PbLine},
@@ -132,11 +130,11 @@ fn by_a_reporter(mut event: IngestEvent) -> IngestEvent {
 }
 
 pub(super) fn edge_is(world: &World, edge: &str, relation: EdgeRelation) -> IngestEvent {
-    correction(world, &Correction::parse_edge(edge, Ok(relation)).unwrap())
+    correction(world, &Correction::parse_edge(edge, Ok(relation), "").unwrap())
 }
 
-fn domain(world: &World, form: Form, pattern: &str) -> IngestEvent {
-    correction(world, &Correction::parse_domain(form, pattern, None).unwrap())
+fn domain(world: &World, rule: DomainRule, pattern: &str) -> IngestEvent {
+    correction(world, &Correction::parse_domain(pattern, Ok(rule), "").unwrap())
 }
 
 fn candidate_of(outcome: &emend_proto::common::v1::Outcome) -> CandidateId {
@@ -146,25 +144,25 @@ fn candidate_of(outcome: &emend_proto::common::v1::Outcome) -> CandidateId {
 async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World) {
     use EvidenceAction::{Corrected, Rejected, Retracted, Set};
     let app = world.instance().await;
-    let clear = domain(world, Form::DomainClearOverride, "a.example");
+    let clear = domain(world, DomainRule::Clear, "a.example");
     assert_eq!(state(&one(&app, &clear).await), OutcomeState::NoEffect);
-    let block = domain(world, Form::DomainBlock, "a.example");
+    let block = domain(world, DomainRule::Block, "a.example");
     one(&app, &block).await;
-    let waits = by_a_reporter(domain(world, Form::DomainUnblock, "a.example"));
+    let waits = by_a_reporter(domain(world, DomainRule::Unblock(None), "a.example"));
     let outcome = one(&app, &waits).await;
     assert_eq!(state(&outcome), OutcomeState::AwaitingReview);
     review(&app, candidate_of(&outcome), None, rejection())
         .await
         .unwrap();
     // Superseded: what it said is in force no more.
-    one(&app, &domain(world, Form::DomainBlock, "a.example")).await;
+    one(&app, &domain(world, DomainRule::Block, "a.example")).await;
     one(&app, &world.retraction_by_reviewer(&block)).await;
     let put = Put {
         key: emend_core::ResourceKey::parse("fund-admin", Some(Kind::DomainRule), "a.example", "human", "")
             .unwrap(),
         value: emend_core::ResourceValue::new(
             "low",
-            emend_core::Learned::DomainRule(emend_core::kinds::DomainRuleValue {
+            emend_core::Learned::DomainRule(emend_core::evidence::DomainRuleValue {
                 rule: DomainRule::parse("low").unwrap(),
                 cause: None,
             }),
@@ -212,7 +210,7 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
     let verdict = Verdict::Approve {
         edited: Some(emend_core::ResourceValue::new(
             "refutes",
-            emend_core::Learned::EdgeLabel(emend_core::kinds::EdgeLabel::parse("refutes").unwrap()),
+            emend_core::Learned::EdgeLabel(Some(emend_core::kinds::EdgeLabel::parse("refutes").unwrap())),
         )),
         reason: None,
         accept_redacted: false,
@@ -266,7 +264,7 @@ async fn events_are_found_by_target_task_caller_and_time_in_pages(world: &World)
         .enumerate()
     {
         world.clock.advance(jiff::SignedDuration::from_mins(1));
-        let block = domain(world, Form::DomainBlock, pattern);
+        let block = domain(world, DomainRule::Block, pattern);
         one(&app, &in_task(block, if number < 3 { "t1" } else { "t2" })).await;
     }
     let count = async |filter: EventFilter| {

@@ -11,9 +11,7 @@ use std::{
 use emend_base::{reload::Reload as _, reload::When, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
     Correction, Kind, Learned, ResourceKey, ResourceValue,
-    correction::Form,
-    evidence::{Layer, TrustLevel},
-    kinds::{DomainDecision, DomainRule, DomainRuleValue, Finding, RuleCause},
+    evidence::{DomainDecision, DomainRule, DomainRuleValue, Finding, Layer, RuleCause, TrustLevel},
 };
 use emend_serve::health::Readiness;
 
@@ -295,16 +293,15 @@ async fn the_file_comes_before_what_is_verified_and_people_before_the_file(world
     decide(
         world,
         &app,
-        Form::DomainSetTrust,
+        DomainRule::SetTrust(TrustLevel::Trusted),
         "a.example",
-        Some(TrustLevel::Trusted),
     )
     .await;
     assert_eq!(level(&app).await, TrustLevel::Trusted);
     apply(&app, &file(2, &["a.example block"])).await;
     assert_eq!(level(&app).await, TrustLevel::Trusted);
     assert!(blocked(&app).await.is_empty(), "people say otherwise");
-    decide(world, &app, Form::DomainClearOverride, "a.example", None).await;
+    decide(world, &app, DomainRule::Clear, "a.example").await;
     assert_eq!(level(&app).await, TrustLevel::Blocked);
     assert_sound(&app).await;
 }
@@ -313,14 +310,13 @@ async fn decisions_are_listed_newest_first_with_reasons_and_filters(world: &Worl
     let app = world.instance().await;
     apply(&app, &file(1, &["a.example low"])).await;
     world.clock.advance(jiff::SignedDuration::from_secs(1));
-    decide(world, &app, Form::DomainBlock, "a.example", None).await;
+    decide(world, &app, DomainRule::Block, "a.example").await;
     world.clock.advance(jiff::SignedDuration::from_secs(1));
     decide(
         world,
         &app,
-        Form::DomainSetTrust,
+        DomainRule::SetTrust(TrustLevel::Trusted),
         "a.example",
-        Some(TrustLevel::Trusted),
     )
     .await;
     let of_people = [
@@ -374,12 +370,11 @@ async fn blocked_domains_page_and_leave_the_list_when_restored(world: &World) {
     decide(
         world,
         &app,
-        Form::DomainSetTrust,
+        DomainRule::SetTrust(TrustLevel::Academic),
         "own.example",
-        Some(TrustLevel::Academic),
     )
     .await;
-    decide(world, &app, Form::DomainBlock, "own.example", None).await;
+    decide(world, &app, DomainRule::Block, "own.example").await;
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let (page, next) = app
@@ -416,7 +411,7 @@ async fn blocked_domains_page_and_leave_the_list_when_restored(world: &World) {
     assert_eq!(d3.cause_id(), d3.rule.record.candidate.id.to_string());
 
     for pattern in ["own.example", "d3.example"] {
-        decide(world, &app, Form::DomainUnblock, pattern, None).await;
+        decide(world, &app, DomainRule::Unblock(None), pattern).await;
     }
     let names = blocked_names(&app).await;
     assert_eq!(names.len(), 24);
@@ -435,7 +430,7 @@ async fn each_decision_is_listed_with_how_far_its_pattern_is_trusted_by_all_of_t
         "other.example low",
     ];
     apply(&app, &file(1, &rules)).await;
-    let block = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+    let block = Correction::parse_domain("example.org", Ok(DomainRule::Block), "").unwrap();
     let block = correction(world, &block);
     one(&app, &block).await;
     let filter = RuleFilter {
@@ -513,8 +508,8 @@ async fn what_decides_elsewhere_is_not_listed_as_blocked(world: &World) {
         .unwrap();
     assert_eq!(wildcard.original, TrustLevel::Low);
     // Somebody decided about all below c.example.
-    decide(world, &app, Form::DomainUnblock, "c.example", None).await;
-    decide(world, &app, Form::DomainBlock, "a.example", None).await;
+    decide(world, &app, DomainRule::Unblock(None), "c.example").await;
+    decide(world, &app, DomainRule::Block, "a.example").await;
     assert_eq!(blocked_names(&app).await, ["*.b.example file", "a.example human"]);
 }
 
@@ -531,7 +526,7 @@ async fn a_block_by_the_system_says_what_it_found(world: &World) {
     for claim in ["c2", "c4", "c6"] {
         one(
             &app,
-            &correction(world, &Correction::parse_claim_reject(claim, "").unwrap()),
+            &correction(world, &Correction::parse_claim_reject(claim, "", "").unwrap()),
         )
         .await;
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use emend_base::Error;
-use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
+use emend_core::{Correction, DomainRule, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_serve::auth::Access;
 
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
     tests::{
         on_both_databases,
         world::{
-            World, apply, assert_sound, candidate, candidates, head, namespace, one, operator, put, still,
-            verb,
+            World, apply, assert_sound, candidate, candidates, choice_correction, head, namespace, one,
+            operator, put, still, verb,
         },
     },
 };
@@ -49,7 +49,7 @@ pub(super) fn import(mode: Mode, import_as: ImportAs) -> Import {
 }
 
 fn row(line: usize, phrase: &str, verb: &str) -> Row {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     Row {
         line: i64::try_from(line).unwrap(),
         proposal: correction.effects(&namespace(), None).remove(0),
@@ -328,7 +328,7 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
 async fn what_votes_do_not_decide_is_no_vote(world: &World) {
     let app = world.instance().await;
     let rows = || {
-        let correction = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+        let correction = Correction::parse_domain("example.org", Ok(DomainRule::Block), "").unwrap();
         let rule = Row {
             line: 2,
             proposal: correction.effects(&namespace(), None).remove(0),
@@ -437,7 +437,7 @@ async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world:
                 (Form::Entity, "j. smith", "person:jane"),
                 (Form::Prohibition, "wind down", "delete_fund"),
             ] {
-                let correction = Correction::parse(form, input, "", choice).unwrap();
+                let correction = choice_correction(form, input, choice);
                 let proposals = correction.effects(&namespace(), None);
                 rows.extend(proposals.into_iter().map(|proposal| Row { line: 9, proposal }));
             }
@@ -461,7 +461,7 @@ async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world:
         (Form::Prohibition, "wind down", "delete_fund"),
     ];
     for (form, input, choice) in of_each_kind {
-        let correction = Correction::parse(form, input, "", choice).unwrap();
+        let correction = choice_correction(form, input, choice);
         let proposal = correction.effects(&namespace(), None).remove(0);
         let id = proposal.value.candidate_id(proposal.key.contest_id());
         let written = fresh.decisions.candidate(&namespace(), id).await.unwrap();

@@ -226,7 +226,7 @@ async fn a_deleted_value_is_not_learned_again_by_votes(world: &World) {
 fn rows(verb: &str, phrases: &[&str]) -> Vec<Row> {
     let row = |(line, phrase): (usize, &&str)| Row {
         line: i64::try_from(line).unwrap() + 1,
-        proposal: Correction::parse(Form::PhraseMapping, phrase, "", verb)
+        proposal: Correction::parse_phrase_mapping(phrase, verb)
             .unwrap()
             .effects(&namespace(), None)
             .remove(0),

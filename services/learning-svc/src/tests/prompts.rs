@@ -8,7 +8,7 @@ use std::time::Duration;
 use emend_base::Error;
 use emend_core::{
     CandidateId, Correction, Kind, Learned, Prompt, ResourceKey, ResourceValue, Status,
-    contest::Verdict as Decided, outputs::RatingFields,
+    candidate::Verdict as Decided, ratings::RatingFields,
 };
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::{StreamExt as _, future::join_all};
@@ -78,20 +78,17 @@ fn rating(world: &World, output: &str, value: &str, prompt_version: &str) -> Ing
         unreachable!("it was recorded")
     };
     let issues = [format!("fault of {output}"), "vague".to_owned()];
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target: TARGET,
-            value,
-            target_id: output,
-            input_text: "the day's tickets",
-            output_text: output,
-            prompt_version,
-            issues: if value == "BAD" { &issues } else { &[] },
-            corrected_text: if value == "BAD" { "forty tickets" } else { "" },
-            ..RatingFields::default()
-        },
-        &[],
-    );
+    let correction = Correction::parse_rating(RatingFields {
+        target: TARGET,
+        value,
+        target_id: output,
+        input_text: "the day's tickets",
+        output_text: output,
+        prompt_version,
+        issues: if value == "BAD" { &issues } else { &[] },
+        corrected_text: if value == "BAD" { "forty tickets" } else { "" },
+        ..RatingFields::default()
+    });
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }

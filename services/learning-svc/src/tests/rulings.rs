@@ -3,7 +3,7 @@
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, CandidateId, Correction, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles,
-    Status, contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
+    Status, contest::MAX_CANDIDATES, kinds::HUMAN, resource::ruling_of,
 };
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
@@ -53,18 +53,8 @@ pub(super) fn roles(names: &str) -> Roles {
     Roles::parse(names.split(',')).unwrap()
 }
 
-fn form_of(what: &str) -> Form {
-    match what {
-        "block" => Form::DomainBlock,
-        "clear" => Form::DomainClearOverride,
-        what if what.starts_with("unblock") => Form::DomainUnblock,
-        _ => Form::DomainSetTrust,
-    }
-}
-
-pub(super) fn correction(pattern: &str, what: &str) -> Correction {
-    let level = DomainRule::parse(what).unwrap().level;
-    Correction::parse_domain(form_of(what), pattern, level).unwrap()
+pub(super) fn correction(pattern: &str, rule: &str) -> Correction {
+    Correction::parse_domain(pattern, DomainRule::parse(rule), "").unwrap()
 }
 
 /// A row of an import.

@@ -3,7 +3,7 @@
 use emend_base::Error;
 use emend_core::{
     Correction, FewShotSet, Kind, Learned, Namespace, Policy, ResourceKey, ResourceValue,
-    outputs::RatingFields,
+    ratings::RatingFields,
 };
 use emend_proto::common::v1::{self as pb, Outcome};
 use emend_serve::auth::Access;
@@ -63,7 +63,7 @@ pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -
         corrected_text: "better",
         ..RatingFields::default()
     };
-    let correction = Correction::parse_rating(fields, &[]);
+    let correction = Correction::parse_rating(fields);
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }
@@ -343,7 +343,7 @@ async fn a_retraction_or_redaction_that_overtakes_its_rating_is_honoured(world: 
     let mut stripped = nameless.clone();
     if let FeedbackChange::Recorded(recorded) = &mut stripped.change {
         recorded.erased = Some(ErasedVoter {
-            key: emend_core::contest::VoterKey(nameless.feedback.0),
+            key: emend_core::voter::VoterKey(nameless.feedback.0),
             identified: true,
             own: false,
         });

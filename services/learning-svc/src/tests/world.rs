@@ -127,7 +127,7 @@ impl World {
         choice: &str,
         user: Option<&UserId>,
     ) -> IngestEvent {
-        let correction = Correction::parse(form, input, "", choice).unwrap();
+        let correction = choice_correction(form, input, choice);
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
             feedback: FeedbackId(self.entropy.uuid_v4()),
@@ -163,7 +163,7 @@ impl World {
         recorded.effects = phrases
             .iter()
             .flat_map(|phrase| {
-                let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+                let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
                 correction.effects(&namespace(), None)
             })
             .collect();
@@ -250,6 +250,18 @@ pub(crate) async fn applies(
         .map(|(_, _, value)| emend_wire::value::decode(value).unwrap())
 }
 
+/// The correction of that form that maps an input to a choice.
+pub(crate) fn choice_correction(form: Form, input: &str, choice: &str) -> Correction {
+    let parsed = match form {
+        Form::Verb => Correction::parse_verb(input, "", choice),
+        Form::Entity => Correction::parse_entity(input, "", choice),
+        Form::Prohibition => Correction::parse_prohibition(input, choice),
+        Form::PhraseMapping => Correction::parse_phrase_mapping(input, choice),
+        other => panic!("{} maps no input to a choice", other.name()),
+    };
+    parsed.unwrap()
+}
+
 /// The verb that applies for a phrase.
 pub(crate) async fn verb(app: &Capabilities, phrase: &str) -> Option<String> {
     let value = applies(app, Form::PhraseMapping, phrase, "x").await?;
@@ -257,13 +269,13 @@ pub(crate) async fn verb(app: &Capabilities, phrase: &str) -> Option<String> {
 }
 
 pub(crate) fn key(form: Form, input: &str, choice: &str) -> ResourceKey {
-    let correction = Correction::parse(form, input, "", choice).unwrap();
+    let correction = choice_correction(form, input, choice);
     correction.effects(&namespace(), None).remove(0).key
 }
 
 /// The candidate that maps a phrase to a verb.
 pub(crate) fn candidate_id(phrase: &str, verb: &str) -> CandidateId {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     let proposal = correction.effects(&namespace(), None).remove(0);
     proposal.value.candidate_id(proposal.key.contest_id())
 }
@@ -325,7 +337,7 @@ pub(crate) fn rejection() -> Verdict {
 
 /// A person sets the verb of a phrase.
 pub(crate) fn put(phrase: &str, verb: &str) -> Put {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     let proposal = correction.effects(&namespace(), None).remove(0);
     Put {
         key: proposal.key,

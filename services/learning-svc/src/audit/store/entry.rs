@@ -1,6 +1,6 @@
 //! Everything stored about one feedback.
 
-use emend_core::{AcceptOrder, Ballot, ContestId, EventId, FeedbackId, RatingClass, contest::VoterKey};
+use emend_core::{AcceptOrder, Ballot, ContestId, EventId, FeedbackId, RatingClass, voter::VoterKey};
 use emend_proto::common::v1::{Outcome, OutcomeState};
 
 /// An applied event.

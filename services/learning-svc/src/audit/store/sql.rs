@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, FeedbackId, Kind, Origin, OutputTally, Policy, Rated, RatingClass, WindowPolicy,
-    kinds::PRODUCTION,
-    outputs::{SuggestionType, voices},
+    kinds::PRODUCTION, outputs::SuggestionType, ratings::voices,
 };
 use emend_store::StoreError;
 use emend_stream::log::Head;

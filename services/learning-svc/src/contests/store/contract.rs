@@ -20,8 +20,7 @@ use super::damage::Damage;
 use async_trait::async_trait;
 use emend_base::{Entropy, Error, ManualClock};
 use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, correction::Form,
-    policy::MAX_SCOPES,
+    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, policy::MAX_SCOPES,
 };
 use emend_store::{MayConflict as _, StoreError};
 use jiff::Timestamp;
@@ -41,7 +40,7 @@ fn namespace() -> Namespace {
 }
 
 fn correction(phrase: &str) -> Correction {
-    Correction::parse(Form::Entity, phrase, "", "entity").unwrap()
+    Correction::parse_entity(phrase, "", "entity").unwrap()
 }
 
 fn key(phrase: &str) -> ResourceKey {
@@ -284,7 +283,7 @@ pub(crate) async fn candidates_are_counted_by_kind_and_status(store: impl Damage
     create_head(&store).await;
     let app = app(&store);
     assert_eq!(store.count_candidates().await.unwrap(), []);
-    let of = |order, form, phrase: &str| {
+    let proposing = |order, correction: Correction, phrase: &str| {
         let mut event = event(order, phrase);
         if let FeedbackChange::Recorded(recorded) = &mut event.change {
             let said = Correction::parse(form, phrase, "", "choice").unwrap();
@@ -292,14 +291,18 @@ pub(crate) async fn candidates_are_counted_by_kind_and_status(store: impl Damage
         }
         event
     };
+    let entity = |order, phrase: &str| {
+        let correction = Correction::parse_entity(phrase, "", "choice").unwrap();
+        proposing(order, correction, phrase)
+    };
     let events = [
-        of(1, Form::Entity, "a"),
-        of(2, Form::Entity, "b"),
-        of(3, Form::PhraseMapping, "a"),
+        entity(1, "a"),
+        entity(2, "b"),
+        proposing(3, Correction::parse_phrase_mapping("a", "choice").unwrap(), "a"),
     ];
     let elsewhere = IngestEvent {
         namespace: Namespace::parse("elsewhere").unwrap(),
-        ..of(4, Form::Entity, "a")
+        ..entity(4, "a")
     };
     let mut events = events.to_vec();
     events.push(elsewhere);

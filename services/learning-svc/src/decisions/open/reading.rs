@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use emend_core::{
     Ballots, ContestId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, Target, WindowPolicy,
-    outputs::voices,
+    ratings::voices,
 };
 use emend_store::StoreError;
 

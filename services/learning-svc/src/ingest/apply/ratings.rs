@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use emend_base::Error;
 use emend_core::{
     Caller, ContestId, Event, FeedbackId, Kind, Outcome, Proposal, Rated, RatedId, Rating, Reason,
-    ResourceKey, contest::VoterKey, decide::Exclusion,
+    ResourceKey, decide::Exclusion, voter::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

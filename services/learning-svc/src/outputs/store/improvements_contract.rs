@@ -23,7 +23,7 @@ use std::sync::Arc;
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
     AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, OutputTally, Prompt, Rated,
-    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, contest::VoterKey,
+    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, voter::VoterKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;

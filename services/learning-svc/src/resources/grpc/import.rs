@@ -377,11 +377,10 @@ impl Upload {
         if row.line < 1 {
             violations.add("line", format!("must be 1 or more, is {}", row.line));
         }
-        let correction = wire::correction(row.correction.as_ref());
-        let correction = violations.part("correction", correction);
+        let correction = wire::new_correction(row.correction.as_ref(), &[]);
+        let correction = violations.part("correction", correction.map_err(|refused| refused.violations));
         if let Some(correction) = &correction {
             let form = correction.form();
-            violations.part(&format!("correction.{}", form.name()), correction.check_new(&[]));
             if !row.user_id.is_empty() && !form.may_be_for_a_user() {
                 violations.add(
                     "user_id",

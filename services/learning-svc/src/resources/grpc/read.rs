@@ -7,8 +7,8 @@ mod tests;
 
 use emend_base::Error;
 use emend_core::{
-    Invalid, Kind, Namespace, NormalizedKey, Revision, UserId, Violations,
-    kinds::{Form, parse_choice},
+    Invalid, Kind, Namespace, NormalizedKey, Revision, UserId, Violations, kinds::Form,
+    normalize::parse_choice,
 };
 use emend_proto::{common::v1 as common, learning::v1 as pb};
 use emend_stream::state::Entry;

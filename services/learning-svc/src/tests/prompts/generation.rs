@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
 use emend_core::{
     Correction, Policy, Status,
-    outputs::{Improved, Material, RatingFields, Suggested, SuggestionMaterial},
+    outputs::{Improved, Material, Suggested, SuggestionMaterial},
+    ratings::RatingFields,
 };
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 
@@ -251,17 +252,14 @@ fn silent(world: &World, output: &str) -> IngestEvent {
     let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target: TARGET,
-            value: "BAD",
-            target_id: output,
-            input_text: "the day's tickets",
-            output_text: output,
-            ..RatingFields::default()
-        },
-        &[],
-    );
+    let correction = Correction::parse_rating(RatingFields {
+        target: TARGET,
+        value: "BAD",
+        target_id: output,
+        input_text: "the day's tickets",
+        output_text: output,
+        ..RatingFields::default()
+    });
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }

@@ -3,12 +3,11 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{RatedTexts, RatingClass, rating::cut};
+use super::{Example, FewShotSet, RatedTexts, RatingClass, WindowPolicy};
 use crate::{
-    contest::VoterKey,
     ids::{AcceptOrder, FeedbackId},
-    kinds::{Example, FewShotSet},
-    policy::WindowPolicy,
+    text::cut,
+    voter::VoterKey,
 };
 
 /// The pseudonym of what was rated: equal for all ratings of one target id.
@@ -141,7 +140,7 @@ pub fn set_of(
     newest.sort_unstable_by(|a, b| b.cmp(a));
     let mut room = RatingClass::ALL.map(|class| (class, policy.room(class)));
     newest.retain(|(_, class, _)| {
-        let left = room.iter_mut().find(|(of, left)| of == class && *left > 0);
+        let left = room.iter_mut().find(|(shown, left)| shown == class && *left > 0);
         left.map(|(_, left)| *left -= 1).is_some()
     });
     let mut set = FewShotSet {

@@ -7,8 +7,9 @@ use super::{
     own::{self, OwnTarget},
 };
 use crate::{
-    kinds::Kind,
+    normalize::parse_exact,
     personal_data,
+    text::cut,
     violation::{Violations, bounded_prose, bounded_text},
 };
 
@@ -148,15 +149,15 @@ const TARGET_ID_CHARS: usize = 256;
 /// The most characters of a prompt version, and of a value.
 const NAME_CHARS: usize = 128;
 
-/// A valid rating.
+/// A valid rating. `C` is what it counts as: `()` where that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Rating {
+pub struct Rating<C = RatingClass> {
     /// What was asked for: the key of the few-shot set.
     pub target: String,
     /// The value given.
     pub value: String,
     /// What the value counts as.
-    pub class: RatingClass,
+    pub class: C,
     /// Which output was rated, by the application's own id.
     pub target_id: String,
     /// The version of the prompt that made it; may be empty.
@@ -209,83 +210,74 @@ pub struct RatingFields<'a> {
     pub counts_as: Option<RatingClass>,
 }
 
+/// Why a new rating is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedRating {
+    /// All that is wrong with it.
+    pub violations: Violations,
+    /// The rating, where only this is wrong: the application has no such target or value. It may have had it before.
+    pub of_unknown_target: Option<Box<Rating<()>>>,
+}
+
+impl From<Violations> for RefusedRating {
+    fn from(violations: Violations) -> Self {
+        Self {
+            violations,
+            of_unknown_target: None,
+        }
+    }
+}
+
 impl Rating {
-    /// Parses a rating, new or stored: one whose texts were erased has none. What it counts as is what `counts_as` says, or
-    /// else what its value counts as now, where the application has these targets of its own.
-    pub fn parse(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, Violations> {
+    /// Parses a rating as it was stored or travels: one whose texts were erased has none. Without `counts_as` it counts as what
+    /// its value does in every namespace.
+    pub fn parse(fields: RatingFields<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::new();
-        let target = violations.check("target", Kind::FewShotSet.rules().key.parse(fields.target));
-        let value = violations.check("value", bounded_text(fields.value, 1, NAME_CHARS));
-        let target_id = violations.check("target_id", bounded_text(fields.target_id, 1, TARGET_ID_CHARS));
-        let prompt_version = violations.check(
-            "prompt_version",
-            bounded_text(fields.prompt_version, 0, NAME_CHARS),
-        );
-        // Of a rating that was erased there is no text at all.
-        let texts = [
-            fields.input_text,
-            fields.output_text,
-            fields.corrected_text,
-            fields.correct_judgement,
-        ];
-        let is_erased = fields.issues.is_empty() && texts.iter().all(|text| text.is_empty());
-        let required = usize::from(!is_erased);
-        let mut text = |field, raw, min, max| violations.check(field, bounded_prose(raw, min, max));
-        let input = text("input_text", fields.input_text, required, RATED_TEXT_CHARS);
-        let output = text("output_text", fields.output_text, required, RATED_TEXT_CHARS);
-        let corrected = text("corrected_text", fields.corrected_text, 0, RATED_TEXT_CHARS);
-        let judgement = text("correct_judgement", fields.correct_judgement, 0, JUDGEMENT_CHARS);
-        let issues = issues(&mut violations, fields.issues);
-        let class = match (fields.counts_as, &target, &value) {
-            (Some(class), ..) => Some(class),
-            (None, Some(target), Some(value)) => class_of(&mut violations, own, target, value),
-            _ => None,
+        let target = parse_target(&mut violations, fields);
+        let details = Details::parse(&mut violations, fields, !fields.has_no_text());
+        let class = match (fields.counts_as, &target) {
+            (Some(class), _) => Some(class),
+            (None, Some((target, value))) => class_of(&mut violations, &[], target, value),
+            (None, None) => None,
         };
-        let parsed = (|| {
-            Some(Self {
-                target: target?,
-                value: value?,
-                class: class?,
-                target_id: target_id?,
-                prompt_version: prompt_version?,
-                texts: RatedTexts {
-                    input: input?,
-                    output: output?,
-                    issues: issues?,
-                    corrected: corrected?,
-                    judgement: judgement?,
-                },
-            })
-        })();
-        violations.finish(parsed)
+        let parsed = target.zip(details).zip(class);
+        violations.finish(parsed.map(|((target, details), class)| details.of(target, class)))
     }
 
-    /// Checks what makes a new rating invalid, though not a stored one: among other things whether its target and value can
-    /// be given now, where the application has these targets of its own.
-    pub fn check_new(&self, own: &[OwnTarget]) -> Result<(), Violations> {
+    /// Parses a rating as somebody gives it, where the application has these targets of its own.
+    pub fn parse_new(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, RefusedRating> {
         let mut violations = Violations::new();
-        let class = class_of(&mut violations, own, &self.target, &self.value);
-        if class.is_some_and(|class| class != self.class) {
+        let target = parse_target(&mut violations, fields);
+        let details = Details::parse(&mut violations, fields, true);
+        let is_otherwise_valid = violations.is_empty();
+        let class = target
+            .as_ref()
+            .and_then(|(target, value)| class_of(&mut violations, own, target, value));
+        if class.is_some() && fields.counts_as.is_some_and(|said| Some(said) != class) {
             violations.add("counts_as", "is output only: what the value counts as");
         }
-        for (field, text) in [
-            ("input_text", &self.texts.input),
-            ("output_text", &self.texts.output),
-        ] {
-            if text.is_empty() {
-                violations.add(field, format!("is required: 1 to {RATED_TEXT_CHARS} characters"));
-            }
-        }
-        let is_judgement = own::target(own, &self.target).is_some_and(|target| target.is_judgement());
-        if !is_judgement && !self.texts.judgement.is_empty() {
+        if let (Some((name, _)), Some(details)) = (&target, &details)
+            && own::target(own, name).is_some_and(|target| !target.is_judgement())
+            && !details.texts.judgement.is_empty()
+        {
             violations.add(
                 "correct_judgement",
-                format!("must be empty: {} is no judgement", self.target),
+                format!("must be empty: {name} is no judgement"),
             );
         }
-        violations.finish(Some(()))
+        match (target.zip(details), class) {
+            (Some((target, details)), Some(class)) if violations.is_empty() => Ok(details.of(target, class)),
+            (given, class) => Err(RefusedRating {
+                of_unknown_target: given
+                    .filter(|_| is_otherwise_valid && class.is_none())
+                    .map(|(target, details)| Box::new(details.of(target, ()))),
+                violations,
+            }),
+        }
     }
+}
 
+impl<C> Rating<C> {
     /// The same with personal data in its texts masked. A mask may be longer than what it hides: the result is cut to the
     /// limit.
     #[must_use]
@@ -315,6 +307,72 @@ impl Rating {
 
 /// The UUID namespace of rated outputs (RFC 9562, version 5).
 const RATED: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e04);
+
+impl RatingFields<'_> {
+    /// Whether it has no text at all, as a rating whose texts were erased.
+    fn has_no_text(&self) -> bool {
+        let texts = [
+            self.input_text,
+            self.output_text,
+            self.corrected_text,
+            self.correct_judgement,
+        ];
+        self.issues.is_empty() && texts.iter().all(|text| text.is_empty())
+    }
+}
+
+/// What is rated, and the value given.
+fn parse_target(violations: &mut Violations, fields: RatingFields<'_>) -> Option<(String, String)> {
+    let target = violations.check("target", parse_exact(fields.target));
+    let value = violations.check("value", bounded_text(fields.value, 1, NAME_CHARS));
+    target.zip(value)
+}
+
+/// The other fields of a rating.
+struct Details {
+    target_id: String,
+    prompt_version: String,
+    texts: RatedTexts,
+}
+
+impl Details {
+    fn parse(violations: &mut Violations, fields: RatingFields<'_>, needs_texts: bool) -> Option<Self> {
+        let target_id = violations.check("target_id", bounded_text(fields.target_id, 1, TARGET_ID_CHARS));
+        let prompt_version = violations.check(
+            "prompt_version",
+            bounded_text(fields.prompt_version, 0, NAME_CHARS),
+        );
+        let required = usize::from(needs_texts);
+        let mut text = |field, raw, min, max| violations.check(field, bounded_prose(raw, min, max));
+        let input = text("input_text", fields.input_text, required, RATED_TEXT_CHARS);
+        let output = text("output_text", fields.output_text, required, RATED_TEXT_CHARS);
+        let corrected = text("corrected_text", fields.corrected_text, 0, RATED_TEXT_CHARS);
+        let judgement = text("correct_judgement", fields.correct_judgement, 0, JUDGEMENT_CHARS);
+        let issues = issues(violations, fields.issues);
+        Some(Self {
+            target_id: target_id?,
+            prompt_version: prompt_version?,
+            texts: RatedTexts {
+                input: input?,
+                output: output?,
+                issues: issues?,
+                corrected: corrected?,
+                judgement: judgement?,
+            },
+        })
+    }
+
+    fn of<C>(self, (target, value): (String, String), class: C) -> Rating<C> {
+        Rating {
+            target,
+            value,
+            class,
+            target_id: self.target_id,
+            prompt_version: self.prompt_version,
+            texts: self.texts,
+        }
+    }
+}
 
 /// What a value of a target counts as.
 fn class_of(violations: &mut Violations, own: &[OwnTarget], name: &str, value: &str) -> Option<RatingClass> {
@@ -358,13 +416,6 @@ fn mask(text: &mut String, max: usize) {
     cut(text, max);
 }
 
-/// Cuts a text to its first `max` characters.
-pub(super) fn cut(text: &mut String, max: usize) {
-    if let Some((end, _)) = text.char_indices().nth(max) {
-        text.truncate(end);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,8 +432,7 @@ mod tests {
     }
 
     fn fields(rating: RatingFields<'_>) -> Vec<String> {
-        let parsed = Rating::parse(rating, &[]).and_then(|parsed| parsed.check_new(&[]));
-        let violations = parsed.unwrap_err().into_vec();
+        let violations = Rating::parse_new(rating, &[]).unwrap_err().violations.into_vec();
         violations.into_iter().map(|violation| violation.field).collect()
     }
 
@@ -400,8 +450,10 @@ mod tests {
                 value,
                 ..rating()
             };
-            let rating = Rating::parse(fields, &own);
-            rating.and_then(|rating| rating.check_new(&own).map(|()| rating.class))
+            let rating = Rating::parse_new(fields, &own);
+            rating
+                .map(|rating| rating.class)
+                .map_err(|refused| refused.violations)
         };
         assert_eq!(parsed("INTERPRET", "GOOD"), Ok(RatingClass::Good));
         assert_eq!(parsed(" INTERPRET ", "BAD"), Ok(RatingClass::Bad));
@@ -486,8 +538,8 @@ mod tests {
             counts_as: Some(RatingClass::Bad),
             ..rating()
         };
-        assert!(Rating::parse(erased, &[]).is_ok(), "as it is stored");
-        assert_eq!(fields(erased), ["counts_as", "input_text", "output_text"]);
+        assert!(Rating::parse(erased).is_ok(), "as it is stored");
+        assert_eq!(fields(erased), ["input_text", "output_text", "counts_as"]);
         let half = RatingFields {
             output_text: " ",
             ..rating()
@@ -503,8 +555,7 @@ mod tests {
             value: "MISSED",
             ..judged
         };
-        let parsed = Rating::parse(of_judgement, &[]).unwrap();
-        assert_eq!(parsed.check_new(&[]), Ok(()));
+        assert!(Rating::parse_new(of_judgement, &[]).is_ok());
     }
 
     #[test]
@@ -515,9 +566,33 @@ mod tests {
             counts_as: Some(RatingClass::Good),
             ..rating()
         };
-        let parsed = Rating::parse(stored, &[]).unwrap();
+        let parsed = Rating::parse(stored).unwrap();
         assert_eq!(parsed.class, RatingClass::Good);
         assert_eq!(fields(stored), ["target"], "a new one is refused");
+    }
+
+    #[test]
+    fn a_rating_is_handed_back_where_only_its_target_is_unknown() {
+        let handed_back = |fields| {
+            let refused = Rating::parse_new(fields, &[]).unwrap_err();
+            refused.of_unknown_target.map(|rating| rating.target)
+        };
+        let unknown = RatingFields {
+            target: " TRIAGE ",
+            ..rating()
+        };
+        assert_eq!(handed_back(unknown).as_deref(), Some("TRIAGE"));
+        let without_text = RatingFields {
+            input_text: "",
+            ..unknown
+        };
+        assert_eq!(handed_back(without_text), None);
+        assert_eq!(fields(without_text), ["input_text", "target"], "all at once");
+        let otherwise_counted = RatingFields {
+            counts_as: Some(RatingClass::Bad),
+            ..rating()
+        };
+        assert_eq!(handed_back(otherwise_counted), None);
     }
 
     #[test]
@@ -530,7 +605,7 @@ mod tests {
             issues: &issues,
             ..rating()
         };
-        let masked = Rating::parse(fields, &[]);
+        let masked = Rating::parse(fields);
         let texts = masked.unwrap().masked().texts;
         assert_eq!(texts.input.chars().count(), RATED_TEXT_CHARS);
         assert!(texts.input.ends_with(" [email]"), "exactly as long");
