@@ -42,7 +42,7 @@ fn rates(target: &str, value: &str) -> pb::SubmitFeedbackRequest {
 }
 
 fn rating(feedback: &pb::Feedback) -> &Rating {
-    let Some(Form::Rating(rating)) = feedback.correction.as_ref().and_then(|of| of.correction.as_ref())
+    let Some(Form::Rating(rating)) = feedback.correction.as_ref().and_then(|it| it.correction.as_ref())
     else {
         panic!("no rating: {feedback:?}")
     };
