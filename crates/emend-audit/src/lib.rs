@@ -274,7 +274,7 @@ impl Merge<'_> {
                 compare::lost(stored, taken.as_ref(), &mut report.findings);
             }
             if let Some(taken) = taken {
-                taken.check(&mut report.findings);
+                learning_svc::audit::check_entry(&taken, &mut report.findings);
                 // Compared first as if nothing had been stored since; doubtful entries are checked again later.
                 let mut doubts = Findings::default();
                 compare::made_up(stored.as_ref(), &taken, &mut doubts);

@@ -5,7 +5,7 @@
 //! copies two that belong together while they are written to. [`storage`] chooses the database from the command line, and
 //! [`metrics`] shows its connections and errors.
 //!
-//! For tests: [`testing`] (feature `testing`: a fresh PostgreSQL database for each test) and `simulation` (feature
+//! For tests: `testing` (feature `testing`: a fresh PostgreSQL database for each test) and `simulation` (feature
 //! `simulation`: faults injected into in-memory stores).
 
 pub mod audit;

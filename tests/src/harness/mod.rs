@@ -1,7 +1,6 @@
 //! What the tests stand on: services and the sockets in front of them, typed clients, subscribers, and waiting for
 //! conditions.
 
-pub mod browser;
 pub mod clients;
 pub mod deployment;
 pub mod dice;

@@ -1,10 +1,7 @@
 //! `emend ratings`: what an AI made, rated; and the examples that ratings become.
 
 use clap::Subcommand;
-use emend_core::{
-    Kind, Language, Learned,
-    outputs::{RatingClass, render},
-};
+use emend_core::{Kind, Language, Learned, outputs::render, ratings::RatingClass};
 use emend_proto::{
     common::v1::{Rating, Resource, correction::Correction as Variant},
     feedback::v1::{Feedback, ListFeedbackRequest},

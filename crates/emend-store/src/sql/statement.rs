@@ -122,7 +122,8 @@ impl Statement {
         };
         self.marks.push((place, instead));
         let inner = sqlite.marks.into_iter();
-        self.marks.extend(inner.map(|(inner, mark)| (place + inner, mark)));
+        self.marks
+            .extend(inner.map(|(inner, mark)| (place + inner, mark)));
         self.arguments.extend(sqlite.arguments);
         self.push(sqlite.text)
     }
@@ -304,7 +305,11 @@ mod tests {
     #[test]
     fn only_postgresql_locks_rows() {
         let mut statement = Statement::new("SELECT * FROM (SELECT id FROM t WHERE id = ");
-        statement.push_bind(1).for_update().push(") AS x LIMIT ").push_bind(2_i64);
+        statement
+            .push_bind(1)
+            .for_update()
+            .push(") AS x LIMIT ")
+            .push_bind(2_i64);
         let (sqlite, _) = statement.clone().for_sqlite().unwrap();
         assert_eq!(
             sqlite.as_str(),

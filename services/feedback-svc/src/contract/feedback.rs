@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use emend_core::{
-    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, ReporterId, RequestId, Role,
-    Scope, correction::Form,
+    AcceptOrder, Caller, Correction, DomainRule, FeedbackId, Kind, Namespace, Reporter, ReporterId,
+    RequestId, Role, Scope,
 };
 use emend_store::StoreError;
 use feedback_store::{
@@ -53,7 +53,7 @@ async fn stored_feedback_is_read_back_unchanged(database: &TestStore) {
             reason: String::new(),
             context: std::collections::BTreeMap::new(),
             scope: Scope::Global,
-            correction: Correction::parse(Form::Prohibition, "a phrase", "", "a choice").unwrap(),
+            correction: Correction::parse_prohibition("a phrase", "a choice").unwrap(),
         },
         &Caller::anonymous(),
     );
@@ -287,7 +287,7 @@ async fn a_group_is_stored_whole_or_not_at_all(database: &TestStore) {
 
 async fn lists_are_filtered_paged_and_newest_first(database: &TestStore) {
     let entity = Submission {
-        correction: Correction::parse(Form::Entity, "smith", "", "person-1").unwrap(),
+        correction: Correction::parse_entity("smith", "", "person-1").unwrap(),
         reporter: Reporter::parse("joe", "", "", "").unwrap(),
         ..submission("unused")
     };
@@ -457,7 +457,7 @@ async fn only_the_first_retraction_counts(database: &TestStore) {
 
 async fn a_ruling_is_retracted_again_by_a_stronger_role(database: &TestStore) {
     let mut ruling = submission("a");
-    ruling.correction = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+    ruling.correction = Correction::parse_domain("example.org", Ok(DomainRule::Block), "").unwrap();
     let (ruling, vote) = (of(ruling, &Caller::anonymous()), feedback("b"));
     for new in [&ruling, &vote] {
         stored(&*database.store, new, None).await;

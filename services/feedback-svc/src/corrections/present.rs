@@ -177,7 +177,7 @@ fn of_effects(mut effects: Vec<pb::Standing>) -> Option<pb::Standing> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{AcceptOrder, contest::VoterKey};
+    use emend_core::{AcceptOrder, voter::VoterKey};
     use feedback_store::records::{erasure::Redaction, feedback::Accepted, outbox::DeliveryState};
     use feedback_store::testing;
     use jiff::Timestamp;

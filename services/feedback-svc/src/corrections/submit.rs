@@ -6,7 +6,7 @@ use feedback_store::{
     ports::Inserted,
     records::{
         event,
-        feedback::{Feedback, NewFeedback, Submission},
+        feedback::{Feedback, NewFeedback, RepeatedRequest, Submission},
         outbox::DeliveryState,
     },
 };
@@ -108,9 +108,9 @@ impl Corrections {
     pub(crate) async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, Error> {
-        Ok(self.store.stored_as(caller, submission).await?)
+        Ok(self.store.stored_as(caller, request).await?)
     }
 
     /// What an earlier request stored.

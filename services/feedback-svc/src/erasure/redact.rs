@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use emend_base::Error;
-use emend_core::{Caller, FeedbackId, Namespace, ReporterId, contest::Voter};
+use emend_core::{Caller, FeedbackId, Namespace, ReporterId, voter::Voter};
 use feedback_store::{
     ports::{ErasureStore, Redacted},
     records::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use emend_base::{Entropy, telemetry::metrics::prometheus::Counter};
 use emend_core::{
     Caller, Correction, FeedbackId, RatedTexts, RatingClass, Reporter, ReporterId, Scope,
-    outputs::RatingFields,
+    ratings::RatingFields,
 };
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;
@@ -201,7 +201,7 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         corrected_text: "secret correction",
         ..RatingFields::default()
     };
-    let rated = Correction::parse_rating(fields, &[]);
+    let rated = Correction::parse_rating(fields);
     let submission = Submission {
         correction: rated.unwrap(),
         ..submission("a")

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use emend_core::{
     Caller, EventId, FeedbackId,
-    outputs::{OwnTarget, RatingClass},
+    ratings::{OwnTarget, RatingClass},
 };
 use emend_proto::{codec, feedback::v1 as pb};
 use emend_wire::{

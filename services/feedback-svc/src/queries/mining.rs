@@ -129,7 +129,7 @@ impl Miner {
         let message = pb::Correction {
             correction: Some(pb::correction::Correction::Term(term)),
         };
-        let correction = parse::new_correction(Some(&message), &[]).ok()?;
+        let correction = parse::correction(Some(&message)).ok()?;
         let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
         let id = self.ids.event();
         Some(NewMined {

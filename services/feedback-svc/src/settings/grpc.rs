@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use emend_base::Error;
 use emend_core::{
     Caller, Invalid, Namespace, Violations,
-    outputs::{MAX_OWN_TARGETS, OwnTarget, check_own_targets},
+    ratings::{MAX_OWN_TARGETS, OwnTarget, check_own_targets},
     violation::bounded_text,
 };
 use emend_proto::feedback::v1::{self as pb, settings_service_server::SettingsService};

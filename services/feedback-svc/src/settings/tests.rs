@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
+use emend_core::{Caller, RatingClass, ratings::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
 use feedback_store::{
     ports::Inserted,

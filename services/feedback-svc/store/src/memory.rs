@@ -33,7 +33,7 @@ use crate::{
         OutboxStore, ReadSettings, Retracted, Settlement,
     },
     records::{
-        feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+        feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest},
         outbox::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
         ratings::RatingState,
         settings::Settings,
@@ -137,9 +137,9 @@ impl CorrectionStore for MemoryStore {
     async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, StoreError> {
-        self.call("stored_as", |tables| Ok(tables.stored_as(caller, submission)))
+        self.call("stored_as", |tables| Ok(tables.stored_as(caller, request)))
             .await
     }
 

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, RatedTexts, Reporter, RequestId, Scope,
-    contest::VoterKey, search::Rater,
+    search::Rater, voter::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::CorruptRow;

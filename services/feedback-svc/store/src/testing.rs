@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
-    correction::Form, outputs::RatingFields, search::SearchRating,
+    correction::Form, ratings::RatingFields, search::SearchRating,
 };
 use emend_store::{
     DatabaseUrl,

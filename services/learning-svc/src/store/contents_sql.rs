@@ -1,7 +1,7 @@
 //! Everything the store holds, read whole in one consistent state, for tests that check it for consistency. Written
 //! once.
 
-use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
+use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, voter::VoterKey};
 use emend_store::sql::Statement;
 use emend_store::{CorruptRow, StoreError};
 

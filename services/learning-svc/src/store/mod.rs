@@ -27,6 +27,7 @@ use async_trait::async_trait;
 use emend_base::entropy::Entropy;
 use emend_core::{Epoch, InstallationId};
 use emend_store::{Connections, DatabaseUrl, StoreError};
+use emend_stream::log::Head;
 
 pub use database::{CHANNEL, SqlStore};
 #[cfg(feature = "fuzzing")]
@@ -37,7 +38,7 @@ use crate::{
     erasure::store::{ErasedLog, Erasures},
     evidence::store::{EvidenceRepository, EvidenceStore},
     ingest::store::InboxRepository,
-    log::store::{Head, LogRepository, LogStore},
+    log::store::{LogRepository, LogStore},
     nodes::store::{NodeRepository, NodeStore},
     outputs::store::{
         RatingRepository,
@@ -130,6 +131,12 @@ pub trait Store:
 
     /// Closes all connections.
     async fn close(&self);
+}
+
+impl std::fmt::Debug for dyn Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
 }
 
 /// Opens the database and migrates its schema. `connections` is the number of readers (SQLite) or of all connections

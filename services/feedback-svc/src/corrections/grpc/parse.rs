@@ -1,17 +1,20 @@
 //! Requests → arguments of the use cases: a valid value, or every violated field at once.
 
 use emend_core::{
-    AcceptOrder, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations, correction::scope_user,
-    normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
+    AcceptOrder, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
+    correction::{Form, scope_user},
+    normalize::MAX_KEY_CHARS,
+    ratings::OwnTarget,
+    violation::bounded_text,
 };
-use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1 as pb};
+use emend_proto::feedback::v1 as pb;
 use emend_wire::{
-    kinds::search_rating,
+    kinds::{form_of, search_rating},
     page::{self, QueryHash},
     parse,
 };
 use feedback_store::records::{
-    feedback::{FeedbackQuery, Submission},
+    feedback::{FeedbackQuery, RepeatedRequest, Submission},
     labels::Tag,
     outbox::DeliveryState,
     ratings::RatingFilter,
@@ -52,20 +55,30 @@ fn reason(raw: &str) -> Result<String, Invalid> {
     parse::free_text(raw, parse::MAX_REASON_CHARS).map(Option::unwrap_or_default)
 }
 
+/// Why a request to submit is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// All that is wrong with it.
+    pub(crate) violations: Violations,
+    /// The request, where only this is wrong: it rates what its namespace does not have. It may have been stored before.
+    pub(crate) of_unknown_target: Option<(RepeatedRequest, Wait)>,
+}
+
 /// A request in a namespace that has these targets of its own.
 pub(crate) fn submission(
     request: &pb::SubmitFeedbackRequest,
     own_targets: &[OwnTarget],
-) -> Result<(Submission, Wait), Violations> {
+) -> Result<(Submission, Wait), Refused> {
     let mut violations = Violations::new();
     let request_id = violations.check("request_id", optional(&request.request_id, RequestId::parse));
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
-    let is_search_rating = matches!(
-        request.correction.as_ref().and_then(|it| it.correction.as_ref()),
-        Some(Oneof::SearchRating(_))
-    );
+    let said = request.correction.as_ref();
+    let form = said
+        .and_then(|correction| correction.correction.as_ref())
+        .map(form_of);
+    let is_search_rating = form == Some(Form::SearchRating);
     let reason = if is_search_rating {
         plain_text::reason(&request.reason)
     } else {
@@ -75,24 +88,17 @@ pub(crate) fn submission(
     let context = violations.part("", parse::context(&request.context));
     let scope = violations.check("scope", parse::scope(request.scope));
     let wait = violations.check("wait", wait(request.wait));
-    let correction = violations.part(
-        "correction",
-        parse::new_correction(request.correction.as_ref(), own_targets),
-    );
+    // What its parts must be together.
+    let mut together = Violations::new();
     if is_search_rating && query_id.as_ref().is_some_and(String::is_empty) {
-        violations.add("query_id", "is required with search_rating: 1 to 128 characters");
+        together.add("query_id", "is required with search_rating: 1 to 128 characters");
     }
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
-        violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
+        together.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
     }
-    if let Some(correction) = &correction {
-        let form = correction.form();
-        violations.part(
-            &format!("correction.{}", form.name()),
-            correction.check_new(own_targets),
-        );
+    if let Some(form) = form {
         if form.needs_reason() && reason.as_ref().is_some_and(String::is_empty) {
-            violations.add(
+            together.add(
                 "reason",
                 format!(
                     "is required with {}: 1 to {} characters",
@@ -102,11 +108,11 @@ pub(crate) fn submission(
             );
         }
         if let Some(scope) = scope {
-            violations.check("scope", form.check_scope(scope));
+            together.check("scope", form.check_scope(scope));
         }
     }
-    let parsed = (|| {
-        let submission = Submission {
+    let request = (|| {
+        let request = Submission {
             request_id: request_id?,
             namespace: namespace?,
             reporter: reporter?,
@@ -114,11 +120,25 @@ pub(crate) fn submission(
             reason: reason?,
             context: context?,
             scope: scope?,
-            correction: correction?,
+            correction: (),
         };
-        Some((submission, wait?))
+        Some((request, wait?))
     })();
-    violations.finish(parsed)
+    let request = request.filter(|_| violations.is_empty() && together.is_empty());
+    let refused = match (parse::new_correction(said, own_targets), request) {
+        (Ok(correction), Some((request, wait))) => return Ok((request.with(correction), wait)),
+        (Ok(_), None) => None,
+        (Err(refused), request) => {
+            violations.nest("correction", refused.violations);
+            request.zip(refused.of_unknown_target)
+        }
+    };
+    violations.nest("", together);
+    Err(Refused {
+        violations,
+        of_unknown_target: refused
+            .and_then(|((request, wait), rating)| Some((request.with(rating).repeated()?, wait))),
+    })
 }
 
 /// Checks what belongs to no single item; each is parsed on its own.

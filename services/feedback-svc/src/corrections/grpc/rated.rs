@@ -6,13 +6,10 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     Caller, Namespace,
-    outputs::{OwnTarget, RatingClass, TARGETS},
+    ratings::{OwnTarget, TARGETS},
 };
-use emend_proto::{
-    common::v1::{Rating, correction::Correction as Oneof},
-    feedback::v1::SubmitFeedbackRequest,
-};
-use feedback_store::{ports::ReadSettings, records::feedback::Submission};
+use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1::SubmitFeedbackRequest};
+use feedback_store::ports::ReadSettings;
 
 use crate::corrections::{
     Corrections,
@@ -49,18 +46,18 @@ impl<'a> Requests<'a> {
             Ok((submission, wait)) => return Ok((Item::New(Box::new(submission)), wait)),
             Err(refused) => refused,
         };
-        if let Some((submission, wait)) = when_its_target_existed(request)
-            && let Some(id) = self.corrections.stored_as(self.caller, &submission).await?
+        if let Some((repeated, wait)) = refused.of_unknown_target
+            && let Some(id) = self.corrections.stored_as(self.caller, &repeated).await?
         {
-            return Ok((Item::Stored(submission.namespace, id), wait));
+            return Ok((Item::Stored(repeated.namespace, id), wait));
         }
-        Err(refused.into())
+        Err(refused.violations.into())
     }
 
     /// What the request may rate beside what can be rated everywhere.
     async fn own_targets(&mut self, request: &SubmitFeedbackRequest) -> Result<&[OwnTarget], Error> {
         let namespace = Namespace::parse(&request.namespace).ok();
-        let Some(namespace) = namespace.filter(|_| own_rating(request).is_some()) else {
+        let Some(namespace) = namespace.filter(|_| rates_an_own_target(request)) else {
             return Ok(&[]);
         };
         if !self.own_targets.contains_key(&namespace) {
@@ -74,21 +71,11 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// The rating that a request is, if not every namespace has its target.
-fn own_rating(request: &SubmitFeedbackRequest) -> Option<&Rating> {
-    let Oneof::Rating(rating) = request.correction.as_ref()?.correction.as_ref()? else {
-        return None;
-    };
-    let name = rating.target.trim();
-    let is_everywhere = TARGETS.iter().any(|target| target.name == name);
-    (!is_everywhere).then_some(rating)
-}
-
-/// The same request as it was parsed when the application had the target and the value that it rates. It only serves to ask
-/// whether it was stored then.
-fn when_its_target_existed(request: &SubmitFeedbackRequest) -> Option<(Submission, Wait)> {
-    let rating = own_rating(request)?;
-    let class = RatingClass::from_number(rating.counts_as).unwrap_or(RatingClass::Neutral);
-    let target = OwnTarget::parse(&rating.target, [(rating.value.as_str(), class)], true).ok()?;
-    parse::submission(request, &[target]).ok()
+/// Whether a request rates what not every namespace has.
+fn rates_an_own_target(request: &SubmitFeedbackRequest) -> bool {
+    let correction = request.correction.as_ref();
+    match correction.and_then(|correction| correction.correction.as_ref()) {
+        Some(Oneof::Rating(rating)) => TARGETS.iter().all(|target| target.name != rating.target.trim()),
+        _ => false,
+    }
 }

@@ -43,7 +43,7 @@ pub(super) fn submission(
             reason: reason?,
             context: BTreeMap::new(),
             scope: Scope::Global,
-            correction: Correction::of_search_rating(rating?),
+            correction: Correction::SearchRating(rating?),
         })
     })();
     violations.finish(parsed)

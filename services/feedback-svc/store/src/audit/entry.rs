@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
-    contest::VoterKey, search::Rater,
+    search::Rater, voter::VoterKey,
 };
 use emend_proto::{
     common::v1::Outcome,

@@ -16,8 +16,8 @@ use crate::{
     records::{
         event::NewEvent,
         feedback::{
-            Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
-            Submission, is_by_ruling,
+            Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest, RequestHash,
+            Retraction, is_by_ruling,
         },
         outbox::{DeliveryState, Lease, LeaseToken, Refusal},
         ratings::RatingState,
@@ -160,11 +160,14 @@ impl Tables {
         }
     }
 
-    pub(super) fn stored_as(&self, caller: &Caller, submission: &Submission) -> Option<FeedbackId> {
-        let request_id = submission.request_id.clone()?;
-        let key = (submission.namespace.clone(), caller.clone(), request_id);
+    pub(super) fn stored_as(&self, caller: &Caller, request: &RepeatedRequest) -> Option<FeedbackId> {
+        let key = (
+            request.namespace.clone(),
+            caller.clone(),
+            request.request_id.clone(),
+        );
         let used = self.request_ids.get(&key)?;
-        (used.hash == submission.hash()).then_some(used.feedback)
+        (used.hash == request.hash).then_some(used.feedback)
     }
 
     fn store(&mut self, item: &NewFeedback, accepted: Accepted, lease: Option<Lease>) {

@@ -7,7 +7,7 @@ use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace};
 use emend_store::StoreError;
 
 use crate::records::{
-    feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+    feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest},
     outbox::Lease,
     ratings::RatingState,
 };
@@ -25,11 +25,11 @@ pub trait CorrectionStore: Send + Sync + Debug + 'static {
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
 
-    /// The feedback as which the same request of this caller was stored, if it was. None without a request id.
+    /// The feedback as which the same request of this caller was stored, if it was.
     async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, StoreError>;
 
     /// One feedback, if it is in that namespace.

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, FeedbackId, Namespace, ReporterId, contest::VoterKey};
+use emend_core::{AcceptOrder, FeedbackId, Namespace, ReporterId, voter::VoterKey};
 use emend_store::StoreError;
 
 use crate::records::erasure::{Erasure, NewErasure, NewRedaction, Progress};

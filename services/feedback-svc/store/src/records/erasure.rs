@@ -1,6 +1,6 @@
 //! Requests to erase personal parts, and how far they are.
 
-use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, contest::VoterKey};
+use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, voter::VoterKey};
 use jiff::Timestamp;
 
 use crate::records::event::NewEvent;

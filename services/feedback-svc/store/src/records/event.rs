@@ -2,9 +2,7 @@
 //! assigned.
 
 use bytes::Bytes;
-use emend_core::{
-    Caller, Correction, EventId, FeedbackId, Namespace, Reporter, ReporterId, contest::VoterKey,
-};
+use emend_core::{Caller, Correction, EventId, FeedbackId, Namespace, Reporter, ReporterId, voter::VoterKey};
 use emend_proto::learning::v1::{
     CorrectionMined, ErasedVoter, Event, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted,
     ReporterRedacted, event,

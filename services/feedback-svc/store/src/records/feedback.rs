@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use emend_core::{
-    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, RequestId, Role, Rule, Scope,
+    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Rating, Reporter, RequestId, Role, Rule,
+    Scope,
 };
-use emend_proto::common::v1::{RatingClass, correction::Correction as Oneof};
+use emend_proto::common::v1::{self as pb, RatingClass, correction::Correction as Oneof};
+use emend_wire::render;
 use jiff::Timestamp;
 use prost::Message as _;
 use xxhash_rust::xxh3::Xxh3;
@@ -17,9 +19,9 @@ use crate::records::{
     ratings::{RatingFilter, RatingState},
 };
 
-/// A valid request to store one correction.
+/// A valid request to store one correction. `C` is that correction; `()` where it is looked at by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submission {
+pub struct Submission<C = Correction> {
     /// Makes it safe to repeat.
     pub request_id: Option<RequestId>,
     /// The search application.
@@ -35,18 +37,27 @@ pub struct Submission {
     /// For whom it is to be learned.
     pub scope: Scope,
     /// What is wrong and what is right.
-    pub correction: Correction,
+    pub correction: C,
 }
 
-impl Submission {
-    /// Whether learning-svc is told of it. It is not of a rating of a search answer, from which alone nothing is learned.
-    pub fn is_delivered(&self) -> bool {
-        self.correction.form().kind().is_some()
+impl<C> Submission<C> {
+    /// The same request with this correction.
+    pub fn with<D>(self, correction: D) -> Submission<D> {
+        Submission {
+            request_id: self.request_id,
+            namespace: self.namespace,
+            reporter: self.reporter,
+            query_id: self.query_id,
+            reason: self.reason,
+            context: self.context,
+            scope: self.scope,
+            correction,
+        }
     }
 
     /// Tells a repeated request from a reused request id. Covers every field but the request id itself and what a rating
-    /// counts as.
-    pub fn hash(&self) -> RequestHash {
+    /// counts as. `correction` is the message of the correction.
+    fn hash_with(&self, mut correction: pb::Correction) -> RequestHash {
         let mut hash = Hasher::new();
         let Self {
             request_id: _,
@@ -56,7 +67,7 @@ impl Submission {
             reason,
             context,
             scope,
-            correction,
+            correction: _,
         } = self;
         hash.text(namespace.as_str());
         hash.optional(reporter.id.as_ref().map(emend_core::ReporterId::as_str));
@@ -71,7 +82,6 @@ impl Submission {
             hash.text(value);
         }
         hash.number(usize::from(*scope == Scope::User));
-        let mut correction = emend_wire::render::correction(correction);
         if let Some(Oneof::Rating(rating)) = &mut correction.correction {
             // It follows from the settings, which may change before the request is repeated.
             rating.counts_as = RatingClass::Unspecified.into();
@@ -79,6 +89,41 @@ impl Submission {
         hash.bytes(&correction.encode_to_vec());
         RequestHash(hash.0.digest128().to_le_bytes())
     }
+}
+
+impl Submission<Box<Rating<()>>> {
+    /// How the request is found again, if it was stored when its target could be rated. None without a request id.
+    pub fn repeated(self) -> Option<RepeatedRequest> {
+        let hash = self.hash_with(render::rating_of_unknown_target(&self.correction));
+        Some(RepeatedRequest {
+            request_id: self.request_id?,
+            namespace: self.namespace,
+            hash,
+        })
+    }
+}
+
+impl Submission {
+    /// Whether learning-svc is told of it. It is not of a rating of a search answer, from which alone nothing is learned.
+    pub fn is_delivered(&self) -> bool {
+        self.correction.form().kind().is_some()
+    }
+
+    /// Tells a repeated request from a reused request id.
+    pub fn hash(&self) -> RequestHash {
+        self.hash_with(render::correction(&self.correction))
+    }
+}
+
+/// A request that was perhaps stored before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatedRequest {
+    /// The search application.
+    pub namespace: Namespace,
+    /// What its sender calls it.
+    pub request_id: RequestId,
+    /// The hash of all else that it says.
+    pub hash: RequestHash,
 }
 
 /// XXH3-128 of a parsed request, every part preceded by its length.
@@ -271,7 +316,6 @@ impl FeedbackQuery {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::correction::Form;
     use proptest::prelude::*;
 
     use super::*;
@@ -285,8 +329,7 @@ mod tests {
             reason: "ask jane.doe@example.org".into(),
             context: BTreeMap::from([("topic".into(), "call +44 20 7946 0958".into())]),
             scope: Scope::Global,
-            correction: Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail")
-                .unwrap(),
+            correction: Correction::parse_phrase_mapping("mail jane.doe@example.org", "send_mail").unwrap(),
         }
     }
 
@@ -301,8 +344,8 @@ mod tests {
             |s| s.reason = "other".into(),
             |s| drop(s.context.insert("more".into(), String::new())),
             |s| s.scope = Scope::User,
-            |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
-            |s| s.correction = Correction::parse(Form::PhraseMapping, "a", "", "b").unwrap(),
+            |s| s.correction = Correction::parse_entity("a", "", "b").unwrap(),
+            |s| s.correction = Correction::parse_phrase_mapping("a", "b").unwrap(),
         ];
         for change in changed {
             let mut other = original.clone();
@@ -319,9 +362,7 @@ mod tests {
     #[test]
     fn the_task_of_a_decision_changes_the_hash() {
         let decided_in = |task: &str| Submission {
-            correction: Correction::parse_claim_restore("c1")
-                .unwrap()
-                .in_task(Correction::parse_task(task).unwrap()),
+            correction: Correction::parse_claim_restore("c1", task).unwrap(),
             ..submission()
         };
         assert_ne!(decided_in("t1").hash(), decided_in("").hash());

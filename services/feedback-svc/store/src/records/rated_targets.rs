@@ -2,7 +2,7 @@
 
 use emend_core::{
     Violations,
-    outputs::{OwnTarget, RatingClass},
+    ratings::{OwnTarget, RatingClass},
 };
 use emend_proto::feedback::v1 as pb;
 use prost::Message as _;
@@ -37,7 +37,7 @@ fn target(message: &pb::RatedTarget) -> Result<OwnTarget, Violations> {
 
 /// The messages of targets.
 pub fn render(targets: &[OwnTarget]) -> Vec<pb::RatedTarget> {
-    let value = |value: &emend_core::outputs::OwnValue| pb::RatedValue {
+    let value = |value: &emend_core::ratings::OwnValue| pb::RatedValue {
         name: value.name().to_owned(),
         counts_as: value.class().number(),
     };

@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use emend_core::{Caller, Namespace, outputs::OwnTarget};
+use emend_core::{Caller, Namespace, ratings::OwnTarget};
 use jiff::Timestamp;
 
 use crate::records::limits::RatingLimits;

@@ -1,7 +1,7 @@
 //! SQL of erasure.
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, contest::VoterKey};
+use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, voter::VoterKey};
 use emend_store::{
     CorruptRow, StoreError, retry_conflicts,
     sql::{Conn, Statement},

@@ -56,7 +56,9 @@ impl<'a> Columns<'a> {
             .encode_to_vec(),
             target: rating.map_or("", |rating| &rating.target),
             rating: rating.map_or("", |rating| &rating.value),
-            rated: emend_wire::render::rated_texts(rating).encode_to_vec(),
+            rated: rating.map_or_else(Vec::new, |rating| {
+                emend_wire::render::rated_texts(&rating.texts).encode_to_vec()
+            }),
             search_rating: submission
                 .correction
                 .search_rating()

@@ -15,7 +15,7 @@ use crate::{
     fail_points,
     ports::{Backlog, Claimed, Connected, CorrectionStore, Inserted, OutboxStore, Retracted, Settlement},
     records::{
-        feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, Submission},
+        feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction, RepeatedRequest},
         outbox::{DeadLetter, DeadLetterQuery, Lease, LeaseHolder, LeaseToken},
         ratings::RatingState,
     },
@@ -69,13 +69,14 @@ impl CorrectionStore for SqlStore {
         self.insert_group(&columns, lease).await
     }
 
-    async fn stored_as(&self, caller: &Caller, submission: &Submission) -> Result<Option<FeedbackId>> {
-        let Some(request_id) = &submission.request_id else {
-            return Ok(None);
-        };
-        let (namespace, hash) = (&submission.namespace, submission.hash());
+    async fn stored_as(&self, caller: &Caller, request: &RepeatedRequest) -> Result<Option<FeedbackId>> {
+        let RepeatedRequest {
+            namespace,
+            request_id,
+            hash,
+        } = request;
         let mut reader = self.pools.reader().await?;
-        let found = ledger::replay(&mut reader, namespace, caller, hash, request_id.as_str()).await?;
+        let found = ledger::replay(&mut reader, namespace, caller, *hash, request_id.as_str()).await?;
         Ok(match found {
             Some(Inserted::Replayed(id)) => Some(id),
             Some(Inserted::Stored(_) | Inserted::RequestIdReused | Inserted::TooOften(_)) | None => None,

@@ -4,6 +4,7 @@
 //! Contests come in ranges of their ids, and every table that refers to contests is read by such ranges. It must know
 //! nothing of which invariants hold.
 
+mod entry;
 pub(crate) mod evidence;
 pub(crate) mod evidence_sql;
 pub(crate) mod rows;
@@ -14,10 +15,12 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{ContestId, OutputTally, Policy, Rated, WindowPolicy};
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
+use emend_stream::log::Head;
 use futures::stream::BoxStream;
 
-use crate::{log::store::Head, policies::store::PolicyKey, store::SqlStore};
+use crate::{policies::store::PolicyKey, store::SqlStore};
 
+pub use self::entry::{AppliedEvent, CastBallot, CastRating, Entry};
 pub(crate) use self::rows::{
     AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
     AuditedTransition, EntryRow, SentRulingRow,

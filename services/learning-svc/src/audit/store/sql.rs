@@ -6,27 +6,25 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{
     ContestId, FeedbackId, Kind, Origin, OutputTally, Policy, Rated, RatingClass, WindowPolicy,
-    kinds::PRODUCTION,
-    outputs::{SuggestionType, voices},
+    kinds::PRODUCTION, outputs::SuggestionType, ratings::voices,
 };
 use emend_store::StoreError;
+use emend_stream::log::Head;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 
-use crate::audit::store::{
-    AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
-    BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
-};
-use crate::log::store::rows::HeadRow;
-use crate::outputs::store::sql as ratings_sql;
-use crate::store::database::bytes;
 use crate::{
-    log::store::Head,
+    audit::store::{
+        AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
+        BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
+    },
+    log::store::rows::HeadRow,
     outputs::store::{
         OfClass, OfOutput,
         rows::{OutputRow, RatingRow},
+        sql as ratings_sql,
     },
     policies::store::{PolicyKey, rows::PolicyRow},
-    store::codes,
+    store::{codes, database::bytes},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

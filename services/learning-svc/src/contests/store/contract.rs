@@ -1,27 +1,26 @@
 //! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. It holds for
 //! both databases and for the store in memory used by the simulation.
 
-use crate::store::testing::TestDatabase;
-use std::{collections::HashMap, sync::Arc};
-
-use super::damage::Damage;
 use crate::{
     actor::Actor,
-    app::{App, Follower},
+    capabilities::{Capabilities, Parts},
     contests::store::{CandidateFilter, store_empty},
+    decisions::Follower,
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
         store::{Mark, Marks},
     },
     policies::store::{PolicyKey, PolicyWrite},
     resources::{store::ResourceWrites, write::Put},
-    store::{Store, UnitOfWork},
+    store::{Store, UnitOfWork, testing::TestDatabase},
 };
+use std::{collections::HashMap, sync::Arc};
+
+use super::damage::Damage;
 use async_trait::async_trait;
 use emend_base::{Entropy, Error, ManualClock};
 use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, correction::Form,
-    policy::MAX_SCOPES,
+    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, policy::MAX_SCOPES,
 };
 use emend_store::{MayConflict as _, StoreError};
 use jiff::Timestamp;
@@ -41,7 +40,7 @@ fn namespace() -> Namespace {
 }
 
 fn correction(phrase: &str) -> Correction {
-    Correction::parse(Form::Entity, phrase, "", "entity").unwrap()
+    Correction::parse_entity(phrase, "", "entity").unwrap()
 }
 
 fn key(phrase: &str) -> ResourceKey {
@@ -180,14 +179,14 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &impl Damage) -> App {
+fn app(store: &impl Damage) -> Capabilities {
     let clock = ManualClock::default().shared();
-    App::new(
+    Capabilities::new(Parts::new(
         Arc::new(store.clone()),
         Arc::new(Nobody),
         clock,
         Entropy::system(),
-    )
+    ))
 }
 
 fn event(order: i64, phrase: &str) -> IngestEvent {
@@ -199,7 +198,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
         accept_order: emend_core::AcceptOrder(order),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
             caller: emend_core::Caller::system(),
             query_id: String::new(),
@@ -218,7 +217,12 @@ pub(crate) async fn of_a_group_only_the_culprit_sees_its_error(store: impl Damag
     let app = app(&store);
     let phrases = ["a", "b", "c"];
     for (order, phrase) in (1..).zip(phrases) {
-        app.ingest(&[event(order, phrase)]).await.pop().unwrap().unwrap();
+        app.ingest
+            .apply(&[event(order, phrase)])
+            .await
+            .pop()
+            .unwrap()
+            .unwrap();
     }
     let corrupt = key("b").contest_id();
     store.corrupt_candidates_of(corrupt).await;
@@ -226,7 +230,7 @@ pub(crate) async fn of_a_group_only_the_culprit_sees_its_error(store: impl Damag
         .zip(phrases)
         .map(|(order, phrase)| event(order, phrase))
         .collect();
-    let results = app.ingest(&group).await;
+    let results = app.ingest.apply(&group).await;
     let fine: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(fine, [true, false, true]);
     assert!(
@@ -239,7 +243,7 @@ pub(crate) async fn only_the_newest_ballots_are_read_however_many_there_are(stor
     create_head(&store).await;
     let app = app(&store);
     let events: Vec<_> = (1..=30).map(|order| event(order, "a")).collect();
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let ballots = store.ballots(key("a").contest_id(), 7).await.unwrap();
@@ -255,17 +259,17 @@ pub(crate) async fn a_contest_in_which_many_vote_is_read_again_only_where_somebo
     let contest = key("a").contest_id();
     let vote = |order| {
         let mut event = event(order, "a");
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             recorded.reporter = emend_core::Reporter::parse(&format!("r{order}"), "", "", "").unwrap();
         }
         event
     };
     let events: Vec<_> = (1..=300).map(vote).collect();
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let reporters = async |order| {
-        let outcome = app.ingest(&[vote(order)]).await.pop().unwrap().unwrap();
+        let outcome = app.ingest.apply(&[vote(order)]).await.pop().unwrap().unwrap();
         outcome.reporter_count
     };
     // Behind the store's back, without leaving a trace.
@@ -279,26 +283,30 @@ pub(crate) async fn candidates_are_counted_by_kind_and_status(store: impl Damage
     create_head(&store).await;
     let app = app(&store);
     assert_eq!(store.count_candidates().await.unwrap(), []);
-    let of = |order, form, phrase: &str| {
+    let proposing = |order, correction: Correction, phrase: &str| {
         let mut event = event(order, phrase);
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             let said = Correction::parse(form, phrase, "", "choice").unwrap();
             recorded.effects = said.effects(&namespace(), None);
         }
         event
     };
+    let entity = |order, phrase: &str| {
+        let correction = Correction::parse_entity(phrase, "", "choice").unwrap();
+        proposing(order, correction, phrase)
+    };
     let events = [
-        of(1, Form::Entity, "a"),
-        of(2, Form::Entity, "b"),
-        of(3, Form::PhraseMapping, "a"),
+        entity(1, "a"),
+        entity(2, "b"),
+        proposing(3, Correction::parse_phrase_mapping("a", "choice").unwrap(), "a"),
     ];
     let elsewhere = IngestEvent {
         namespace: Namespace::parse("elsewhere").unwrap(),
-        ..of(4, Form::Entity, "a")
+        ..entity(4, "a")
     };
     let mut events = events.to_vec();
     events.push(elsewhere);
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let all = CandidateFilter {
@@ -346,11 +354,11 @@ pub(crate) async fn only_so_many_kinds_in_namespaces_hold_resources(store: impl 
         reason: None,
         actor: Actor::caller(emend_core::Caller::system()),
     };
-    app.put(&put_in("last")).await.unwrap();
-    let refused = app.put(&put_in("one-more")).await.unwrap_err();
+    app.resources.put(&put_in("last")).await.unwrap();
+    let refused = app.resources.put(&put_in("one-more")).await.unwrap_err();
     assert_eq!(refused.reason(), "RESOURCE_LIMIT");
     // A scope that already holds some may have more.
-    app.put(&put_in("other-1")).await.unwrap();
+    app.resources.put(&put_in("other-1")).await.unwrap();
 }
 
 pub(crate) async fn a_database_that_is_closed_is_unavailable(store: impl Damage) {
@@ -358,7 +366,7 @@ pub(crate) async fn a_database_that_is_closed_is_unavailable(store: impl Damage)
     let app = app(&store);
     store.close().await;
     assert!(matches!(store.ping().await, Err(StoreError::Unavailable(_))));
-    let results = app.ingest(&[event(1, "a"), event(2, "b")]).await;
+    let results = app.ingest.apply(&[event(1, "a"), event(2, "b")]).await;
     assert!(
         results
             .iter()

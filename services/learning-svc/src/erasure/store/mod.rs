@@ -4,7 +4,7 @@ pub(crate) mod sql;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
+use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, voter::VoterKey};
 use emend_store::StoreError;
 use jiff::SignedDuration;
 

@@ -5,7 +5,7 @@ use sqlx::FromRow;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey, kinds::Users};
+use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, kinds::Users, voter::VoterKey};
 use emend_store::{CorruptRow, StoreError};
 use jiff::{SignedDuration, Timestamp};
 

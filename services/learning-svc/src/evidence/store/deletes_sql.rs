@@ -6,21 +6,17 @@ use std::collections::{BTreeSet, HashMap};
 use emend_core::{Namespace, evidence::EvidenceId};
 use emend_store::StoreError;
 
-use crate::evidence::store::elements_sql::save_element_events;
-use crate::evidence::store::elements_sql::says;
-use crate::evidence::store::reads_sql::space_of;
-use crate::evidence::store::replace_sql::mark_domains_of_hosts;
-use crate::evidence::store::upsert_sql::push_names;
-use crate::evidence::store::works_sql::mark_claims_of_pages;
-use crate::evidence::store::works_sql::relate;
-use crate::store::SqlStore;
-use crate::store::work::Work;
 use crate::{
-    evidence::{
+    evidence::store::{
+        DeleteStep, DeletionBatch, EvidenceAction,
+        elements_sql::{save_element_events, says},
         graph::{By, Deletion, ElementSort},
-        store::{DeleteStep, DeletionBatch, EvidenceAction},
+        reads_sql::space_of,
+        replace_sql::mark_domains_of_hosts,
+        upsert_sql::push_names,
+        works_sql::{mark_claims_of_pages, relate},
     },
-    store::batches::batches,
+    store::{SqlStore, batches::batches, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -7,16 +7,13 @@ use std::collections::HashMap;
 use emend_core::Namespace;
 use emend_store::StoreError;
 
-use crate::store::work::Work;
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::{EdgeSaysRow, PageSaysRow, PartSaysRow, Says},
         graph::{By, ElementSort},
-        store::{
-            EvidenceAction,
-            element_rows::{EdgeSaysRow, PageSaysRow, PartSaysRow, Says},
-        },
     },
-    store::batches::batches,
+    store::{batches::batches, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

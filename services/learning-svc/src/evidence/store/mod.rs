@@ -9,6 +9,7 @@ pub(crate) mod element_rows;
 pub(crate) mod elements_sql;
 pub(crate) mod events_sql;
 pub(crate) mod exports_sql;
+pub mod graph;
 pub(crate) mod identities_sql;
 pub(crate) mod known_rows;
 pub(crate) mod levels_sql;
@@ -44,7 +45,7 @@ use emend_core::{
 use emend_store::StoreError;
 
 pub use self::{derived::*, listing::*, records::*, trust::*};
-use crate::evidence::graph::{By, Deletion, ElementSort, Upsert, Upserted};
+use crate::evidence::store::graph::{By, Deletion, ElementSort, Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -11,18 +11,16 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-use crate::evidence::store::deletes_sql::next_to_delete;
-use crate::evidence::store::identities_sql;
-use crate::store::SqlStore;
-use crate::store::database::bytes;
 use crate::{
-    evidence::graph::Deletion,
     evidence::store::{
         ClaimFilter, ClaimRecord, DeletionBatch, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord,
         EvidenceStore, KnownPage,
+        deletes_sql::next_to_delete,
+        graph::Deletion,
+        identities_sql,
         rows::{ClaimRow, EdgeRow, SumRow},
     },
-    store::{batches::batches, rows::KeyRow},
+    store::{SqlStore, batches::batches, database::bytes, rows::KeyRow},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

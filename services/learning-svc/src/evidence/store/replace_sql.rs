@@ -5,7 +5,7 @@
 use emend_store::sql::Statement;
 use std::collections::{BTreeSet, HashMap};
 
-use emend_core::evidence::{NodeRef, NodeSort};
+use emend_core::evidence::{NodeRef, NodeType};
 use emend_store::StoreError;
 
 use crate::evidence::store::refresh_sql::MARK_DOMAINS;
@@ -23,7 +23,7 @@ pub(crate) async fn follow(
     after: &HashMap<NodeRef, KnownNode>,
 ) -> Result<BTreeSet<i64>> {
     let mut left = BTreeSet::new();
-    let mut moved: Vec<(NodeSort, &KnownNode, &KnownNode)> = before
+    let mut moved: Vec<(NodeType, &KnownNode, &KnownNode)> = before
         .iter()
         .filter_map(|(node, was)| Some((node.sort, was, after.get(node)?)))
         .filter(|(_, was, is)| (was.page, was.host) != (is.page, is.host))
@@ -32,7 +32,7 @@ pub(crate) async fn follow(
     moved.sort_unstable_by_key(|(sort, was, _)| (*sort, was.key));
     for (sort, was, is) in moved {
         left.extend((was.host != 0).then_some(was.host));
-        if sort == NodeSort::Page {
+        if sort == NodeType::Page {
             work.run(mark_claims_of_pages(&[is.key])).await?;
             let mut query = Statement::new("UPDATE evidence_claims SET stale = 1, host = ");
             query
@@ -61,8 +61,8 @@ pub(crate) async fn follow(
 }
 
 /// Appends the condition that an edge leads from a fragment or claim.
-fn from(query: &mut Statement, sort: NodeSort, source: &KnownNode) {
-    if sort == NodeSort::Fragment {
+fn from(query: &mut Statement, sort: NodeType, source: &KnownNode) {
+    if sort == NodeType::Fragment {
         query
             .push(" AND source_sort = 2 AND page = ")
             .push_bind(source.page);

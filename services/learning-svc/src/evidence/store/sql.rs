@@ -10,14 +10,15 @@ use emend_core::{
 };
 use emend_store::StoreError;
 
-use crate::evidence::store::deletes_sql;
-use crate::evidence::store::upsert_sql;
-use crate::evidence::{
-    graph::{By, Upsert, Upserted},
-    store::{DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, rows::reversed},
+use crate::{
+    evidence::store::{
+        DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, deletes_sql,
+        graph::{By, Upsert, Upserted},
+        rows::reversed,
+        upsert_sql,
+    },
+    store::{batches::batches, rows::optional_id, work::Work},
 };
-use crate::store::work::Work;
-use crate::store::{batches::batches, rows::optional_id};
 
 type Result<T> = std::result::Result<T, StoreError>;
 

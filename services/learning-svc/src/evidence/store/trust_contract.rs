@@ -1,6 +1,17 @@
 //! Decisions about domains are read through indexes.
 
-use crate::store::testing::{TestDatabase, on_both};
+use crate::{
+    contests::store::{CandidateFilter, CandidatePosition, lists_sql::listed},
+    evidence::{
+        store::levels_sql::of_patterns,
+        trust_file::{Format, ReadTrustFile},
+    },
+    store::{
+        begin_installation,
+        testing::{TestDatabase, on_both},
+    },
+    tests::world::{app_on, operator},
+};
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
@@ -8,14 +19,6 @@ use emend_core::{CandidateId, Key, Kind, Namespace, Status};
 use uuid::Uuid;
 
 use super::trust_sql::{count_supported, decisions, in_force_by_file, rulings_before};
-use crate::contests::store::lists_sql::listed;
-use crate::evidence::store::levels_sql::of_patterns;
-use crate::{
-    contests::store::{CandidateFilter, CandidatePosition},
-    evidence::trust_file::{Format, ReadTrustFile},
-    store::begin_installation,
-    tests::world::{app_on, operator},
-};
 
 async fn decisions_about_domains_are_found_by_indexes(database: TestDatabase) {
     let Some((store, _guard)) = database.open().await else {
@@ -31,7 +34,8 @@ async fn decisions_about_domains_are_found_by_indexes(database: TestDatabase) {
     let entropy = Entropy::system();
     begin_installation(&store, &entropy).await.unwrap();
     let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
-    app.apply_trust_file(&file, &namespace, &operator())
+    app.evidence
+        .apply_trust_file(&file, &namespace, &operator())
         .await
         .unwrap();
     let id = CandidateId(Uuid::from_u128(1));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
 use emend_core::{
-    CandidateId, DomainDecision, DomainRule, FeedbackId, Kind, Learned, Namespace, Status,
+    CandidateId, DomainRule, FeedbackId, Kind, Learned, Namespace, Status,
     evidence::{ClaimStatus, EdgeRelation, RulesOfName, TrustLevel},
 };
 use emend_store::StoreError;
@@ -217,9 +217,9 @@ impl DomainDecisions for SqlStore {
                 let Learned::DomainRule(ruling) = at.value("value", &value)?.learned else {
                     return Err(at.corrupt("value", "is no domain rule"));
                 };
-                let is_last = ruling.rule.decision == DomainDecision::Clear || ruling.rule.level.is_some();
+                let is_last = ruling.rule == DomainRule::Clear || ruling.rule.level().is_some();
                 if is_last && decided.insert(candidate) {
-                    levels.extend(ruling.rule.level.map(|level| (candidate, level)));
+                    levels.extend(ruling.rule.level().map(|level| (candidate, level)));
                 }
             }
         }

@@ -9,30 +9,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use emend_core::{
     Namespace, Violations,
-    evidence::{EvidenceId, NodeRef, NodeSort, registrable_domain},
+    evidence::{EvidenceId, NodeRef, NodeType, registrable_domain},
 };
 use emend_store::StoreError;
 
-use crate::evidence::store::elements_sql::save_element_events;
-use crate::evidence::store::elements_sql::says;
-use crate::evidence::store::levels_sql::levels;
-use crate::evidence::store::replace_sql::follow;
-use crate::evidence::store::replace_sql::mark_domains_of_hosts;
-use crate::evidence::store::works_sql::Identified;
-use crate::evidence::store::works_sql::relate;
-use crate::store::database::plan_anew;
-use crate::store::work::Work;
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::Says,
+        elements_sql::{save_element_events, says},
         graph::{By, ClaimUpsert, EdgeUpsert, ElementSort, Page, Upsert, Upserted},
-        store::{
-            EvidenceAction,
-            element_rows::Says,
-            known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
-            rows::reversed,
-        },
+        known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
+        levels_sql::levels,
+        replace_sql::{follow, mark_domains_of_hosts},
+        rows::reversed,
+        works_sql::{Identified, relate},
     },
-    store::{batches::batches, conflict},
+    store::{batches::batches, conflict, database::plan_anew, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -194,12 +187,12 @@ impl Upserting<'_> {
                 .filter_map(|id| Some(before.get(&node(sort, id))?.key));
             known.collect()
         };
-        let pages = of(NodeSort::Page, upsert.pages.iter().map(|of| &of.id).collect());
+        let pages = of(NodeType::Page, upsert.pages.iter().map(|of| &of.id).collect());
         let fragments = of(
-            NodeSort::Fragment,
+            NodeType::Fragment,
             upsert.fragments.iter().map(|of| &of.id).collect(),
         );
-        let claims = of(NodeSort::Claim, upsert.claims.iter().map(|of| &of.id).collect());
+        let claims = of(NodeType::Claim, upsert.claims.iter().map(|of| &of.id).collect());
         let edges = edges.values().map(|edge| edge.edge).collect();
         for (sort, keys) in [
             (ElementSort::Page, pages),
@@ -218,13 +211,13 @@ impl Upserting<'_> {
         let mut pages = self.upsert.pages.iter();
         let mut claims = self.upsert.claims.iter();
         pages.any(|page| {
-            let known = self.nodes.get(&node(NodeSort::Page, &page.id));
+            let known = self.nodes.get(&node(NodeType::Page, &page.id));
             let ids = identities(&page.works_by_type());
             known.map_or(!ids.is_empty(), |known| {
                 known.ids != ids || (known.host == 0 && !page.host.is_empty())
             })
         }) || claims.any(|claim| {
-            let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+            let known = self.nodes.get(&node(NodeType::Claim, &claim.id));
             claim.page.is_some() && known.is_some_and(|known| known.page == 0)
         })
     }
@@ -233,21 +226,21 @@ impl Upserting<'_> {
     async fn read(&mut self, work: &mut Work) -> Result<()> {
         let upsert = self.upsert;
         let mut named: BTreeSet<NodeRef> = BTreeSet::new();
-        let page = |id: &EvidenceId| node(NodeSort::Page, id);
+        let page = |id: &EvidenceId| node(NodeType::Page, id);
         named.extend(upsert.pages.iter().map(|of| page(&of.id)));
         for fragment in &upsert.fragments {
-            named.insert(node(NodeSort::Fragment, &fragment.id));
+            named.insert(node(NodeType::Fragment, &fragment.id));
             named.insert(page(&fragment.page));
         }
         for claim in &upsert.claims {
-            named.insert(node(NodeSort::Claim, &claim.id));
+            named.insert(node(NodeType::Claim, &claim.id));
             named.extend(claim.page.as_ref().map(page));
         }
         for edge in &upsert.edges {
             named.insert(edge.source.clone());
             named.insert(edge.target.clone());
         }
-        for sort in NodeSort::ALL {
+        for sort in NodeType::ALL {
             let ids: Vec<&str> = named
                 .iter()
                 .filter(|node| node.sort == sort)
@@ -295,15 +288,15 @@ impl Upserting<'_> {
     fn check(&mut self, edges: &HashMap<EvidenceId, KnownEdgeRow>) {
         let upsert = self.upsert;
         let mut coming: BTreeSet<NodeRef> = BTreeSet::new();
-        coming.extend(upsert.pages.iter().map(|of| node(NodeSort::Page, &of.id)));
-        coming.extend(upsert.fragments.iter().map(|of| node(NodeSort::Fragment, &of.id)));
-        coming.extend(upsert.claims.iter().map(|of| node(NodeSort::Claim, &of.id)));
+        coming.extend(upsert.pages.iter().map(|of| node(NodeType::Page, &of.id)));
+        coming.extend(upsert.fragments.iter().map(|of| node(NodeType::Fragment, &of.id)));
+        coming.extend(upsert.claims.iter().map(|of| node(NodeType::Claim, &of.id)));
         let unknown = |nodes: &HashMap<NodeRef, KnownNode>, of: &NodeRef| {
             (!nodes.contains_key(of) && !coming.contains(of))
                 .then(|| format!("is not known, and not in this request: {of}"))
         };
         for (index, page) in upsert.pages.iter().enumerate() {
-            if let Some(known) = self.nodes.get(&node(NodeSort::Page, &page.id))
+            if let Some(known) = self.nodes.get(&node(NodeType::Page, &page.id))
                 && !self.replaces
                 && known.host != 0
                 && !page.host.is_empty()
@@ -318,8 +311,8 @@ impl Upserting<'_> {
         }
         for (index, fragment) in upsert.fragments.iter().enumerate() {
             let field = format!("fragments[{index}].page_id");
-            let page = node(NodeSort::Page, &fragment.page);
-            let known = self.nodes.get(&node(NodeSort::Fragment, &fragment.id));
+            let page = node(NodeType::Page, &fragment.page);
+            let known = self.nodes.get(&node(NodeType::Fragment, &fragment.id));
             if let Some(why) = unknown(&self.nodes, &page) {
                 self.violations.add(field, why);
             } else if !self.replaces
@@ -334,8 +327,8 @@ impl Upserting<'_> {
         for (index, claim) in upsert.claims.iter().enumerate() {
             let Some(page) = &claim.page else { continue };
             let field = format!("claims[{index}].page_id");
-            let page = node(NodeSort::Page, page);
-            let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+            let page = node(NodeType::Page, page);
+            let known = self.nodes.get(&node(NodeType::Claim, &claim.id));
             let before = known.map_or(0, |known| known.page);
             if let Some(why) = unknown(&self.nodes, &page) {
                 self.violations.add(field, why);
@@ -421,7 +414,7 @@ impl Upserting<'_> {
             );
             for row in work.rows::<KnownNodeRow>(query).await? {
                 let (id, known) = row.parse()?;
-                let before = self.nodes.insert(node(NodeSort::Page, &id), known.clone());
+                let before = self.nodes.insert(node(NodeType::Page, &id), known.clone());
                 self.added += usize::from(before.is_none());
                 let ids = before.map_or_else(Vec::new, |before| before.ids);
                 if ids == known.ids {
@@ -488,7 +481,7 @@ impl Upserting<'_> {
             let mut query =
                 Statement::new("INSERT INTO evidence_fragments (space, fragment_id, page, text) ");
             query.push_values(fragments, |mut row, fragment| {
-                let page = self.nodes.get(&node(NodeSort::Page, &fragment.page));
+                let page = self.nodes.get(&node(NodeType::Page, &fragment.page));
                 row.push_bind(self.space)
                     .push_bind(fragment.id.as_str())
                     .push_bind(page.map(|page| page.key))
@@ -505,7 +498,7 @@ impl Upserting<'_> {
                  (SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_fragments.page) AS host",
             );
             query.push(NO_WORK);
-            self.note(NodeSort::Fragment, work.rows(query).await?)?;
+            self.note(NodeType::Fragment, work.rows(query).await?)?;
         }
         Ok(())
     }
@@ -522,7 +515,7 @@ impl Upserting<'_> {
                 let page = claim
                     .page
                     .as_ref()
-                    .and_then(|page| self.nodes.get(&node(NodeSort::Page, page)));
+                    .and_then(|page| self.nodes.get(&node(NodeType::Page, page)));
                 let patterns = serde_json::to_string(&claim.patterns)
                     .expect("invariant: a list of strings is always a JSON array");
                 let adoption = match claim.adopted {
@@ -557,7 +550,7 @@ impl Upserting<'_> {
                  RETURNING claim_id AS id, claim AS node, page, host",
             );
             query.push(NO_WORK);
-            self.note(NodeSort::Claim, work.rows(query).await?)?;
+            self.note(NodeType::Claim, work.rows(query).await?)?;
         }
         Ok(())
     }
@@ -567,10 +560,10 @@ impl Upserting<'_> {
         edges.sort_unstable_by_key(|edge| &edge.id);
         let former = known
             .values()
-            .filter(|edge| edge.target_sort == NodeSort::Claim.number());
+            .filter(|edge| edge.target_sort == NodeType::Claim.number());
         let targets: BTreeSet<i64> = edges
             .iter()
-            .filter(|edge| edge.target.sort == NodeSort::Claim)
+            .filter(|edge| edge.target.sort == NodeType::Claim)
             .filter_map(|edge| Some(self.nodes.get(&edge.target)?.key))
             .chain(former.map(|edge| edge.target))
             .collect();
@@ -648,7 +641,7 @@ impl Upserting<'_> {
         Ok(())
     }
 
-    fn note(&mut self, sort: NodeSort, rows: Vec<KnownNodeRow>) -> Result<()> {
+    fn note(&mut self, sort: NodeType, rows: Vec<KnownNodeRow>) -> Result<()> {
         for row in rows {
             let (id, known) = row.parse()?;
             if self.nodes.insert(NodeRef { sort, id }, known).is_none() {
@@ -665,7 +658,7 @@ impl Upserting<'_> {
     }
 }
 
-fn node(sort: NodeSort, id: &EvidenceId) -> NodeRef {
+fn node(sort: NodeType, id: &EvidenceId) -> NodeRef {
     NodeRef { sort, id: id.clone() }
 }
 
@@ -675,21 +668,21 @@ const NO_WORK: &str =
 
 /// A query for what is known of nodes, up to their ids. Pages and hosts are looked up row by row: a join may be planned while the tables
 /// are small, and then reads all of them each time.
-fn known_nodes(sort: NodeSort, space: i64) -> Statement {
+fn known_nodes(sort: NodeType, space: i64) -> Statement {
     let (columns, of_pages, table) = match sort {
-        NodeSort::Page => (
+        NodeType::Page => (
             "SELECT n.page_id AS id, n.page AS node, n.page, n.host",
             ", COALESCE((SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host), '') AS reversed_host, n.work, n.doi, n.pmid, \
              n.arxiv_id",
             "evidence_pages",
         ),
-        NodeSort::Fragment => (
+        NodeType::Fragment => (
             "SELECT n.fragment_id AS id, n.fragment AS node, n.page, \
              (SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page) AS host",
             NO_WORK,
             "evidence_fragments",
         ),
-        NodeSort::Claim => (
+        NodeType::Claim => (
             "SELECT n.claim_id AS id, n.claim AS node, n.page, n.host",
             NO_WORK,
             "evidence_claims",

@@ -1,6 +1,13 @@
 //! Works are found by indexes, and a large one costs no more than a small one.
 
-use crate::store::testing::{TestDatabase, on_both};
+use crate::{
+    evidence::store::graph::{Page, Upsert},
+    store::{
+        SqlStore, begin_installation,
+        testing::{TestDatabase, on_both},
+    },
+    tests::world::app_on,
+};
 use emend_store::sql::Statement;
 use std::sync::Arc;
 
@@ -11,12 +18,6 @@ use emend_core::{
 };
 
 use super::works_sql::{mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids};
-use crate::store::SqlStore;
-use crate::{
-    evidence::graph::{Page, Upsert},
-    store::begin_installation,
-    tests::world::app_on,
-};
 
 /// A page with a PubMed id, and a DOI, which many may have.
 fn page(number: u64, doi: &str) -> Page {
@@ -61,7 +62,7 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
     begin_installation(&store, &entropy).await.unwrap();
     let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
     let many = (1..=1_000).map(|number| page(number, "10.1000/many")).collect();
-    app.upsert_evidence(&upsert(many)).await.unwrap();
+    app.evidence.upsert(&upsert(many)).await.unwrap();
     let [(key, 1_000)] = works(&store).await[..] else {
         panic!("all are one work")
     };
@@ -69,7 +70,8 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
     for number in 1_001..=1_040 {
         let mut alone = page(number, "10.1000/many");
         if number % 2 == 0 {
-            app.upsert_evidence(&upsert(vec![page(number, "")]))
+            app.evidence
+                .upsert(&upsert(vec![page(number, "")]))
                 .await
                 .unwrap();
             alone.works.reverse();

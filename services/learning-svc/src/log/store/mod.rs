@@ -15,6 +15,7 @@ pub(crate) mod suite;
 use async_trait::async_trait;
 use emend_core::{Epoch, InstallationId, Key, Kind, Namespace, OperationId, Revision};
 use emend_store::StoreError;
+use emend_stream::log::{Head, Loaded, LoggedChange};
 use jiff::SignedDuration;
 
 pub use self::records::*;

@@ -7,25 +7,24 @@ use async_trait::async_trait;
 use emend_core::{Epoch, InstallationId, OperationId, ResourceKey, Revision};
 use emend_store::sql::{Statement, Transaction, Undecoded};
 use emend_store::{CorruptRow, StoreError};
+use emend_stream::log::{Head, Loaded, LoggedChange, LoggedRevision};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
 use tokio::task::JoinHandle;
 
-use crate::log::store::lists_sql as revisions_sql;
-use crate::store::SqlStore;
-use crate::store::database::bytes;
-use crate::store::database::notify;
-use crate::store::work::Work;
 use crate::{
     log::store::{
-        ChangeWrite, Head, Loaded, LockedHead, LogPage, LogRepository, LogStore, LogWrites, LoggedChange,
-        LoggedRevision, PageSize, RevisionFilter, RevisionRecord, Sink, WrittenChange,
+        ChangeWrite, LockedHead, LogPage, LogRepository, LogStore, LogWrites, PageSize, RevisionFilter,
+        RevisionRecord, Sink, WrittenChange, lists_sql as revisions_sql,
         rows::{HeadRow, LogRow, LoggedChangeRow, WrittenChangeRow},
     },
     store::{
+        SqlStore,
         batches::batches,
+        database::{bytes, notify},
         integers::{checksum, micros},
         rows::optional_id,
+        work::Work,
     },
 };
 use std::collections::BTreeSet;

@@ -7,10 +7,9 @@ pub(crate) mod suite;
 use async_trait::async_trait;
 use emend_core::{Caller, NodeId};
 use emend_store::StoreError;
+use emend_stream::log::Head;
 use jiff::SignedDuration;
 use tokio::time::Instant;
-
-use crate::log::store::Head;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use emend_core::{
     AcceptOrder, ContestId, FeedbackId, Kind, OutputTally, Rated, RatedId, RatedTexts, RatingClass,
-    ResourceKey, contest::VoterKey, outputs::VOICES,
+    ResourceKey, ratings::VOICES, voter::VoterKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;

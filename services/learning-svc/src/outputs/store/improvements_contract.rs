@@ -1,32 +1,35 @@
 //! The contract of what is read of ratings for prompts: by an index, however many there are of other targets.
 
-use crate::store::testing::{TestDatabase, on_both};
+use crate::{
+    actor::Actor,
+    contests::store::{
+        Named,
+        sql::{live_candidates, named_candidate},
+        store_empty,
+    },
+    outputs::store::{
+        NewRating, RatingWrites,
+        improvements::{Arrival, OutputStore as _},
+    },
+    resources::write::Put,
+    store::{
+        SqlStore, Store as _, begin_installation,
+        testing::{TestDatabase, on_both},
+    },
+    tests::world::app_on,
+};
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
     AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, OutputTally, Prompt, Rated,
-    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, contest::VoterKey,
+    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, voter::VoterKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::improvements_sql::{
     by_version, counted, current_prompts, following, newest, newest_of, version_value, versions,
-};
-use crate::contests::store::sql::live_candidates;
-use crate::contests::store::sql::named_candidate;
-use crate::store::SqlStore;
-use crate::{
-    actor::Actor,
-    contests::store::{Named, store_empty},
-    outputs::store::{
-        NewRating, RatingWrites,
-        improvements::{Arrival, OutputStore as _},
-    },
-    resources::write::Put,
-    store::{Store as _, begin_installation},
-    tests::world::app_on,
 };
 
 /// Versions of a prompt.
@@ -188,7 +191,7 @@ async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_vers
             reason: None,
             actor: Actor::caller(Caller::system()),
         };
-        app.put(&put).await.unwrap();
+        app.resources.put(&put).await.unwrap();
     }
     let contest = prompt.contest_id();
     let mut tx = store.begin().await.unwrap();

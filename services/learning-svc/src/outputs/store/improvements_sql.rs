@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use emend_core::{
     CandidateId, ContestId, Kind, Namespace, OutputTally, Rated, RatingClass, ResourceKey, ResourceValue,
     key_hash,
-    outputs::{Place, RATED_TEXT_CHARS, voices},
+    ratings::{Place, RATED_TEXT_CHARS, voices},
 };
 use emend_store::{CorruptRow, StoreError};
 

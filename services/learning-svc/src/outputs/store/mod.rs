@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    ContestId, FeedbackId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, contest::VoterKey,
+    ContestId, FeedbackId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, voter::VoterKey,
 };
 use emend_store::StoreError;
 

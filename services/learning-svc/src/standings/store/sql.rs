@@ -7,7 +7,7 @@ use emend_store::sql::{Row, Statement, Transaction};
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Namespace, policy::MAX_WINDOW};
+use emend_core::{ContestId, FeedbackId, Namespace, ratings::MAX_WINDOW};
 use emend_store::StoreError;
 
 use crate::contests::store::lists_sql::CANDIDATE_COLUMNS;

@@ -25,13 +25,11 @@ use emend_store::{
     StoreError,
     simulation::{Interference, unavailable},
 };
+use emend_stream::log::LoggedRevision;
 use jiff::SignedDuration;
 
 use self::{locks::Locks, log::Nodes, tables::Tables};
-use crate::{
-    contests::store::{CandidateWrite, NewBallot},
-    log::store::LoggedRevision,
-};
+use crate::contests::store::{CandidateWrite, NewBallot};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
