@@ -38,7 +38,25 @@ struct Order {
     remaining: &'static [(&'static str, &'static str)],
 }
 
-const ORDERS: &[Order] = &[LEARNING_SVC];
+const ORDERS: &[Order] = &[FEEDBACK_SVC, LEARNING_SVC];
+
+const FEEDBACK_SVC: Order = Order {
+    package: "services/feedback-svc",
+    rooms: &[
+        &["lib"],
+        &["arguments"],
+        &["feedback_service", "upkeep"],
+        &["config"],
+        &["queries"],
+        &["erasure", "ratings"],
+        &["corrections"],
+        &["outbox"],
+        &["installation", "settings"],
+        &["metrics"],
+        &["fail_points", "ids", "origin", "page", "pauses", "roles"],
+    ],
+    remaining: &[("arguments", "lib")],
+};
 
 const LEARNING_SVC: Order = Order {
     package: "services/learning-svc",

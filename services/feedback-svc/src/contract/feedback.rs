@@ -486,7 +486,7 @@ async fn a_ruling_is_retracted_again_by_a_stronger_role(database: &TestStore) {
             }
         }
     }
-    let reason_of = |of: Feedback| of.retraction.unwrap().reason;
+    let reason_of = |feedback: Feedback| feedback.retraction.unwrap().reason;
     assert_eq!(
         reason_of(get(database, ruling.id).await),
         "",

@@ -271,7 +271,7 @@ async fn a_rating_that_is_stored_while_its_query_is_erased_keeps_no_copy(databas
         record(database, &group(vec![recorded(&id, "hers")], vec![])).await;
         let hers = search_rated([&jane, "", ""], &id, Down);
         let others: Vec<_> = (0..3)
-            .map(|of| search_rated([&format!("{ken}-{of}"), "", ""], &id, Up))
+            .map(|it| search_rated([&format!("{ken}-{it}"), "", ""], &id, Up))
             .collect();
         stored(&*database.store, &hers, None).await;
         let redactions = [redaction(hers.id)];

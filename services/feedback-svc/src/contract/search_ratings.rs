@@ -172,7 +172,7 @@ async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database:
         get(database, ratings[1].id).await,
         get(database, ratings[3].id).await,
     ]
-    .map(|of| of.accepted.at)
+    .map(|it| it.accepted.at)
     .into();
     let of = |filter: RatingFilter| FeedbackQuery {
         search_ratings: Some(filter),

@@ -208,7 +208,7 @@ fn searched(recordings: &[Recorded], filter: &StatsFilter, place: usize) -> BTre
             && filter
                 .before
                 .is_none_or(|before| day(*at) <= day(before - jiff::SignedDuration::from_micros(1)))
-            && filter.query_type.as_ref().is_none_or(|of| *of == names[0]);
+            && filter.query_type.as_ref().is_none_or(|it| *it == names[0]);
         if is_asked_for {
             let name = if place == 0 {
                 monday(*at)

@@ -56,7 +56,7 @@ fn mask(text: &mut String, too_long: impl Fn(&str) -> Option<usize>) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use emend_core::{Correction, Namespace, Reporter, Scope, correction::Form};
+    use emend_core::{Correction, Namespace, Reporter, Scope};
 
     use super::*;
 
@@ -69,8 +69,7 @@ mod tests {
             reason: "ask jane.doe@example.org".into(),
             context: BTreeMap::from([("topic".into(), "call +44 20 7946 0958".into())]),
             scope: Scope::Global,
-            correction: Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail")
-                .unwrap(),
+            correction: Correction::parse_phrase_mapping("mail jane.doe@example.org", "send_mail").unwrap(),
         }
     }
 

@@ -48,7 +48,7 @@ impl PresentState {
         until: Instant,
     ) -> Standings {
         let mut asked: BTreeMap<&Namespace, Vec<FeedbackId>> = BTreeMap::new();
-        let delivered = feedback.into_iter().filter(|of| of.submission.is_delivered());
+        let delivered = feedback.into_iter().filter(|it| it.submission.is_delivered());
         for feedback in delivered {
             let namespace = &feedback.submission.namespace;
             asked.entry(namespace).or_default().push(feedback.id);
@@ -93,11 +93,11 @@ fn answered(
     let mut answered: HashMap<FeedbackId, Vec<pb::Standing>> =
         asked.iter().map(|id| (*id, Vec::new())).collect();
     for FeedbackStandings { feedback_id, effects } in standings {
-        if let Some(of) = FeedbackId::parse(&feedback_id)
+        if let Some(standings) = FeedbackId::parse(&feedback_id)
             .ok()
             .and_then(|id| answered.get_mut(&id))
         {
-            *of = effects;
+            *standings = effects;
         }
     }
     answered
@@ -251,12 +251,12 @@ mod tests {
         let standing = said(&stored(), &outcome, &effects).unwrap();
         assert_eq!((standing.state(), standing.revision), (Refused, 7));
         assert_eq!(standing.message, "1 of 3 apply. b as it was.");
-        let of: Vec<_> = standing
+        let states: Vec<_> = standing
             .effects
             .iter()
-            .map(|of| (&*of.candidate_id, of.state()))
+            .map(|it| (&*it.candidate_id, it.state()))
             .collect();
-        assert_eq!(of, [("a", Applied), ("b", Refused), ("c", Pending)]);
+        assert_eq!(states, [("a", Applied), ("b", Refused), ("c", Pending)]);
         // The outcome of a retraction need not name every effect.
         let effects = [now("a", Applied, 7), now("c", Pending, 0)];
         let standing = said(&stored(), &told("", Pending), &effects).unwrap();

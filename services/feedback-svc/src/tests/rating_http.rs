@@ -103,7 +103,7 @@ async fn a_rating_is_stored_for_the_namespace_and_caller_of_its_address(database
         "a hash of the address, not the address"
     );
     let Some(emend_proto::common::v1::correction::Correction::SearchRating(rating)) =
-        stored.correction.and_then(|of| of.correction)
+        stored.correction.and_then(|it| it.correction)
     else {
         panic!("no rating")
     };
@@ -136,7 +136,7 @@ async fn what_is_wrong_is_named_and_what_is_too_much_is_told_when_to_come_back(d
         .as_array()
         .unwrap()
         .iter()
-        .map(|of| of["field"].as_str().unwrap())
+        .map(|it| it["field"].as_str().unwrap())
         .collect();
     assert_eq!(named, ["query_id", "rating"]);
     let large = format!(

@@ -42,7 +42,7 @@ fn rates(target: &str, value: &str) -> pb::SubmitFeedbackRequest {
 }
 
 fn rating(feedback: &pb::Feedback) -> &Rating {
-    let Some(Form::Rating(rating)) = feedback.correction.as_ref().and_then(|of| of.correction.as_ref())
+    let Some(Form::Rating(rating)) = feedback.correction.as_ref().and_then(|it| it.correction.as_ref())
     else {
         panic!("no rating: {feedback:?}")
     };
@@ -115,7 +115,7 @@ async fn an_application_rates_targets_of_its_own(database: Database) {
     let [event::Event::Recorded(sent)] = &learning.received_of(&stored.feedback_id)[..] else {
         panic!("{:?}", learning.received())
     };
-    let Some(Form::Rating(sent)) = sent.correction.as_ref().and_then(|of| of.correction.as_ref()) else {
+    let Some(Form::Rating(sent)) = sent.correction.as_ref().and_then(|it| it.correction.as_ref()) else {
         panic!("{sent:?}")
     };
     assert_eq!(sent.counts_as(), RatingClass::Bad, "it travels with its event");

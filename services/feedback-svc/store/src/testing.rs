@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use emend_base::{Entropy, ManualClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
-    correction::Form, ratings::RatingFields, search::SearchRating,
+    ratings::RatingFields, search::SearchRating,
 };
 use emend_store::{
     DatabaseUrl,
@@ -47,8 +47,7 @@ pub fn submission(phrase: &str) -> Submission {
         reason: "it means the other one".into(),
         context: BTreeMap::from([("topic".into(), "custody".into())]),
         scope: Scope::Global,
-        correction: Correction::parse(Form::Verb, phrase, "create_csa", "create_isda")
-            .expect("it works for tests"),
+        correction: Correction::parse_verb(phrase, "create_csa", "create_isda").expect("it works for tests"),
     }
 }
 
@@ -100,7 +99,7 @@ pub fn rated(target: &str, value: &str) -> NewFeedback {
         ..RatingFields::default()
     };
     let submission = Submission {
-        correction: Correction::parse_rating(fields, &[]).expect("it works for tests"),
+        correction: Correction::parse_rating(fields).expect("it works for tests"),
         ..submission("unused")
     };
     of(submission, &Caller::anonymous())
@@ -112,7 +111,7 @@ pub fn search_rated(reporter: [&str; 3], query_id: &str, rating: SearchRating) -
     let submission = Submission {
         reporter: Reporter::parse(id, session, "web/4.2", client_key).expect("it works for tests"),
         query_id: query_id.into(),
-        correction: Correction::of_search_rating(rating),
+        correction: Correction::SearchRating(rating),
         ..submission("unused")
     };
     of(submission, &Caller::parse("web").expect("it works for tests"))

@@ -68,7 +68,7 @@ fn address(hop: &[u8]) -> Option<IpAddr> {
         .and_then(|hop| hop.strip_suffix(']'))
         .unwrap_or(hop);
     let alone = bare.parse().ok();
-    alone.or_else(|| hop.parse::<SocketAddr>().ok().map(|of| of.ip()))
+    alone.or_else(|| hop.parse::<SocketAddr>().ok().map(|it| it.ip()))
 }
 
 /// Headers that no browser sends, but proxies do.
@@ -117,11 +117,11 @@ impl ClientAddresses {
     /// The pseudonym of an address: nobody without the key can tell which address it is. Of IPv6 addresses that of their /64,
     /// which is one subscriber's.
     pub(super) fn key_of(&self, client: IpAddr) -> String {
-        let of = match client {
+        let network = match client {
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets()[..8].to_vec(),
         };
-        let tag = hmac::sign(&self.key, &of);
+        let tag = hmac::sign(&self.key, &network);
         tag.as_ref()[..16].iter().fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex

@@ -64,7 +64,7 @@ mod tests {
 
     fn parsed(body: &str) -> Result<Submission, Vec<String>> {
         let parsed = submission(body.as_bytes(), &Namespace::parse("cards").unwrap(), "key");
-        parsed.map_err(|violations| violations.into_vec().into_iter().map(|of| of.field).collect())
+        parsed.map_err(|violations| violations.into_vec().into_iter().map(|it| it.field).collect())
     }
 
     #[test]

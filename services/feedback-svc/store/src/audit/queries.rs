@@ -74,7 +74,7 @@ fn proposes(payload: &[u8], mined: &MinedRow) -> bool {
         return false;
     };
     let is_enough = usize::try_from(proposal.session_count).is_ok_and(|count| count >= MIN_SESSIONS);
-    let correction = proposal.correction.and_then(|of| of.correction);
+    let correction = proposal.correction.and_then(|it| it.correction);
     let Some(Correction::Term(term)) = correction else {
         return false;
     };

@@ -214,7 +214,7 @@ mod tests {
             });
             assert_eq!(others.count(), still_free);
             // Leave the minute's window as it was.
-            windows.0.entry(RATER).or_default().ratings.retain(|of| *of < at);
+            windows.0.entry(RATER).or_default().ratings.retain(|it| *it < at);
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
             (200, 0, vec!["per_hour"]),
         ] {
             let refused = RatingLimits::parse(minute, hour).unwrap_err().into_vec();
-            assert_eq!(refused.iter().map(|of| &*of.field).collect::<Vec<_>>(), fields);
+            assert_eq!(refused.iter().map(|it| &*it.field).collect::<Vec<_>>(), fields);
         }
     }
 }

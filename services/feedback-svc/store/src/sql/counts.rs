@@ -70,7 +70,7 @@ pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], n
     let mut counts: BTreeMap<(&str, i64, [&str; 4]), DayCount> = BTreeMap::new();
     for (new, _) in arrived {
         let query = &new.what;
-        let of = [
+        let names = [
             &query.query_type,
             &query.embedding_version,
             &query.index_version,
@@ -78,7 +78,7 @@ pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], n
         ];
         let day = happened(new, now).div_euclid(DAY);
         counts
-            .entry((new.namespace.as_str(), day, of.map(String::as_str)))
+            .entry((new.namespace.as_str(), day, names.map(String::as_str)))
             .or_default()
             .add(query.hit_count);
     }

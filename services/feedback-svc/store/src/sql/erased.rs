@@ -191,8 +191,8 @@ pub(super) async fn without_erased<'a>(
         asked.insert(Pseudonym::of_query(&new.namespace, new.what.id.as_str()));
         asked.extend(Pseudonym::of_session(&new.namespace, &new.what.session_id));
     }
-    let of = group.interactions.iter();
-    asked.extend(of.map(|new| Pseudonym::of_query(&new.namespace, new.what.query_id.as_str())));
+    let interactions = group.interactions.iter();
+    asked.extend(interactions.map(|new| Pseudonym::of_query(&new.namespace, new.what.query_id.as_str())));
     let mut erased = erased_at(connection, asked).await?;
     if erased.is_empty() {
         return Ok(Cow::Borrowed(group));

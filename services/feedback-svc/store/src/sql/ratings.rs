@@ -81,10 +81,10 @@ pub(super) async fn too_often(
 
 /// What makes a request the same.
 fn request(item: &Columns<'_>) -> (String, String, String) {
-    let of = item.new;
+    let new = item.new;
     (
-        of.submission.namespace.to_string(),
-        of.caller.to_string(),
+        new.submission.namespace.to_string(),
+        new.caller.to_string(),
         item.request_id.to_owned(),
     )
 }

@@ -147,16 +147,16 @@ pub(super) async fn shares(
             },
         };
         let left_out = count(row.names.saturating_sub(i64::from(MAX_NAMES)));
-        let of = shares.by.entry(dimension).or_default();
-        of.left_out = left_out;
+        let names = shares.by.entry(dimension).or_default();
+        names.left_out = left_out;
         if row.place <= i64::from(MAX_NAMES) {
-            of.listed.push((row.place, share));
+            names.listed.push((row.place, share));
         } else {
-            of.beyond.push(share);
+            names.beyond.push(share);
         }
     }
-    for of in shares.by.values_mut() {
-        of.listed.sort_by_key(|(place, _)| *place);
+    for names in shares.by.values_mut() {
+        names.listed.sort_by_key(|(place, _)| *place);
     }
     Ok(shares)
 }
