@@ -10,7 +10,7 @@ use emend_proto::{
     },
 };
 
-use super::{ids, rate::Rating, submit::decision_reasons};
+use super::{ids, search::Rating, submit::decision_reasons};
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use emend_proto::learning::v1::{Candidate, GetCandidateResponse, Proposal, Suggestion};
 
 use crate::{
-    commands::{profile::suggests, prompts::improvement_text},
+    commands::outputs::{improvement_text, suggests},
     output::{Cell, Column, Table},
     view, words,
 };
