@@ -6,6 +6,7 @@
 //! JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines) and [`failure`] (exit
 //! codes). [`pair`] runs both services in this process; [`transfer`] holds the file formats of import and export;
 //! [`demo`] and [`replay`] are the two demonstrations.
+//! What is computed rather than called and printed is in `emend-lab`.
 
 pub mod commands;
 pub mod context;
@@ -17,7 +18,6 @@ pub mod fuzzing;
 pub mod output;
 pub mod pair;
 pub mod replay;
-pub mod svg;
 pub mod transfer;
 pub mod view;
 pub mod words;

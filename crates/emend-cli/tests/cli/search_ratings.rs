@@ -231,7 +231,7 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
     let compared = up.run(&compare).await.ok().stdout;
     let verdict = "A: 100.0 % negative, B: 0.0 % negative. The difference may be chance (p = 0.1573).";
     assert_eq!(compared.lines().last(), Some(verdict), "{compared}");
-    let half = up.run(&compare[..5]).await;
+    let half = up.run(&compare[..6]).await;
     assert_eq!(half.code, 2, "{half:?}");
     assert!(half.stderr.contains("--other"), "{half:?}");
 

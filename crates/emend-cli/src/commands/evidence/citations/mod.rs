@@ -3,11 +3,6 @@
 //! Everything is fetched and scored before anything is written, by one call at the end: whoever stops the command before
 //! leaves nothing behind.
 
-mod open_alex;
-mod paper;
-mod scorer;
-mod semantic_scholar;
-mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -27,19 +22,19 @@ use emend_core::{
     evidence::{EvidenceId, MAX_BEST, WorkId},
     text::escaped,
 };
-use emend_proto::learning::v1::{RankCitationsRequest, RankCitationsResponse};
-use http::{HeaderName, HeaderValue, Uri};
-use indicatif::ProgressBar;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::json;
-
-use self::{
+use emend_lab::citations::{
+    encoded,
     open_alex::OpenAlex,
     paper::{Paper, Related},
     scorer::{Lexical, Scorer, Service},
     semantic_scholar::SemanticScholar,
     sources::{Counts, Given, Wanted, ask},
 };
+use emend_proto::learning::v1::{RankCitationsRequest, RankCitationsResponse};
+use http::{HeaderName, HeaderValue, Uri};
+use indicatif::ProgressBar;
+use serde_json::json;
+
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -484,23 +479,4 @@ fn interval(text: &str) -> Result<Interval, String> {
         Ok(rate) if (0.01..=100.0).contains(&rate) => Ok(Interval(Duration::from_secs_f64(1.0 / rate))),
         _ => Err("must be a number from 0.01 to 100".into()),
     }
-}
-
-/// All but what stands for itself everywhere in an address.
-const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-/// The same, but for what divides a path.
-const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/').remove(b':');
-
-/// As it is written in a query.
-fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, IN_QUERY).to_string()
-}
-
-/// As it is written in a path, whose parts stay parts.
-fn encoded_path(text: &str) -> String {
-    utf8_percent_encode(text, IN_PATH).to_string()
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::report::{OfQuery, Report};
 use crate::output::{Column, Table};
+use emend_lab::evaluate::report::{OfQuery, Report};
 
 /// A row for each query: those that changed first, the most changed before the others; of one run the worst first.
 pub(super) fn table(report: &Report) -> Table {

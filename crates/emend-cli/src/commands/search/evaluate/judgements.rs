@@ -1,34 +1,13 @@
 //! Judged queries, as files have them: JSON lines of our own, TREC's qrels, CSV as Quepid exports it, or ratings.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use emend_core::search::Judged;
+use emend_lab::evaluate::{BadLine, Queries, Query, bad, columns, json, lines, number};
 use serde::Deserialize;
 
 use super::ratings;
 use crate::transfer::{RowError, source::csv::Records};
-
-/// A query, and what is relevant to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Query {
-    /// Its text; empty if the file does not say: then its id is its text.
-    pub(super) text: String,
-    /// Its type; empty if the file does not say.
-    #[expect(clippy::struct_field_names, reason = "type is a keyword")]
-    pub(super) query_type: String,
-    /// What is relevant.
-    pub(super) judged: Judged,
-}
-
-impl Query {
-    /// What to search for.
-    pub(super) fn text<'q>(&'q self, id: &'q str) -> &'q str {
-        if self.text.is_empty() { id } else { &self.text }
-    }
-}
-
-/// Judged queries by id.
-pub(super) type Queries = BTreeMap<String, Query>;
 
 /// How judgements are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -41,21 +20,6 @@ pub(super) enum Format {
     Quepid,
     /// Ratings and clicks, as `emend export ratings --format jsonl` writes them
     Ratings,
-}
-
-/// A line that can't be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BadLine {
-    /// Its number, from 1.
-    pub(super) line: usize,
-    /// What is wrong with it.
-    pub(super) why: String,
-}
-
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.why)
-    }
 }
 
 #[derive(Deserialize)]
@@ -189,38 +153,6 @@ fn quepid(text: &str, grades: &mut Grades) -> Result<(), BadLine> {
 
 fn bad_row(line: u64, error: &RowError) -> BadLine {
     bad(usize::try_from(line).unwrap_or(usize::MAX), error.to_string())
-}
-
-/// Lines with content, by number.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| !line.trim().is_empty())
-}
-
-/// The columns of a line, which must be as many.
-pub(super) fn columns<const N: usize>(line: usize, text: &str) -> Result<[&str; N], BadLine> {
-    let columns: Vec<&str> = text.split_whitespace().collect();
-    let count = columns.len();
-    columns
-        .try_into()
-        .map_err(|_| bad(line, format!("must have {N} columns, has {count}")))
-}
-
-/// A number.
-pub(super) fn number<T: std::str::FromStr>(line: usize, what: &str, text: &str) -> Result<T, BadLine> {
-    text.parse()
-        .map_err(|_| bad(line, format!("the {what} must be a number, is {text:?}")))
-}
-
-/// A JSON object.
-pub(super) fn json<'t, T: Deserialize<'t>>(line: usize, text: &'t str) -> Result<T, BadLine> {
-    serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))
-}
-
-/// A line that is wrong.
-pub(super) fn bad(line: usize, why: String) -> BadLine {
-    BadLine { line, why }
 }
 
 #[cfg(test)]

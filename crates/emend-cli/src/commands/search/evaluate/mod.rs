@@ -1,13 +1,10 @@
 //! `emend search evaluate`: how good ranked results are against judged queries, before and after a change.
 
-mod chart;
 mod each;
 mod judgements;
 mod node;
 mod preview;
 mod ratings;
-mod report;
-mod runs;
 pub(super) mod synonyms;
 pub(super) mod tuning;
 
@@ -16,15 +13,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use emend_lab::evaluate::{
+    BadLine, Queries,
+    chart::{self, p_value},
+    report::{self, Group, Report},
+    runs::{self, Run},
+};
 use serde_json::{Value, json};
 
 use self::{
-    chart::p_value,
-    judgements::{BadLine, Format, Queries},
+    judgements::Format,
     node::{Answers, Node, With},
     ratings::Counts,
-    report::{Group, Report},
-    runs::Run,
 };
 use crate::{
     context::Context,

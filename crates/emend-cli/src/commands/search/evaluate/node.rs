@@ -8,11 +8,11 @@ use emend_proto::{
 };
 use tonic::{Request, transport::Channel};
 
-use super::{judgements::Query, runs::Run};
 use crate::{
     context::Context,
     failure::{Failure, Result},
 };
+use emend_lab::evaluate::{Query, runs::Run};
 
 /// With what a node searches.
 pub(super) enum With {

@@ -5,7 +5,9 @@ use std::{collections::HashSet, path::PathBuf};
 use emend_core::search::Judged;
 use emend_proto::feedback::v1::{ListQueriesRequest, Query as RecordedQuery};
 
-use super::judgements::{Format, Queries, Query};
+use emend_lab::evaluate::{Queries, Query};
+
+use super::judgements::Format;
 use crate::{commands::search::queries, context::Context, failure::Result};
 
 /// Which queries are looked at, and who is asked.

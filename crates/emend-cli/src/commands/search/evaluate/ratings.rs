@@ -20,13 +20,13 @@ use emend_proto::feedback::v1::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::judgements::{BadLine, Queries, Query, json as parse_json, lines};
 use crate::{
     commands::{export, search::queries},
     context::Context,
     failure::{Failure, Result},
     words,
 };
+use emend_lab::evaluate::{BadLine, Queries, Query, json as parse_json, lines};
 
 /// The grade of what was clicked.
 const CLICKED: u32 = 2;

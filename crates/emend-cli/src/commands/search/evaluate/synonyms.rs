@@ -12,6 +12,7 @@ use emend_client::{
     view::{Fact, Publisher},
 };
 use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision, Synonym};
+use emend_lab::evaluate::{Queries, report, runs::Run};
 use emend_proto::{
     learning::v1::ListResourcesRequest,
     search::v1::{Expansion, TermGroup},
@@ -21,11 +22,8 @@ use serde_json::{Value, json};
 
 use super::{
     judged,
-    judgements::Queries,
     node::{self, Node, With},
     preview::{self, Source},
-    report,
-    runs::Run,
     to_json, to_text,
 };
 use crate::{

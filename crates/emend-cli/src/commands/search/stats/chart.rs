@@ -1,13 +1,11 @@
 //! The share of negative ratings as a picture: week by week, then by type, version and variant.
 
+use emend_lab::svg::{GRID, INK, MUTED, Svg, number};
 use emend_proto::feedback::v1::{GetFeedbackStatsResponse, RatingShare};
 use jiff::civil::Date;
 
 use super::{interval, name, percent};
-use crate::{
-    output::shortened,
-    svg::{GRID, INK, MUTED, Svg, number},
-};
+use crate::output::shortened;
 
 const WIDTH: f64 = 880.0;
 const LEFT: f64 = 72.0;
@@ -193,7 +191,7 @@ fn described(what: &str, share: &RatingShare) -> String {
 #[cfg(test)]
 mod tests {
     use super::{super::tests::share, *};
-    use crate::svg::tests::is_well_formed;
+    use emend_lab::svg::is_well_formed;
 
     #[test]
     fn every_week_with_ratings_has_a_dot_and_a_gap_breaks_the_line() {

@@ -6,17 +6,18 @@ mod show;
 use std::{collections::HashMap, path::PathBuf};
 
 use emend_core::search::Tuning;
+use emend_lab::evaluate::{
+    Queries, report,
+    runs::{self, Run, ScoredRun},
+};
 use emend_proto::{feedback::v1::Query as RecordedQuery, search::v1::SearchResponse};
 
 use self::outlook::{Change, Outlook, Places, Recording, Search};
 use super::{
     judged,
-    judgements::Queries,
     node::{Answers, Node, With},
     preview::{self, Source},
-    read, report,
-    runs::{self, Run, ScoredRun},
-    unreadable,
+    read, unreadable,
 };
 use crate::{
     commands::search::tuning::{changed, in_force, of_resource},

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use emend_lab::evaluate::{Queries, report::Report};
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     outlook::{Change, Outlook, Search},
 };
 use crate::{
-    commands::search::evaluate::{judgements::Queries, report::Report, to_json, to_text},
+    commands::search::evaluate::{to_json, to_text},
     failure::Result,
     output::{Column, Output, Table},
     view,

@@ -10,7 +10,7 @@ use super::{
 
 /// The paper whose citations are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub enum Wanted {
     /// The one with this id.
     Id(WorkId),
     /// The one with this title.
@@ -19,26 +19,26 @@ pub(super) enum Wanted {
 
 /// How many papers are wanted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counts {
+pub struct Counts {
     /// Of those that the paper cites, the first.
-    pub(super) references: usize,
+    pub references: usize,
     /// Of those that cite it.
-    pub(super) cited_by: usize,
+    pub cited_by: usize,
 }
 
 /// What one source gives.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub struct Given {
     /// The paper itself.
-    pub(super) paper: Option<Paper>,
+    pub paper: Option<Paper>,
     /// What it cites, and then what cites it.
-    pub(super) related: Vec<Related>,
+    pub related: Vec<Related>,
     /// What was asked for in vain.
-    pub(super) failures: Vec<Unanswered>,
+    pub failures: Vec<Unanswered>,
 }
 
 /// A source of citations.
-pub(super) trait Source: Sync {
+pub trait Source: Sync {
     /// What the source says of a paper.
     type Found: Send;
 
@@ -64,7 +64,7 @@ pub(super) trait Source: Sync {
 }
 
 /// All that a source gives; what one question fails at does not keep the others from being asked.
-pub(super) async fn ask<S: Source>(source: &S, wanted: &Wanted, counts: Counts) -> Given {
+pub async fn ask<S: Source>(source: &S, wanted: &Wanted, counts: Counts) -> Given {
     let mut given = Given::default();
     let found = match source.find(wanted).await {
         Ok(found) => found,
@@ -91,7 +91,7 @@ pub(super) async fn ask<S: Source>(source: &S, wanted: &Wanted, counts: Counts) 
 }
 
 /// The first paper that has the title, whatever its case and punctuation: a search finds also what is only similar.
-pub(super) fn titled<F>(
+pub fn titled<F>(
     client: &Client<'_>,
     title: &str,
     found: impl IntoIterator<Item = F>,

@@ -16,7 +16,7 @@ const BEFORE: &str = "#9aa5b1";
 const AFTER: &str = "#0b6e4f";
 
 /// Draws the report.
-pub(super) fn draw(report: &Report) -> String {
+pub fn draw(report: &Report) -> String {
     let height = ROW.mul_add(
         f64::from(u32::try_from(report.groups.len()).unwrap_or(1)),
         TOP + 16.0,
@@ -105,7 +105,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// A p-value as people write it.
-pub(super) fn p_value(p: f64) -> String {
+pub fn p_value(p: f64) -> String {
     if p < 0.001 {
         "p < 0.001".to_owned()
     } else {

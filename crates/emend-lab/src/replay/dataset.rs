@@ -1,13 +1,8 @@
 //! Utterances, each with its true label, in the format of BANKING77.
 
-use std::{collections::HashMap, fmt, path::Path};
+use std::collections::HashMap;
 
 use emend_core::NormalizedKey;
-
-use crate::{
-    failure::{Failure, Result},
-    transfer::source::{Source, csv::Records},
-};
 
 /// A label's index in [`Dataset::labels`].
 pub type Label = usize;
@@ -38,19 +33,6 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Reads train.csv and test.csv from a directory.
-    pub fn load(directory: &Path) -> Result<Self> {
-        let read = |name: &str| rows(&directory.join(name));
-        let dataset = Self::new(read("train.csv")?, read("test.csv")?);
-        if dataset.train.is_empty() || dataset.labels.len() < 2 {
-            return Err(Failure::usage(format!(
-                "{}: needs utterances of at least two categories",
-                directory.display()
-            )));
-        }
-        Ok(dataset)
-    }
-
     /// Builds a data set from (text, category) rows. Phrases with the same normalised form are taken once; those with
     /// several meanings are left out, because no answer to them would be right.
     pub fn new(train: Vec<(String, String)>, test: Vec<(String, String)>) -> Self {
@@ -104,29 +86,6 @@ impl Dataset {
     }
 }
 
-fn rows(path: &Path) -> Result<Vec<(String, String)>> {
-    let source = Source::open(path)?;
-    let bad = |line: u64, why: &dyn fmt::Display| Failure::usage(format!("{source}, line {line}: {why}"));
-    let mut records = Records::of(source.reader()?)
-        .map_err(|(line, error)| bad(line, &error))?
-        .ok_or_else(|| bad(1, &"has no header"))?;
-    let column = |name: &str| {
-        let found = records.header().iter().position(|header| header.trim() == name);
-        found.ok_or_else(|| bad(1, &format_args!("has no column {name}; expected text,category")))
-    };
-    let (text, category) = (column("text")?, column("category")?);
-    let mut rows = Vec::new();
-    while let Some((line, record)) = records.next_record() {
-        let record = record.map_err(|error| bad(line, &error))?;
-        let cell = |index: usize, name: &str| match record.get(index).map(|cell| cell.trim()) {
-            None | Some("") => Err(bad(line, &format_args!("{name}: is required"))),
-            Some(cell) => Ok(cell.to_owned()),
-        };
-        rows.push((cell(text, "text")?, cell(category, "category")?));
-    }
-    Ok(rows)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,27 +118,5 @@ mod tests {
         assert_eq!(dataset.labels, ["a", "b", "c"]);
         assert_eq!(dataset.truth(&NormalizedKey::parse("WHO?").unwrap()), Some("b"));
         assert_eq!(dataset.truth(&NormalizedKey::parse("what?").unwrap()), None);
-    }
-
-    #[test]
-    fn files_are_read_by_their_column_names() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
-        file("train.csv", "category,text\na,\"one, two\"\nb,three\n");
-        file("test.csv", "category,text\na,four\n");
-        let dataset = Dataset::load(directory.path()).unwrap();
-        assert_eq!((dataset.train.len(), dataset.test.len()), (2, 1));
-        file("test.csv", "\u{FEFF}category,text\r\n\r\na,four\r\nb\r\n");
-        let refused = Dataset::load(directory.path()).unwrap_err().to_string();
-        assert!(
-            refused.contains("test.csv, line 4: text: is required"),
-            "{refused}"
-        );
-        file("test.csv", "label,text\na,four\n");
-        let refused = Dataset::load(directory.path()).unwrap_err().to_string();
-        assert!(
-            refused.contains("test.csv") && refused.contains("category"),
-            "{refused}"
-        );
     }
 }

@@ -15,12 +15,12 @@ const FIELDS: &str = "title,abstract,externalIds,publicationVenue,openAccessPdf"
 
 /// Semantic Scholar.
 #[derive(Debug)]
-pub(super) struct SemanticScholar<'a>(pub(super) Client<'a>);
+pub struct SemanticScholar<'a>(pub Client<'a>);
 
 /// A paper as it is sent.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Sent {
+pub struct Sent {
     paper_id: Option<String>,
     title: Option<String>,
     r#abstract: Option<String>,

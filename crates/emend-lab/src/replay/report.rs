@@ -2,7 +2,7 @@
 
 mod json;
 
-use super::{audit::Audit, dataset::Dataset, simulation::Settings};
+use super::{Audit, Settings, dataset::Dataset};
 
 /// The figures of one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -192,7 +192,7 @@ fn ceiling(most: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{replay::report::tests::report, svg::tests::is_well_formed};
+    use crate::{replay::report::tests::report, svg::is_well_formed};
 
     #[test]
     fn the_chart_is_well_formed() {

@@ -21,11 +21,11 @@ const FOUND: usize = 5;
 
 /// OpenAlex.
 #[derive(Debug)]
-pub(super) struct OpenAlex<'a>(pub(super) Client<'a>);
+pub struct OpenAlex<'a>(pub Client<'a>);
 
 /// A work as it is sent.
 #[derive(Debug, Deserialize)]
-pub(super) struct Work {
+pub struct Work {
     id: Option<String>,
     title: Option<String>,
     ids: Option<Ids>,

@@ -13,45 +13,45 @@ const MAX_ABSTRACT_CHARS: usize = 32_768;
 
 /// A paper.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Paper {
+pub struct Paper {
     /// What it is known by everywhere.
-    pub(super) ids: Vec<WorkId>,
+    pub ids: Vec<WorkId>,
     /// What it is known by in its source, for example `openalex:W1`.
-    pub(super) source_id: String,
+    pub source_id: String,
     /// Where its source shows it.
-    pub(super) url: String,
+    pub url: String,
     /// The domain of its journal's or archive's page; empty if that is not known.
-    pub(super) domain: String,
+    pub domain: String,
     /// Its title; may be empty.
-    pub(super) title: String,
+    pub title: String,
     /// Its abstract; empty if the source has none.
-    pub(super) summary: String,
+    pub summary: String,
 }
 
 /// A paper related to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Related {
+pub struct Related {
     /// The paper.
-    pub(super) paper: Paper,
+    pub paper: Paper,
     /// Whether the citation is an influential one.
-    pub(super) is_influential: bool,
+    pub is_influential: bool,
     /// Whether it cites the other; otherwise the other cites it.
-    pub(super) cites_the_paper: bool,
+    pub cites_the_paper: bool,
 }
 
 impl Paper {
     /// Its title and its abstract: what it is compared by.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{}\n{}", self.title, self.summary).trim().to_owned()
     }
 
     /// Whether it is known by an id that the other one is known by.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub fn is(&self, other: &Self) -> bool {
         self.source_id == other.source_id || self.ids.iter().any(|id| other.ids.contains(id))
     }
 
     /// Its page. The id and the address are made of the work's preferred id, so that they are the same whatever source it is from.
-    pub(super) fn page(&self) -> pb::EvidencePage {
+    pub fn page(&self) -> pb::EvidencePage {
         let preferred = self
             .ids
             .iter()
@@ -91,7 +91,7 @@ impl Paper {
 }
 
 /// The domain of the first of these addresses that is where something was published, and does not only lead there; empty if none is.
-pub(super) fn published_at<'a>(addresses: impl IntoIterator<Item = Option<&'a str>>) -> String {
+pub fn published_at<'a>(addresses: impl IntoIterator<Item = Option<&'a str>>) -> String {
     let hosts = addresses.into_iter().flatten().filter_map(|address| {
         let address: Uri = address.trim().parse().ok()?;
         let host = host(address.host()?).ok()?.to_string();
@@ -102,7 +102,7 @@ pub(super) fn published_at<'a>(addresses: impl IntoIterator<Item = Option<&'a st
 
 impl Related {
     /// As it is sent, with what it scores.
-    pub(super) fn message(&self, similarity: f64, relevance: f64) -> pb::RelatedPaper {
+    pub fn message(&self, similarity: f64, relevance: f64) -> pb::RelatedPaper {
         pb::RelatedPaper {
             page: Some(self.paper.page()),
             r#abstract: self.paper.summary.chars().take(MAX_ABSTRACT_CHARS).collect(),
@@ -125,7 +125,7 @@ fn address(id: &WorkId) -> String {
 }
 
 /// A text in one line, without what can't be shown.
-pub(super) fn in_one_line(text: &str) -> String {
+pub fn in_one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     words
         .filter(|word| !word.is_empty())

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Report, share};
-use crate::replay::simulation::Settings;
+use crate::replay::Settings;
 
 impl Report {
     /// The report as one JSON document.

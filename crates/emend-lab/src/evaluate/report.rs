@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use emend_core::search::{mean, ndcg, paired_randomisation, precision, recall, reciprocal_rank};
 
-use super::{
-    judgements::{Queries, Query},
-    runs::Run,
-};
+use super::{Queries, Query, runs::Run};
 
 /// A measure of one query.
 type Of = fn(&Query, &[String], usize) -> Option<f64>;
@@ -26,20 +23,20 @@ const MEASURES: [(&str, Of); 4] = [
 
 /// The measures of runs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Report {
+pub struct Report {
     /// How many results of a query count.
-    pub(super) k: usize,
+    pub k: usize,
     /// Queries of which nothing is relevant; they are left out.
-    pub(super) without_relevant: usize,
+    pub without_relevant: usize,
     /// Over all queries first, then by query type, if there is more than one.
-    pub(super) groups: Vec<Group>,
+    pub groups: Vec<Group>,
     /// Each query that counts.
-    pub(super) each: Vec<OfQuery>,
+    pub each: Vec<OfQuery>,
 }
 
 impl Report {
     /// How many queries differ in a measure between the two runs; `None` of one run.
-    pub(super) fn changed(&self) -> Option<usize> {
+    pub fn changed(&self) -> Option<usize> {
         let is_compared = self
             .groups
             .iter()
@@ -50,25 +47,25 @@ impl Report {
 
 /// The measures of one query.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct OfQuery {
+pub struct OfQuery {
     /// Its id.
-    pub(super) id: String,
+    pub id: String,
     /// What was searched for.
-    pub(super) text: String,
+    pub text: String,
     /// Its type; empty if nobody says.
-    pub(super) query_type: String,
+    pub query_type: String,
     /// Each measure of the first run, and of the second if there is one, in the order of a group's.
-    pub(super) measures: Vec<(f64, Option<f64>)>,
+    pub measures: Vec<(f64, Option<f64>)>,
 }
 
 impl OfQuery {
     /// Whether a measure differs.
-    pub(super) fn is_changed(&self) -> bool {
+    pub fn is_changed(&self) -> bool {
         self.change() > 0.0
     }
 
     /// How far the measures are apart, all together.
-    pub(super) fn change(&self) -> f64 {
+    pub fn change(&self) -> f64 {
         let apart = |(before, after): &(f64, Option<f64>)| after.map_or(0.0, |after| (after - before).abs());
         self.measures.iter().map(apart).sum()
     }
@@ -76,28 +73,28 @@ impl OfQuery {
 
 /// The measures over some queries.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Group {
+pub struct Group {
     /// The query type; empty for all queries.
-    pub(super) query_type: String,
+    pub query_type: String,
     /// How many queries.
-    pub(super) queries: usize,
+    pub queries: usize,
     /// Means, in a fixed order.
-    pub(super) measures: Vec<Measure>,
+    pub measures: Vec<Measure>,
 }
 
 /// The mean of one measure.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Measure {
+pub struct Measure {
     /// Its name: precision@10, recall@10, mrr, ndcg@10.
-    pub(super) name: String,
+    pub name: String,
     /// Of the first run, 0.0 to 1.0.
-    pub(super) before: f64,
+    pub before: f64,
     /// Of the second run, with the p-value of the two being equally good.
-    pub(super) after: Option<(f64, f64)>,
+    pub after: Option<(f64, f64)>,
 }
 
 /// Measures runs against judgements. A query that a run does not have found nothing in it.
-pub(super) fn measure(queries: &Queries, before: &Run, after: Option<&Run>, k: usize) -> Report {
+pub fn measure(queries: &Queries, before: &Run, after: Option<&Run>, k: usize) -> Report {
     let relevant: Vec<(&str, &Query)> = queries
         .iter()
         .filter(|(_, query)| query.judged.relevant() > 0)
@@ -191,17 +188,28 @@ fn mean_of(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{judgements::*, runs::parse as run},
-        *,
-    };
+    use emend_core::search::Judged;
+
+    use super::{super::runs::parse as run, *};
+
+    fn judged(id: &str, query_type: &str, grades: &[(&str, u32)]) -> (String, Query) {
+        let grades: BTreeMap<String, u32> =
+            grades.iter().map(|&(id, grade)| (id.to_owned(), grade)).collect();
+        let query = Query {
+            query_type: query_type.to_owned(),
+            judged: Judged::new(grades),
+            ..Query::default()
+        };
+        (id.to_owned(), query)
+    }
 
     #[test]
     fn runs_are_compared_over_all_queries_and_by_type() {
-        let judged = "{\"query_id\": \"q1\", \"query_type\": \"HYBRID\", \"judgements\": [{\"id\": \"a\", \"grade\": 1}]}
-            {\"query_id\": \"q2\", \"query_type\": \"SEMANTIC\", \"judgements\": [{\"id\": \"b\", \"grade\": 2}, {\"id\": \"c\", \"grade\": 1}]}
-            {\"query_id\": \"q3\", \"judgements\": [{\"id\": \"d\", \"grade\": 0}]}";
-        let queries = judgements(judged, Format::Jsonl).unwrap();
+        let queries = Queries::from([
+            judged("q1", "HYBRID", &[("a", 1)]),
+            judged("q2", "SEMANTIC", &[("b", 2), ("c", 1)]),
+            judged("q3", "", &[("d", 0)]),
+        ]);
         let before = run("q2 Q0 x 1 2.0 t\nq2 Q0 b 2 1.0 t").unwrap();
         let after = run("q1 Q0 a 1 1.0 t\nq2 Q0 b 1 2.0 t\nq2 Q0 c 2 1.0 t").unwrap();
         let report = measure(&queries, &before, Some(&after), 2);

@@ -8,7 +8,7 @@ use serde_json::json;
 use emend_base::http_client::{Client, Sort, Unanswered};
 
 /// Says how similar texts are to one.
-pub(super) trait Scorer: Sync {
+pub trait Scorer: Sync {
     /// A number from 0 to 1 for each text, in order.
     fn scores(
         &self,
@@ -19,7 +19,7 @@ pub(super) trait Scorer: Sync {
 
 /// A service that is sent `{"query": …, "texts": […]}` and answers `{"scores": […]}`.
 #[derive(Debug)]
-pub(super) struct Service<'a>(pub(super) Client<'a>);
+pub struct Service<'a>(pub Client<'a>);
 
 #[derive(Debug, Deserialize)]
 struct Scores {
@@ -45,7 +45,7 @@ impl Scorer for Service<'_> {
 
 /// By the words that texts share.
 #[derive(Debug)]
-pub(super) struct Lexical;
+pub struct Lexical;
 
 impl Scorer for Lexical {
     async fn scores(&self, query: &str, texts: &[String]) -> Result<Vec<f64>, Unanswered> {
@@ -58,7 +58,7 @@ impl Scorer for Lexical {
 }
 
 /// The words of a text, in lower case.
-pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+pub fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)

@@ -4,21 +4,21 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::judgements::{BadLine, Queries, bad, columns, json, lines, number};
+use super::{BadLine, Queries, bad, columns, json, lines, number};
 
 /// Results by query id, the best first.
-pub(super) type Run = HashMap<String, Vec<String>>;
+pub type Run = HashMap<String, Vec<String>>;
 
 /// Results with their scores by query id, the highest score first.
-pub(super) type ScoredRun = HashMap<String, Vec<Hit>>;
+pub type ScoredRun = HashMap<String, Vec<Hit>>;
 
 /// One result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Hit {
+pub struct Hit {
     /// Its id.
-    pub(super) id: String,
+    pub id: String,
     /// Its score.
-    pub(super) score: f64,
+    pub score: f64,
 }
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct RunLine {
 
 /// Parses a run: TREC's six columns, of which query, document, rank and score count, or JSON lines with `query_id`, `results`
 /// and, if they like, `scores`. TREC's results are ordered by score, equal ones by rank.
-pub(super) fn parse(text: &str) -> Result<Run, BadLine> {
+pub fn parse(text: &str) -> Result<Run, BadLine> {
     if !is_json(text) {
         let ids = |hits: Vec<Hit>| hits.into_iter().map(|hit| hit.id).collect();
         let run = trec(text)?.into_iter();
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Run, BadLine> {
 
 /// Says why a run can't be measured by these judgements: they share no query, or what it found has other ids than what is
 /// judged. That it found nothing is no such reason.
-pub(super) fn check(run: &Run, queries: &Queries) -> Result<(), String> {
+pub fn check(run: &Run, queries: &Queries) -> Result<(), String> {
     let example = |ids: &mut dyn Iterator<Item = &String>| ids.min().cloned().unwrap_or_default();
     if !run.keys().any(|query| queries.contains_key(query)) {
         return Err(format!(
@@ -69,7 +69,7 @@ pub(super) fn check(run: &Run, queries: &Queries) -> Result<(), String> {
 }
 
 /// Parses a run whose results have scores.
-pub(super) fn parse_scored(text: &str) -> Result<ScoredRun, BadLine> {
+pub fn parse_scored(text: &str) -> Result<ScoredRun, BadLine> {
     if !is_json(text) {
         return trec(text);
     }

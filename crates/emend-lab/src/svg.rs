@@ -123,38 +123,39 @@ pub fn number(count: u64) -> f64 {
     count as f64
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// Whether every element is closed and every quote is paired, which suffices for what is written here.
-    pub(crate) fn is_well_formed(svg: &str) -> bool {
-        let mut open = Vec::new();
-        let mut rest = svg.trim();
-        while let Some(start) = rest.find('<') {
-            let Some(end) = rest[start..].find('>').map(|end| start + end) else {
-                return false;
-            };
-            let tag = &rest[start + 1..end];
-            if !tag.matches('"').count().is_multiple_of(2) {
-                return false;
-            }
-            let name = tag
-                .trim_start_matches('/')
-                .split([' ', '/'])
-                .next()
-                .unwrap_or_default();
-            if tag.starts_with('/') {
-                if open.pop() != Some(name) {
-                    return false;
-                }
-            } else if !tag.ends_with('/') {
-                open.push(name);
-            }
-            rest = &rest[end + 1..];
+/// Whether every element is closed and every quote is paired, which suffices for what is written here.
+#[cfg(any(test, feature = "testing"))]
+pub fn is_well_formed(svg: &str) -> bool {
+    let mut open = Vec::new();
+    let mut rest = svg.trim();
+    while let Some(start) = rest.find('<') {
+        let Some(end) = rest[start..].find('>').map(|end| start + end) else {
+            return false;
+        };
+        let tag = &rest[start + 1..end];
+        if !tag.matches('"').count().is_multiple_of(2) {
+            return false;
         }
-        open.is_empty() && !rest.contains('<')
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '/'])
+            .next()
+            .unwrap_or_default();
+        if tag.starts_with('/') {
+            if open.pop() != Some(name) {
+                return false;
+            }
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+        rest = &rest[end + 1..];
     }
+    open.is_empty() && !rest.contains('<')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn a_picture_is_well_formed_whatever_its_texts_contain() {
