@@ -21,7 +21,7 @@ use crate::failure::Result;
 const WIDTH: usize = 100;
 
 /// A count with the word for what is counted: "1 query", "2 queries".
-pub fn counted<N: PartialEq + From<bool> + fmt::Display>(count: N, one: &str, many: &str) -> String {
+pub fn counted<N: Copy + PartialEq + From<bool> + fmt::Display>(count: N, one: &str, many: &str) -> String {
     let word = if count == N::from(true) { one } else { many };
     format!("{count} {word}")
 }

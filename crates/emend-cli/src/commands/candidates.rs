@@ -16,7 +16,7 @@ use emend_proto::{
     },
 };
 
-use self::render::{details_text, table, what};
+use self::render::{details_text, subject, table};
 use super::ids;
 use crate::{
     context::{Context, pages},
@@ -347,7 +347,7 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
             };
             format!(
                 "{done} {} ({}; {at})",
-                what(&candidate).text(),
+                subject(&candidate).text(),
                 candidate.candidate_id
             )
         })?;

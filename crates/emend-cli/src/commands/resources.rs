@@ -264,8 +264,8 @@ pub(super) fn was_put(response: PutResourceResponse, output: &mut Output<'_>) ->
     let resource = required(response.resource)?;
     let json = json!({"resource": view::resource(&resource), "revision": response.revision});
     output.result(&json, || match response.revision {
-        0 => format!("{} had this value already", what(&resource)),
-        revision => format!("{} (revision {revision})", what(&resource)),
+        0 => format!("{} had this value already", described(&resource)),
+        revision => format!("{} (revision {revision})", described(&resource)),
     })
 }
 
@@ -316,7 +316,7 @@ pub(super) async fn list(
 }
 
 /// A resource in short: `set up a CSA → create_isda`.
-pub fn what(resource: &Resource) -> String {
+pub fn described(resource: &Resource) -> String {
     view::value_pair(resource.value.as_ref())
 }
 

@@ -28,7 +28,7 @@ pub fn draw(report: &Report) -> String {
     let compares = report
         .groups
         .iter()
-        .any(|group| group.measures.iter().any(|of| of.after.is_some()));
+        .any(|group| group.measures.iter().any(|measure| measure.after.is_some()));
     let legend: &[(&str, &str)] = if compares {
         &[(BEFORE, "before"), (AFTER, "after")]
     } else {

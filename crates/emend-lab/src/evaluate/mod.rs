@@ -15,7 +15,6 @@ pub struct Query {
     /// Its text; empty if the file does not say: then its id is its text.
     pub text: String,
     /// Its type; empty if the file does not say.
-    #[expect(clippy::struct_field_names, reason = "type is a keyword")]
     pub query_type: String,
     /// What is relevant.
     pub judged: Judged,

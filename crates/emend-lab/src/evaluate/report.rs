@@ -40,8 +40,8 @@ impl Report {
         let is_compared = self
             .groups
             .iter()
-            .any(|group| group.measures.iter().any(|of| of.after.is_some()));
-        is_compared.then(|| self.each.iter().filter(|of| of.is_changed()).count())
+            .any(|group| group.measures.iter().any(|measure| measure.after.is_some()));
+        is_compared.then(|| self.each.iter().filter(|query| query.is_changed()).count())
     }
 }
 
@@ -221,7 +221,11 @@ mod tests {
             .collect();
         assert_eq!(groups, [("", 2), ("HYBRID", 1), ("SEMANTIC", 1)]);
         assert_eq!(report.changed(), Some(2));
-        let each: Vec<_> = report.each.iter().map(|of| (&*of.id, of.measures[2])).collect();
+        let each: Vec<_> = report
+            .each
+            .iter()
+            .map(|query| (&*query.id, query.measures[2]))
+            .collect();
         assert_eq!(each, [("q1", (0.0, Some(1.0))), ("q2", (0.5, Some(1.0)))]);
         let all: Vec<_> = report.groups[0]
             .measures

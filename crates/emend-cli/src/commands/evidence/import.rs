@@ -18,7 +18,7 @@ use crate::{
     },
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, counted},
     transfer::{
         RowError,
         materials::{Material, Sort},
@@ -163,7 +163,8 @@ impl Sent {
 
 impl fmt::Display for Sent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} lines imported, {} of them new", self.lines, self.added)?;
+        let lines = counted(self.lines, "line", "lines");
+        write!(f, "{lines} imported, {} of them new", self.added)?;
         if self.rejected > 0 {
             write!(f, ", {} rejected", self.rejected)?;
         }
@@ -257,8 +258,7 @@ impl Batches {
 }
 
 fn bad_lines(count: u64, then: &str) -> Failure {
-    let lines = if count == 1 { "line" } else { "lines" };
-    Failure::usage(format!("{count} bad {lines}; {then}"))
+    Failure::usage(format!("{}; {then}", counted(count, "bad line", "bad lines")))
 }
 
 #[cfg(test)]

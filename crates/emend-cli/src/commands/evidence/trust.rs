@@ -84,8 +84,8 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         .into_inner();
     let width = output.width();
     output.result(&view::trust_file(&done), || table(&done).render(width))?;
-    let differing = done.namespaces.iter().filter(|of| of.differs);
-    let differing: Vec<&str> = differing.map(|of| of.namespace.as_str()).collect();
+    let differing = done.namespaces.iter().filter(|applied| applied.differs);
+    let differing: Vec<&str> = differing.map(|applied| applied.namespace.as_str()).collect();
     if differing.is_empty() {
         return Ok(());
     }
@@ -116,27 +116,27 @@ fn table(done: &ApplyTrustFileResponse) -> Table {
         ("REVISION", Column::Number),
         ("RESULT", Column::Text),
     ])
-    .with_rows(&done.namespaces, |of| {
+    .with_rows(&done.namespaces, |applied| {
         [
-            of.namespace.clone(),
-            of.version.to_string(),
-            of.set.to_string(),
-            of.ended.to_string(),
-            if of.revision == 0 {
+            applied.namespace.clone(),
+            applied.version.to_string(),
+            applied.set.to_string(),
+            applied.ended.to_string(),
+            if applied.revision == 0 {
                 "–".to_owned()
             } else {
-                of.revision.to_string()
+                applied.revision.to_string()
             },
-            result(of).to_owned(),
+            result(applied).to_owned(),
         ]
     })
 }
 
-fn result(of: &TrustFileApplied) -> &'static str {
-    match of {
-        of if of.applied => "applied",
-        of if of.differs => "not applied: that version has other content",
-        of if of.is_older => "not applied: a newer version is in force",
+fn result(applied: &TrustFileApplied) -> &'static str {
+    match applied {
+        applied if applied.applied => "applied",
+        applied if applied.differs => "not applied: that version has other content",
+        applied if applied.is_older => "not applied: a newer version is in force",
         _ => "nothing to do: that version was in force",
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn json(report: &Report) -> Value {
 
 fn names(report: &Report) -> impl Iterator<Item = &str> {
     let measures = report.groups.first().map_or(&[][..], |all| &all.measures);
-    measures.iter().map(|of| &*of.name)
+    measures.iter().map(|measure| &*measure.name)
 }
 
 fn sorted(report: &Report) -> Vec<&OfQuery> {

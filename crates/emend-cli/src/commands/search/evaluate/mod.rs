@@ -29,7 +29,7 @@ use self::{
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, counted},
     transfer::source,
 };
 
@@ -332,10 +332,10 @@ fn to_text(report: &Report, width: usize) -> String {
     if let Some(changed @ 1..FEW) = report.changed() {
         // Of so many equal differences each exchange but two is less far apart.
         let least = 0.5f64.powi(i32::try_from(changed).unwrap_or_default() - 1);
-        let queries = if changed == 1 { "query" } else { "queries" };
+        let queries = counted(changed, "query", "queries");
         let _ = write!(
             text,
-            "\n{changed} {queries} changed: of so few, p is never below {least:.3}"
+            "\n{queries} changed: of so few, p is never below {least:.3}"
         );
     }
     if report.without_relevant > 0 {

@@ -24,6 +24,7 @@ use crate::{
     commands::{export, search::queries},
     context::Context,
     failure::{Failure, Result},
+    output::counted,
     words,
 };
 use emend_lab::evaluate::{BadLine, Queries, Query, json as parse_json, lines};
@@ -315,10 +316,6 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |count: usize, one: &str, many: &str| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {many}"),
-        };
         let ratings = counted(self.ratings, "rating", "ratings");
         write!(f, "Judged by {ratings}, {} of them with clicks", self.with_clicks)?;
         if self.clicked_searches > 0 {

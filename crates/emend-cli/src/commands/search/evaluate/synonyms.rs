@@ -29,7 +29,7 @@ use super::{
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, counted},
     words::Relation,
 };
 
@@ -270,11 +270,8 @@ fn print(
             (_, None) => expansions(changed).render(width) + "\n",
             (_, Some(results)) => hits(changed, results, source.k.into()).render(width) + "\n",
         };
-        let of_all = match queries.len() {
-            1 => "1 query".to_owned(),
-            all => format!("{all} queries"),
-        };
-        let _ = write!(text, "{} of {of_all} would be searched otherwise", changed.len());
+        let all = counted(queries.len(), "query", "queries");
+        let _ = write!(text, "{} of {all} would be searched otherwise", changed.len());
         if let Some(measured) = &measured {
             let _ = write!(text, "\n\n{}", to_text(measured, width));
         }

@@ -11,7 +11,7 @@ use crate::{
     commands::{import::report_bad_rows, refused},
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, counted},
     transfer::{
         RowError,
         source::Source,
@@ -65,7 +65,8 @@ pub(super) async fn run(
     let bad = documents.bad_count;
     if bad > 0 && !skip_invalid {
         return Err(Failure::usage(format!(
-            "{bad} rows can't be read and nothing is imported; --skip-invalid imports the others"
+            "{}, and nothing is imported; --skip-invalid imports the others",
+            counted(bad, "row can't be read", "rows can't be read")
         )));
     }
     let (queries, interactions) = documents.searches.into_rows();
@@ -105,8 +106,13 @@ pub(super) async fn run(
     });
     output.result(&result, || {
         format!(
-            "{queries} queries ({zero} found nothing, of {unknown} it is unknown) and {interactions} interactions are recorded; \
-             {passed_over} events about no result and {browsing} queries without a text were passed over, {bad} rows were bad"
+            "{} ({zero} found nothing, of {unknown} it is unknown) and {} are stored or were already known; \
+             passed over: {} about no result and {} without a text; {}",
+            counted(queries, "query", "queries"),
+            counted(interactions, "interaction", "interactions"),
+            counted(passed_over, "event", "events"),
+            counted(browsing, "query", "queries"),
+            counted(bad, "bad row", "bad rows"),
         )
     })
 }
@@ -193,11 +199,11 @@ impl Import<'_> {
             return Ok(good);
         }
         Err(Failure::usage(format!(
-            "{} rows are refused; {} queries and {} interactions were recorded before. Importing the files again is safe; \
+            "refused: {}; before that {} and {} were stored or already known. Importing the files again is safe; \
              --skip-invalid imports the others",
-            lines.len(),
-            self.queries,
-            self.interactions
+            counted(lines.len(), "row", "rows"),
+            counted(self.queries, "query", "queries"),
+            counted(self.interactions, "interaction", "interactions"),
         )))
     }
 }

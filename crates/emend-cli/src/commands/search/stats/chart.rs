@@ -60,7 +60,7 @@ pub(super) fn draw(stats: &GetFeedbackStatsResponse) -> String {
     weeks(&mut svg, &stats.weeks);
     let mut y = ROWS;
     for (heading, shares) in groups {
-        let with_ratings = shares.iter().filter(|of| of.rating_count > 0);
+        let with_ratings = shares.iter().filter(|share| share.rating_count > 0);
         let shown: Vec<&RatingShare> = with_ratings.take(MAX_ROWS).collect();
         if shown.is_empty() {
             continue;
