@@ -11,11 +11,12 @@ use async_trait::async_trait;
 use emend_base::{Entropy, SystemClock};
 use emend_core::{
     AcceptOrder, Ballot, Ballots, Caller, ContestState, Correction, Event, EventId, FeedbackId, Namespace,
-    Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, correction::Form, decide,
+    Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, decide,
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
-    app::{App, Follower},
+    capabilities::{Capabilities, Parts},
+    decisions::Follower,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     store::{self, Store},
 };
@@ -75,7 +76,7 @@ fn per_event(began: Instant, events: u32) -> f64 {
 
 pub(crate) fn proposal() -> Result<Proposal> {
     let correction =
-        Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_csa").context("a correction")?;
+        Correction::parse_phrase_mapping("set up a csa", "create_csa").context("a correction")?;
     let mut effects = correction.effects(&Namespace::parse("bench").context("a namespace")?, None);
     effects.pop().context("an effect")
 }
@@ -174,13 +175,13 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &Arc<dyn Store>) -> App {
-    App::new(
+fn app(store: &Arc<dyn Store>) -> Capabilities {
+    Capabilities::new(Parts::new(
         Arc::clone(store) as _,
         Arc::new(Nobody),
         SystemClock::shared(),
         Entropy::system(),
-    )
+    ))
 }
 
 /// Through the use case: one event per transaction, the same with instances that keep nothing, and many events per
@@ -224,8 +225,8 @@ async fn ingested(path: &Path, ballots: u32, commits: u32) -> Result<(f64, f64, 
     Ok((ours, peer, grouped))
 }
 
-async fn apply(app: &App, events: &[IngestEvent]) -> Result<()> {
-    for result in app.ingest(events).await {
+async fn apply(app: &Capabilities, events: &[IngestEvent]) -> Result<()> {
+    for result in app.ingest.apply(events).await {
         result.map_err(|error| anyhow::anyhow!("an event was not applied: {error:?}"))?;
     }
     Ok(())
@@ -241,7 +242,7 @@ fn event(number: u32) -> Result<IngestEvent> {
         accept_order: AcceptOrder(i64::from(number) + 1),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: reporter(number)?,
             caller: Caller::anonymous(),
             query_id: String::new(),
@@ -258,7 +259,7 @@ fn event(number: u32) -> Result<IngestEvent> {
 fn retraction(of: &IngestEvent) -> IngestEvent {
     IngestEvent {
         id: EventId(uuid::Uuid::from_u128(of.id.0.as_u128() | 1 << 100)),
-        what: FeedbackChange::Retracted {
+        change: FeedbackChange::Retracted {
             caller: Caller::anonymous(),
             at: SystemClock::shared().now(),
             sender: Roles::default(),

@@ -18,8 +18,9 @@ use emend_core::Revision;
 use emend_store::DatabaseUrl;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use learning_svc::{
-    app::{App, Follower},
-    evidence::graph::Upsert,
+    capabilities::{Capabilities, Parts},
+    decisions::Follower,
+    evidence::store::graph::Upsert,
     store,
 };
 use tokio::time::Instant;
@@ -77,9 +78,14 @@ async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f
     let entropy = Entropy::system();
     let store = store::open(database, 8).await?;
     store::begin_installation(&*store, &entropy).await?;
-    let app = App::new(store, Arc::new(NoFollower), SystemClock::shared(), entropy);
+    let app = Capabilities::new(Parts::new(
+        store,
+        Arc::new(NoFollower),
+        SystemClock::shared(),
+        entropy,
+    ));
     for nodes in graph::nodes(options.edges)? {
-        app.upsert_evidence(&nodes).await?;
+        app.evidence.upsert(&nodes).await?;
     }
     let batches: Vec<Upsert> = (0..options.edges)
         .collect::<Vec<_>>()
@@ -88,7 +94,7 @@ async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f
         .collect::<Result<_>>()?;
     let began = Instant::now();
     stream::iter(&batches)
-        .map(|batch| app.upsert_evidence(batch))
+        .map(|batch| app.evidence.upsert(batch))
         .buffer_unordered(options.at_once)
         .try_for_each(|_| async { Ok(()) })
         .await?;
@@ -100,7 +106,7 @@ async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f
         ours / rows
     );
     let began = Instant::now();
-    while app.follow_evidence_once().await? {}
+    while app.evidence.follow_once().await? {}
     println!(
         "{name}: {:.0} claims/s verified after that",
         per_second(options.edges.div_ceil(graph::PER_CLAIM), began)

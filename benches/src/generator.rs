@@ -8,14 +8,15 @@ use async_trait::async_trait;
 use emend_base::{Entropy, Lifecycle, SystemClock, http_client::model::Endpoint};
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Kind, Learned, Namespace, Prompt, Reporter,
-    ResourceKey, ResourceValue, Revision, Roles, outputs::RatingFields,
+    ResourceKey, ResourceValue, Revision, Roles, ratings::RatingFields,
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
     actor::Actor,
-    app::{App, Follower},
+    capabilities::{Capabilities, Parts},
+    decisions::Follower,
+    generator::http::Model,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
-    outputs::generator::http::Model,
     resources::write::Put,
     store,
 };
@@ -65,9 +66,10 @@ async fn measured(options: &Generator) -> Result<()> {
     let entropy = Entropy::system();
     let store = store::open(&database, 4).await?;
     store::begin_installation(&*store, &entropy).await?;
-    let app = App::new(store, Arc::new(Nobody), SystemClock::shared(), entropy.clone());
+    let parts = Parts::new(store, Arc::new(Nobody), SystemClock::shared(), entropy.clone());
+    let app = Capabilities::new(parts.clone());
     for target in TARGETS {
-        app.put(&put(target)?).await?;
+        app.resources.put(&put(target)?).await?;
     }
     // It accepts connections, and answers nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await?;
@@ -85,26 +87,30 @@ async fn measured(options: &Generator) -> Result<()> {
     for _ in 0..options.turns {
         quiet.add(ingest(&app, &mut next, options.ratings).await?);
 
-        let mut slow = app.clone();
-        slow.generator = Arc::new(Model::new(
-            &endpoint,
-            Arc::new(Arc::clone(&app.clock)),
-            entropy.clone(),
-        ));
-        slow.lifecycle = Lifecycle::new();
+        let lifecycle = Lifecycle::new();
+        let slow = Capabilities::new(Parts {
+            generator: Arc::new(Model::new(
+                &endpoint,
+                Arc::new(Arc::clone(&parts.clock)),
+                entropy.clone(),
+            )),
+            lifecycle: lifecycle.clone(),
+            ..parts.clone()
+        });
         let mut calls = JoinSet::new();
         let mut connections = Vec::new();
         for target in TARGETS {
             let (app, key) = (slow.clone(), key(target)?);
             calls.spawn(async move {
-                app.generate_improvement(&key, &Actor::caller(Caller::system()))
+                app.outputs
+                    .generate_improvement(&key, &Actor::caller(Caller::system()))
                     .await
             });
             connections.push(silent.accept().await?);
         }
         hanging.add(ingest(&app, &mut next, options.ratings).await?);
         ensure!(calls.try_join_next().is_none(), "a call did not hang");
-        slow.lifecycle.shutdown(Duration::from_secs(10)).await;
+        lifecycle.shutdown(Duration::from_secs(10)).await;
     }
     println!(
         "{} ratings in groups of {GROUP}, {} turns each, on SQLite; {} improvements hang meanwhile, or none is generated",
@@ -163,14 +169,14 @@ fn put(target: &str) -> Result<Put> {
 }
 
 /// Ingests so many further ratings, a group after another.
-async fn ingest(app: &App, next: &mut u32, ratings: u32) -> Result<Took> {
+async fn ingest(app: &Capabilities, next: &mut u32, ratings: u32) -> Result<Took> {
     let events: Vec<IngestEvent> = (*next..*next + ratings).map(rating).collect::<Result<_>>()?;
     *next += ratings;
     let mut took = Took::default();
     let began = Instant::now();
     for group in events.chunks(GROUP) {
         let began = Instant::now();
-        for result in app.ingest(group).await {
+        for result in app.ingest.apply(group).await {
             result.map_err(|error| anyhow::anyhow!("a rating was not applied: {error:?}"))?;
         }
         took.groups.push(began.elapsed());
@@ -182,20 +188,17 @@ async fn ingest(app: &App, next: &mut u32, ratings: u32) -> Result<Took> {
 fn rating(number: u32) -> Result<IngestEvent> {
     let target = TARGETS.get(number as usize % TARGETS.len()).context("a target")?;
     let fault = ["has no figures".to_owned()];
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target,
-            value: "BAD",
-            target_id: &format!("output-{number}"),
-            input_text: "NAV 101.2, up 0.4 %.",
-            output_text: "Much happened.",
-            prompt_version: "1",
-            issues: &fault,
-            corrected_text: "NAV 101.2 (+0.4 %).",
-            ..RatingFields::default()
-        },
-        &[],
-    )?;
+    let correction = Correction::parse_rating(RatingFields {
+        target,
+        value: "BAD",
+        target_id: &format!("output-{number}"),
+        input_text: "NAV 101.2, up 0.4 %.",
+        output_text: "Much happened.",
+        prompt_version: "1",
+        issues: &fault,
+        corrected_text: "NAV 101.2 (+0.4 %).",
+        ..RatingFields::default()
+    })?;
     let namespace = Namespace::parse(NAMESPACE).context("a namespace")?;
     let id = uuid::Uuid::from_u128(u128::from(number) + 1);
     Ok(IngestEvent {
@@ -204,7 +207,7 @@ fn rating(number: u32) -> Result<IngestEvent> {
         accept_order: AcceptOrder(i64::from(number) + 1),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: Reporter::parse(&format!("reporter-{}", number % 500), "", "", "")?,
             caller: Caller::anonymous(),
             query_id: String::new(),

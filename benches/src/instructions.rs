@@ -10,11 +10,14 @@ use emend_core::{
     Ballots, ContestState, Epoch, Event, InstallationId, Kind, Learned, Namespace, NormalizedKey, Policy,
     ResourceValue, Roles, decide, digest::value_checksum,
 };
-use emend_wire::value;
-use learning_svc::{
-    log::store::{Head, Loaded, LoggedChange, LoggedRevision},
-    stream::{encode, filter::Filter, state::Restored},
+use emend_stream::{
+    encode,
+    filter::Filter,
+    log::{Head, Loaded, LoggedChange, LoggedRevision},
+    state::Restored,
 };
+use emend_wire::value;
+
 use uuid::Uuid;
 
 use crate::{

@@ -18,11 +18,11 @@ mod postgres;
 mod process;
 mod prometheus;
 mod proto;
-mod source_use;
 mod steps;
 mod supervise;
 mod test;
 mod tools;
+mod walls;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -54,6 +54,9 @@ enum Task {
         /// Everything that CI runs: also fault runs, manifests, documents and fuzz targets.
         #[arg(long, conflicts_with = "cargo_test")]
         all: bool,
+        /// What takes too long for each change: all fault runs, simulations and fuzz targets, long, and rustdoc with private items.
+        #[arg(long, conflicts_with_all = ["all", "cargo_test"])]
+        nightly: bool,
         /// Arguments for `cargo test` instead of `--workspace`; skips lint. Example: -- -p learning-svc votes
         #[arg(last = true)]
         cargo_test: Vec<String>,
@@ -144,12 +147,17 @@ fn main() -> ExitCode {
         Task::Test {
             install,
             all,
+            nightly,
             cargo_test,
         } => {
-            let tier = match (all, cargo_test.is_empty()) {
-                (true, _) => Tier::All,
-                (false, true) => Tier::Quick,
-                (false, false) => Tier::Selected(cargo_test),
+            let tier = if all {
+                Tier::All
+            } else if nightly {
+                Tier::Nightly
+            } else if cargo_test.is_empty() {
+                Tier::Quick
+            } else {
+                Tier::Selected(cargo_test)
             };
             return test::test(&workspace, !install.no_install, &tier);
         }

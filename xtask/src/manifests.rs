@@ -104,7 +104,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
         validate(
             workspace,
             &python.with_file_name("kubernetes-validate"),
-            &files_of(&directory)?,
+            &distinct(workspace, &directory)?,
         )?;
         Ok(Outcome::Done)
     });
@@ -119,7 +119,12 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
             }
             Err(error) => return Err(error),
         };
-        custom::validate(workspace, &python, &definitions, &files_of(&directory)?)?;
+        custom::validate(
+            workspace,
+            &python,
+            &definitions,
+            &distinct(workspace, &directory)?,
+        )?;
         Ok(Outcome::Done)
     });
     steps.run("manifests' security", || {
@@ -306,6 +311,26 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
     files.sort();
     ensure!(!files.is_empty(), "nothing was rendered");
     Ok(files)
+}
+
+/// Files of the same names with the objects of each that no file before it has: most are the same in many.
+fn distinct(workspace: &Workspace, rendered: &Path) -> Result<Vec<PathBuf>> {
+    let directory = workspace.target("manifests/distinct");
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    fs::create_dir_all(&directory)?;
+    let mut seen = BTreeSet::new();
+    for file in files_of(rendered)? {
+        let text = fs::read_to_string(&file)?;
+        let mut new: Vec<&str> = text.trim_end().split("\n---\n").collect();
+        new.retain(|object| seen.insert((*object).to_owned()));
+        if !new.is_empty() {
+            let file = directory.join(file.file_name().unwrap_or_default());
+            fs::write(file, new.join("\n---\n"))?;
+        }
+    }
+    files_of(&directory)
 }
 
 /// Checks that every object conforms to its schema; custom resources are validated elsewhere.

@@ -1,5 +1,5 @@
-//! `cargo xtask test`, in two tiers: what everybody runs before a commit, and everything that CI runs. Provides PostgreSQL
-//! and third-party clients to the tests, and makes sure that skipped tests are neither overlooked nor, in CI, accepted.
+//! `cargo xtask test`, in three tiers: what everybody runs before a commit, everything that CI runs, and what is run nightly since it
+//! takes long and seldom finds anything that the others do not. Provides PostgreSQL and third-party clients to the tests, and makes sure that skipped tests are neither overlooked nor, in CI, accepted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,6 +16,7 @@ use crate::{
     faketime, instructions, lint, manifests,
     postgres::{self, TestServer},
     process::{self, Workspace},
+    proto,
     steps::{Outcome, Steps},
     tools::{self, Tools},
 };
@@ -35,6 +36,8 @@ pub(crate) enum Tier {
     Quick,
     /// Also fault runs, manifests, documents, fuzz targets and counts of instructions: what CI runs.
     All,
+    /// What is random or breaks things, longer than in CI and without what CI leaves out; the documentation of private items.
+    Nightly,
     /// What these arguments for `cargo test` select, and no lint.
     Selected(Vec<String>),
 }
@@ -45,6 +48,13 @@ const OF_ALL_ALONE: [&str; 3] = [FAULTS, "manifests", "short"];
 const FAULTS: &str = "fire";
 /// Tests of the second tier alone within other programs, by the beginning of their names.
 const SKIPPED_BY_QUICK: [&str; 1] = ["documents::"];
+/// Fault runs of the third tier alone, by the beginning of their names: they take most of that program's time to push load through
+/// slow or overloaded services, and say more of the machine the more else it does.
+const SKIPPED_BY_ALL: [&str; 3] = ["overload::", "slow::", "spread::"];
+/// The programs of the third tier, all of whose tests it runs.
+const NIGHTLY: [&str; 3] = [FAULTS, "simulation", "short"];
+/// Makes the tests of these programs long.
+const LONG_VARIABLE: &str = "EMEND_TEST_LONG";
 
 /// Runs a tier.
 pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> ExitCode {
@@ -95,28 +105,45 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> Exi
     steps.finish()
 }
 
-/// What the compiler says of the code, and the programs of the tests.
+/// What the compiler and clippy say of the code, and the programs of the tests.
 fn compile(workspace: &Workspace, tier: &Tier, steps: &mut Steps) {
-    if !matches!(tier, Tier::Selected(_)) {
-        lint::check_code(workspace, steps);
+    if matches!(tier, Tier::Quick | Tier::All) {
+        steps.run("generated code", || proto::check_generated(workspace));
     }
-    steps.run("build", || {
-        build(workspace)?;
-        Ok(Outcome::Done)
-    });
+    if matches!(tier, Tier::Selected(_)) {
+        steps.run("build", || {
+            process::run(&mut workspace.cargo(BUILD))?;
+            Ok(Outcome::Done)
+        });
+    } else {
+        steps.run("clippy and build", || {
+            lint::needs_component(workspace, "clippy", "clippy")?;
+            build(workspace)?;
+            Ok(Outcome::Done)
+        });
+    }
+    match tier {
+        Tier::Quick | Tier::All => steps.run("docs", || lint::check_docs(workspace)),
+        Tier::Nightly => steps.run("private docs", || lint::check_private_docs(workspace)),
+        Tier::Selected(_) => {}
+    }
 }
 
-/// Builds all programs and tests together. Tests run the programs, and `cargo test` builds a program only for tests of its
+/// All programs and tests together. Tests run the programs, and `cargo test` builds a program only for tests of its
 /// own package; built apart, many dependencies would be built twice, because tests enable more of their features.
+const BUILD: [&str; 7] = [
+    "build",
+    "--locked",
+    "--workspace",
+    "--lib",
+    "--bins",
+    "--tests",
+    "--examples",
+];
+
+/// Builds all programs and tests with clippy.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
-    process::run(&mut workspace.cargo([
-        "build",
-        "--locked",
-        "--workspace",
-        "--bins",
-        "--tests",
-        "--examples",
-    ]))
+    process::run(lint::linted(&mut workspace.cargo(BUILD)))
 }
 
 /// What tests need beside the programs: third-party tools and a PostgreSQL.
@@ -146,6 +173,12 @@ fn run_tests(
     for run in runs(workspace, tier)? {
         let mut command = workspace.cargo(["test", "--locked", "--no-fail-fast"]);
         command.args(&run.arguments);
+        if !matches!(tier, Tier::Selected(_)) {
+            lint::linted(&mut command);
+        }
+        if matches!(tier, Tier::Nightly) {
+            command.env(LONG_VARIABLE, "1");
+        }
         command.env(SKIPPED_FILE_VARIABLE, skipped_file);
         if env::var_os(TEST_THREADS_VARIABLE).is_none() {
             let cores = thread::available_parallelism()?.get();
@@ -175,24 +208,33 @@ struct Run {
 
 /// The calls that run a tier.
 fn runs(workspace: &Workspace, tier: &Tier) -> Result<Vec<Run>> {
-    if let Tier::Selected(arguments) = tier {
-        return Ok(vec![Run {
-            arguments: arguments.clone(),
-            tests_per_core: 1,
-        }]);
-    }
-    // All packages, so that nothing is built with other features than in the other tier.
-    let mut arguments = ["--workspace", "--lib", "--bins", "--examples"]
-        .map(str::to_owned)
-        .to_vec();
-    let programs = test_programs(workspace)?;
-    let all = matches!(tier, Tier::All);
-    let wanted = programs
-        .iter()
-        .map(String::as_str)
-        .filter(|program| *program != FAULTS && (all || !OF_ALL_ALONE.contains(program)));
-    for program in wanted {
-        arguments.extend(["--test".to_owned(), program.to_owned()]);
+    let alone = |arguments: &[&str]| Run {
+        arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+        tests_per_core: 1,
+    };
+    let all = match tier {
+        Tier::Selected(arguments) => {
+            return Ok(vec![Run {
+                arguments: arguments.clone(),
+                tests_per_core: 1,
+            }]);
+        }
+        Tier::Nightly => {
+            return Ok(NIGHTLY
+                .map(|program| alone(&["--workspace", "--test", program]))
+                .into());
+        }
+        Tier::Quick => false,
+        Tier::All => true,
+    };
+    // All packages, so that nothing is built with other features than in the other tiers.
+    let mut arguments = vec!["--workspace".to_owned(), "--lib".to_owned()];
+    for target in tested(workspace)? {
+        let is_test = target.kind == ["test"];
+        if is_test && (target.name == FAULTS || !all && OF_ALL_ALONE.contains(&&*target.name)) {
+            continue;
+        }
+        arguments.extend([if is_test { "--test" } else { "--bin" }.to_owned(), target.name]);
     }
     if !all {
         arguments.push("--".to_owned());
@@ -205,18 +247,26 @@ fn runs(workspace: &Workspace, tier: &Tier) -> Result<Vec<Run>> {
         tests_per_core: TESTS_PER_CORE,
     }];
     if all {
-        let alone = |arguments: &[&str]| Run {
-            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
-            tests_per_core: 1,
-        };
-        runs.push(alone(&["--workspace", "--test", FAULTS]));
+        let mut faults = vec!["--workspace", "--test", FAULTS, "--"];
+        for skipped in SKIPPED_BY_ALL {
+            faults.extend(["--skip", skipped]);
+        }
+        runs.push(alone(&faults));
         runs.push(alone(&["--workspace", "--doc"]));
     }
     Ok(runs)
 }
 
-/// All test programs.
-fn test_programs(workspace: &Workspace) -> Result<BTreeSet<String>> {
+/// A program that cargo can build.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Target {
+    kind: Vec<String>,
+    name: String,
+    test: bool,
+}
+
+/// All test programs, and the programs that have tests of their own.
+fn tested(workspace: &Workspace) -> Result<BTreeSet<Target>> {
     #[derive(Deserialize)]
     struct Metadata {
         packages: Vec<Package>,
@@ -225,18 +275,11 @@ fn test_programs(workspace: &Workspace) -> Result<BTreeSet<String>> {
     struct Package {
         targets: Vec<Target>,
     }
-    #[derive(Deserialize)]
-    struct Target {
-        kind: Vec<String>,
-        name: String,
-    }
     let metadata = process::output(&mut workspace.cargo(["metadata", "--no-deps", "--format-version=1"]))?;
     let metadata: Metadata = serde_json::from_str(&metadata)?;
     let targets = metadata.packages.into_iter().flat_map(|package| package.targets);
-    let programs = targets
-        .filter(|target| target.kind == ["test"])
-        .map(|target| target.name);
-    Ok(programs.collect())
+    let tested = targets.filter(|target| target.test && (target.kind == ["test"] || target.kind == ["bin"]));
+    Ok(tested.collect())
 }
 
 /// Removes the file of an earlier run.

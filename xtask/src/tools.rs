@@ -206,7 +206,15 @@ pub(crate) fn venv(
     process::run(
         workspace
             .command(&program)
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            // What is run is compiled then; most is not.
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-compile",
+                "--disable-pip-version-check",
+            ])
             .args(packages),
     )?;
     fs::write(stamp, wanted)?;

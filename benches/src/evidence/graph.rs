@@ -3,9 +3,9 @@
 use anyhow::{Result, anyhow};
 use emend_core::{
     Namespace,
-    evidence::{EdgeRelation, EvidenceId, NodeRef, NodeSort, Weight},
+    evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType, Weight},
 };
-use learning_svc::evidence::graph::{ClaimUpsert, EdgeUpsert, Fragment, Page, Upsert};
+use learning_svc::evidence::store::graph::{ClaimUpsert, EdgeUpsert, Fragment, Page, Upsert};
 
 use super::BATCH;
 
@@ -113,11 +113,11 @@ pub(super) fn edges(numbers: &[usize], of_all: usize) -> Result<Upsert> {
             id: id("e", number)?,
             relation: EdgeRelation::LABELS[number % 3],
             source: NodeRef {
-                sort: NodeSort::Fragment,
+                sort: NodeType::Fragment,
                 id: id("f", number / 2)?,
             },
             target: NodeRef {
-                sort: NodeSort::Claim,
+                sort: NodeType::Claim,
                 id: id("c", number / PER_CLAIM)?,
             },
             task: Some(task(number / PER_CLAIM, of_all)?),

@@ -4,11 +4,9 @@ use anyhow::{Context as _, Result, ensure};
 use emend_core::evidence::{Combining, EdgeRelation, EvidenceId, TrustLevel};
 use futures::TryStreamExt as _;
 use learning_svc::{
-    app::App,
-    evidence::{
-        exports::ExportSlots,
-        store::{EdgeFilter, EdgePosition},
-    },
+    capabilities::Capabilities,
+    evidence::store::{EdgeFilter, EdgePosition},
+    export_slots::ExportSlots,
 };
 use tokio::time::Instant;
 
@@ -19,7 +17,7 @@ use crate::memory;
 const READS: usize = 200;
 
 /// Reads claims and the edges of conflicts all over the graph.
-pub(super) async fn claims_and_conflicts(name: &str, app: &App, edges: usize) -> Result<()> {
+pub(super) async fn claims_and_conflicts(name: &str, app: &Capabilities, edges: usize) -> Result<()> {
     let evidence = app.store.evidence().context("a store with evidence")?;
     let claims = edges.div_ceil(PER_CLAIM);
     let step = (claims / READS).max(1);
@@ -63,14 +61,18 @@ fn quantiles(mut micros: Vec<u128>) -> String {
 }
 
 /// Exports an ordinary task and the large one, and compares the memory that this takes.
-pub(super) async fn exports(name: &str, app: &App, edges: usize) -> Result<()> {
+pub(super) async fn exports(name: &str, app: &Capabilities, edges: usize) -> Result<()> {
     let large = EvidenceId::parse(LARGE_TASK).context("a task")?;
     for task in [task(0, edges)?, large] {
         memory::forget()?;
         let before = memory::most()?;
         let began = Instant::now();
         let slot = ExportSlots::default().take()?;
-        let mut pages = app.export_materials(&namespace()?, &task, slot).await?.pages();
+        let mut pages = app
+            .evidence
+            .export_materials(&namespace()?, &task, slot)
+            .await?
+            .pages();
         let mut first = None;
         let mut lines = 0;
         while let Some(page) = pages.try_next().await? {

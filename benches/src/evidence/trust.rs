@@ -5,7 +5,7 @@ use emend_base::Error;
 use emend_core::{Caller, evidence::TrustLevel};
 use learning_svc::{
     actor::Actor,
-    app::App,
+    capabilities::Capabilities,
     evidence::{
         store::{EdgeFilter, EdgePosition},
         trust_file::{Format, ReadTrustFile},
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::graph::{PER_HOST, TRUSTED_DOMAIN, TRUSTED_HOSTS, namespace};
 
 /// Applies trust files with other levels of [`TRUSTED_DOMAIN`], while another task does what the worker does.
-pub(super) async fn changes(name: &str, app: &App, edges: usize) -> Result<()> {
+pub(super) async fn changes(name: &str, app: &Capabilities, edges: usize) -> Result<()> {
     let concerned = edges.min(TRUSTED_HOSTS * PER_HOST);
     // The last one changes which sources are independent: all of its claims are verified anew.
     for (version, written, level) in [
@@ -34,14 +34,15 @@ pub(super) async fn changes(name: &str, app: &App, edges: usize) -> Result<()> {
             let app = app.clone();
             async move {
                 loop {
-                    app.evidence_changed.notified().await;
-                    if app.follow_evidence_once().await? {
+                    app.evidence.changed().await;
+                    if app.evidence.follow_once().await? {
                         return Ok::<_, Error>(began.elapsed());
                     }
                 }
             }
         });
-        app.apply_trust_file(&file, &namespace()?, &Actor::caller(Caller::system()))
+        app.evidence
+            .apply_trust_file(&file, &namespace()?, &Actor::caller(Caller::system()))
             .await?;
         let applied = began.elapsed();
         while !is_in_force(app, level).await? {
@@ -59,7 +60,7 @@ pub(super) async fn changes(name: &str, app: &App, edges: usize) -> Result<()> {
 }
 
 /// Whether no edge from the domain is listed with another level. Its hosts were added first, and are listed first.
-async fn is_in_force(app: &App, level: TrustLevel) -> Result<bool> {
+async fn is_in_force(app: &Capabilities, level: TrustLevel) -> Result<bool> {
     let others = EdgeFilter {
         namespace: namespace()?,
         claim: None,

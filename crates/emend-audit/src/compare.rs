@@ -4,8 +4,8 @@
 
 use emend_core::{Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
-use feedback_svc::audit::{Delivery, Entry as Stored};
-use learning_svc::audit::{CastBallot, CastRating, Entry as Taken};
+use feedback_store::audit::{Delivery, Entry as Stored};
+use learning_svc::audit::{CastBallot, CastRating, Entry as Taken, is_imported};
 
 use crate::{
     BALLOT_DIFFERS, BALLOT_MISSING, INBOX_FEEDBACK, INBOX_MISSING, INBOX_SURPLUS, OUTCOME_DIFFERS,
@@ -84,7 +84,7 @@ fn applied(stored: &Stored, taken: &Taken) -> i64 {
 pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Findings) {
     let id = format!("feedback {}", taken.feedback);
     let Some(stored) = stored else {
-        if taken.is_imported() {
+        if is_imported(taken) {
             return;
         }
         findings.add(

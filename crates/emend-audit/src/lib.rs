@@ -2,7 +2,7 @@
 //! acknowledged feedback must be stored, applied by learning-svc, counted as ballots and reflected in the candidates'
 //! figures, and replaying the log from scratch must give the resources.
 //!
-//! Each service reads its own database and reports what is wrong within it ([`feedback_svc::audit`],
+//! Each service reads its own database and reports what is wrong within it ([`feedback_store::audit`],
 //! [`learning_svc::audit`]). This crate compares the two, feedback by feedback in id order, so that memory is bounded.
 //! It changes nothing and knows no table.
 //!
@@ -25,8 +25,8 @@ use emend_store::{
     DatabaseUrl, StoreError,
     audit::{Check, Findings, OpenError, ROW_CORRUPT, Watch},
 };
-use feedback_svc::audit::Audit as FeedbackAudit;
-pub use feedback_svc::audit::Entry as Stored;
+use feedback_store::audit::Audit as FeedbackAudit;
+pub use feedback_store::audit::Entry as Stored;
 use futures::{StreamExt as _, stream::BoxStream};
 use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures, Mined};
 
@@ -103,7 +103,7 @@ fn read_failed(service: &'static str) -> impl FnOnce(StoreError) -> AuditError {
 pub fn checks() -> impl Iterator<Item = Check> {
     [ROW_CORRUPT]
         .into_iter()
-        .chain(feedback_svc::audit::CHECKS.iter().copied())
+        .chain(feedback_store::audit::CHECKS.iter().copied())
         .chain(learning_svc::audit::CHECKS.iter().copied())
         .chain(CHECKS.iter().copied())
 }
@@ -274,7 +274,7 @@ impl Merge<'_> {
                 compare::lost(stored, taken.as_ref(), &mut report.findings);
             }
             if let Some(taken) = taken {
-                taken.check(&mut report.findings);
+                learning_svc::audit::check_entry(&taken, &mut report.findings);
                 // Compared first as if nothing had been stored since; doubtful entries are checked again later.
                 let mut doubts = Findings::default();
                 compare::made_up(stored.as_ref(), &taken, &mut doubts);
@@ -290,9 +290,9 @@ impl Merge<'_> {
 impl Report {
     fn count(&mut self, stored: &Stored) {
         match stored.delivery() {
-            feedback_svc::audit::Delivery::Delivered => {}
-            feedback_svc::audit::Delivery::Pending => self.undelivered += 1,
-            feedback_svc::audit::Delivery::Dead => {
+            feedback_store::audit::Delivery::Delivered => {}
+            feedback_store::audit::Delivery::Pending => self.undelivered += 1,
+            feedback_store::audit::Delivery::Dead => {
                 self.undelivered += 1;
                 self.dead += 1;
             }

@@ -1,9 +1,10 @@
 //! What every program of Emend needs, whatever it does.
 //!
 //! With no feature, so also in search nodes: [`clock`] and [`entropy`] (injected time and randomness, and the only place
-//! where the ambient ones enter), [`backoff`], [`lifecycle`] (everything ends within a bounded time), [`traceparent`] and
-//! [`span`] (distributed traces; without the feature `traces`, spans do nothing), [`fail_point`] (feature `fail-points`:
-//! ends the process between two steps).
+//! where the ambient ones enter), [`backoff`], [`lifecycle`] (everything ends within a bounded time), [`traceparent`],
+//! [`fail_point`] (feature `fail-points`: ends the process between two steps).
+//!
+//! Feature `traces`: [`span`] (distributed traces, made with `tracing`).
 //!
 //! Feature `status`: [`error`] (the one taxonomy of errors, and the one place that turns them into gRPC statuses),
 //! [`status`] (reading a status on the client's side), [`bearer`] (a token for outgoing calls), [`request_id`].
@@ -21,9 +22,11 @@ pub mod entropy;
 mod environment;
 pub mod fail_point;
 pub mod lifecycle;
-pub mod span;
 pub mod testing;
 pub mod traceparent;
+
+#[cfg(feature = "traces")]
+pub mod span;
 
 #[cfg(feature = "status")]
 pub mod bearer;

@@ -25,6 +25,11 @@ impl Traceparent {
         valid.then(|| Self(text.into()))
     }
 
+    /// The same, but only what its originator records.
+    pub fn parse_sampled(text: &str) -> Option<Self> {
+        Self::parse(text).filter(Self::is_sampled)
+    }
+
     /// The header's text.
     pub fn as_str(&self) -> &str {
         &self.0

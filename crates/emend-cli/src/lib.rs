@@ -169,13 +169,8 @@ pub fn main() -> ExitCode {
 
 /// Sets up this process's telemetry. Only long-running commands export traces.
 fn telemetry(cli: &Cli, level: &str) -> failure::Result<Telemetry> {
-    let usage = |error: &dyn std::error::Error| Failure::usage(error.to_string());
-    let telemetry = telemetry::init(&cli.global.log, level).map_err(|error| usage(&error))?;
-    if matches!(cli.command, Command::Up(_) | Command::Watch(_)) {
-        telemetry.export_traces("emend").map_err(|error| usage(&error))
-    } else {
-        Ok(telemetry)
-    }
+    let exported_as = matches!(cli.command, Command::Up(_) | Command::Watch(_)).then_some("emend");
+    telemetry::init(&cli.global.log, level, exported_as).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Runs one command line, given as arguments with the program's name first, and writes results to `stdout`.

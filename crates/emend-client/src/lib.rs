@@ -81,11 +81,11 @@ pub use emend_base::{
     tls::{ClientTls, TlsError},
 };
 pub use emend_core::{
-    ClaimDecision, ClaimState, Digest, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, EdgeRelation,
-    Example, FeedbackId, FewShotSet, FieldViolation, InstallationId, Invalid, Kind, Language, Layer, Learned,
+    ClaimState, Digest, DomainDecision, DomainRule, DomainRuleValue, EdgeLabel, EdgeRelation, Example,
+    FeedbackId, FewShotSet, FieldViolation, InstallationId, Invalid, Kind, Language, Layer, Learned,
     Namespace, NodeId, NormalizedKey, Profile, ProfileEntry, Prompt, Relation, RequestId, ResourceValue,
     Revision, Scope, Synonym, TrustLevel, UserId, Violations,
-    kinds::{Setting, Variable},
+    kinds::{ReasonCode, Setting, Variable},
     lookup::Match,
     outputs::{Learning, LearningLevel, rank_learnings, render as render_prompt, render_for},
     search::{Attempt, ExpandMode, ExpandedText, OrGroup, RetryPlan, RetryStep, Step, Tuning, TuningFields},

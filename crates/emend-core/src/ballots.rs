@@ -18,9 +18,9 @@ use jiff::Timestamp;
 pub use self::tally::{Standings, Support, Tally};
 use self::{kept::Kept, newest::Newest, tally::count_newest_first};
 use crate::{
-    contest::VoterKey,
     ids::{AcceptOrder, Caller, CandidateId, FeedbackId},
     policy::{Counting, Policy},
+    voter::VoterKey,
 };
 
 /// One correction that supports a candidate and has not been retracted.

@@ -1,15 +1,16 @@
 //! What people say is wrong, and what they propose to learn.
 
+use std::slice;
+
 use crate::{
-    evidence::{EdgeRelation, TrustLevel},
+    evidence::{DomainRule, EdgeRelation, TrustLevel},
     ids::{CandidateId, FeedbackId, Namespace, UserId},
     kinds::{
-        self, ClaimDecision, ClaimState, DomainDecision, DomainRule, EdgeLabel, FewShotSet, HUMAN, Kind,
-        Learned, Relation, Rule, SearchTuning, Synonym, parse_choice,
+        self, ClaimState, EdgeLabel, HUMAN, Kind, Learned, ReasonCode, Relation, Rule, SearchTuning, Synonym,
     },
-    normalize::NormalizedKey,
-    outputs::{OwnTarget, RatedTexts, Rating, RatingFields},
+    normalize::parse_choice,
     personal_data,
+    ratings::{FewShotSet, OwnTarget, RatedTexts, Rating, RatingFields, RefusedRating},
     resource::{Key, ResourceKey, ResourceValue, proposal_of, ruling_of},
     search::SearchRating,
     violation::{Invalid, Violations},
@@ -163,21 +164,20 @@ impl Form {
         )))
     }
 
-    /// The wire contract's field names for the input and the right choice, used in violations.
-    const fn fields(self) -> (&'static str, &'static str) {
+    /// The wire contract's name of the field that says what it is about, used in violations.
+    const fn subject_field(self) -> &'static str {
         match self {
-            Self::Verb | Self::Entity => ("original_input", "correct_choice"),
-            Self::PhraseMapping => ("phrase", "verb"),
-            Self::Prohibition => ("phrase", "forbidden_choice"),
-            Self::Term => ("equivalents", "term"),
+            Self::Verb | Self::Entity => "original_input",
+            Self::PhraseMapping | Self::Prohibition => "phrase",
+            Self::Term => "equivalents",
             Self::DomainBlock | Self::DomainUnblock | Self::DomainClearOverride | Self::DomainSetTrust => {
-                ("pattern", "level")
+                "pattern"
             }
-            Self::Rating => ("target", "value"),
-            Self::ClaimReject | Self::ClaimRestore => ("claim_id", "reason_code"),
-            Self::EdgeCorrect => ("edge_id", "correct_relation"),
-            Self::SearchRating => ("value", "value"),
-            Self::Tuning => ("query_type", "tuning"),
+            Self::Rating => "target",
+            Self::ClaimReject | Self::ClaimRestore => "claim_id",
+            Self::EdgeCorrect => "edge_id",
+            Self::SearchRating => "value",
+            Self::Tuning => "query_type",
         }
     }
 }
@@ -185,15 +185,100 @@ impl Form {
 /// The most equivalents in one correction of a term.
 pub const MAX_EQUIVALENTS: usize = 32;
 
-/// A valid correction.
+/// What a correction is about: as people write it, and the key that this is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Correction {
-    form: Form,
-    assertions: Vec<Assertion>,
-    system_choice: Option<String>,
-    rating: Option<Box<Rating>>,
-    search_rating: Option<SearchRating>,
-    task: Option<String>,
+pub struct Subject {
+    written: String,
+    key: Key,
+}
+
+impl Subject {
+    /// Parses the text at `field`, of whose keys `form` is the form.
+    fn parse(violations: &mut Violations, field: &str, form: kinds::Form, raw: &str) -> Option<Self> {
+        let written = violations.check(field, ResourceValue::parse_display(raw))?;
+        let key = violations.check(field, Key::parse(form, raw))?;
+        Some(Self { written, key })
+    }
+
+    /// What people write, before normalisation.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// The same in the form of the kind's keys.
+    pub const fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+/// A valid correction: one variant for each [`Form`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the variants are described where the forms are")]
+pub enum Correction {
+    Verb {
+        phrase: Subject,
+        system_choice: Option<String>,
+        verb: String,
+    },
+    PhraseMapping {
+        phrase: Subject,
+        verb: String,
+    },
+    Entity {
+        alias: Subject,
+        system_choice: Option<String>,
+        entity: String,
+    },
+    Prohibition {
+        phrase: Subject,
+        forbidden: String,
+    },
+    Term {
+        term: Subject,
+        equivalents: Vec<Subject>,
+        relation: Relation,
+    },
+    DomainBlock {
+        pattern: Subject,
+        task: Option<String>,
+    },
+    DomainUnblock {
+        pattern: Subject,
+        level: Option<TrustLevel>,
+        task: Option<String>,
+    },
+    DomainClearOverride {
+        pattern: Subject,
+        task: Option<String>,
+    },
+    DomainSetTrust {
+        pattern: Subject,
+        level: TrustLevel,
+        task: Option<String>,
+    },
+    Rating {
+        target: Subject,
+        rating: Box<Rating>,
+    },
+    ClaimReject {
+        claim: Subject,
+        reason_code: Option<ReasonCode>,
+        task: Option<String>,
+    },
+    ClaimRestore {
+        claim: Subject,
+        task: Option<String>,
+    },
+    EdgeCorrect {
+        edge: Subject,
+        label: EdgeLabel,
+        task: Option<String>,
+    },
+    SearchRating(SearchRating),
+    Tuning {
+        query_type: Subject,
+        tuning: SearchTuning,
+    },
 }
 
 /// One thing that a correction asserts: what an input means.
@@ -242,52 +327,46 @@ impl Proposal {
 }
 
 impl Correction {
-    /// Parses the fields of a correction that maps one input to one choice. An empty `system_choice` means none.
-    pub fn parse(form: Form, input: &str, system_choice: &str, choice: &str) -> Result<Self, Violations> {
+    /// Parses the fields of a correction of a verb: what the system chose, or nothing, and what is right.
+    pub fn parse_verb(original_input: &str, system_choice: &str, verb: &str) -> Result<Self, Violations> {
+        let parsed = corrected_choice(Kind::InvocationPhrase, original_input, system_choice, verb)?;
+        let (phrase, system_choice, verb) = parsed;
+        Ok(Self::Verb {
+            phrase,
+            system_choice,
+            verb,
+        })
+    }
+
+    /// The same of an entity.
+    pub fn parse_entity(original_input: &str, system_choice: &str, entity: &str) -> Result<Self, Violations> {
+        let parsed = corrected_choice(Kind::EntityAlias, original_input, system_choice, entity)?;
+        let (alias, system_choice, entity) = parsed;
+        Ok(Self::Entity {
+            alias,
+            system_choice,
+            entity,
+        })
+    }
+
+    /// Parses the fields of a phrase mapping.
+    pub fn parse_phrase_mapping(phrase: &str, verb: &str) -> Result<Self, Violations> {
         let mut violations = Violations::new();
-        let (input_field, choice_field) = form.fields();
-        let written = written(&mut violations, input_field, input);
-        let parsed_choice = violations.check(choice_field, parse_choice(choice));
-        let system_choice = if system_choice.trim().is_empty() {
-            Some(None)
-        } else {
-            violations
-                .check("system_choice", parse_choice(system_choice))
-                .map(Some)
-        };
-        if let (Some(Some(system)), Some(right)) = (&system_choice, &parsed_choice)
-            && system == right
-        {
-            violations.add(
-                choice_field,
-                "must differ from system_choice: there is nothing to correct",
-            );
-        }
-        let learned = form
-            .kind()
-            .zip(parsed_choice)
-            .and_then(|(kind, choice)| violations.check(choice_field, Learned::of(kind, choice)));
-        let qualifier = learned
-            .as_ref()
-            .and_then(Learned::qualifier_of_key)
-            .and_then(|qualifier| violations.check(choice_field, qualifier));
-        let parsed = (|| {
-            let (input, key) = written?;
-            Some(Self {
-                form,
-                assertions: vec![Assertion {
-                    input,
-                    key,
-                    qualifier: qualifier?,
-                    learned: learned?,
-                }],
-                system_choice: system_choice?,
-                rating: None,
-                search_rating: None,
-                task: None,
-            })
-        })();
-        violations.finish(parsed)
+        let form = Kind::InvocationPhrase.rules().key;
+        let phrase = Subject::parse(&mut violations, "phrase", form, phrase);
+        let verb = violations.check("verb", parse_choice(verb));
+        let parsed = phrase.zip(verb);
+        violations.finish(parsed.map(|(phrase, verb)| Self::PhraseMapping { phrase, verb }))
+    }
+
+    /// Parses the fields of a prohibition.
+    pub fn parse_prohibition(phrase: &str, forbidden_choice: &str) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let form = Kind::Prohibition.rules().key;
+        let phrase = Subject::parse(&mut violations, "phrase", form, phrase);
+        let forbidden = violations.check("forbidden_choice", parse_choice(forbidden_choice));
+        let parsed = phrase.zip(forbidden);
+        violations.finish(parsed.map(|(phrase, forbidden)| Self::Prohibition { phrase, forbidden }))
     }
 
     /// Parses the fields of a correction of a term: what else stands for it, and how. One assertion for each equivalent.
@@ -297,7 +376,8 @@ impl Correction {
         relation: Relation,
     ) -> Result<Self, Violations> {
         let mut violations = Violations::new();
-        let term = written(&mut violations, "term", term);
+        let form = Kind::Synonym.rules().key;
+        let term = Subject::parse(&mut violations, "term", form, term);
         let count = equivalents.len();
         if !(1..=MAX_EQUIVALENTS).contains(&count) {
             violations.add(
@@ -305,169 +385,149 @@ impl Correction {
                 format!("must have 1 to {MAX_EQUIVALENTS} entries, has {count}"),
             );
         }
-        let mut assertions: Vec<Assertion> = Vec::new();
+        let mut parsed: Vec<Subject> = Vec::with_capacity(count.min(MAX_EQUIVALENTS));
         for (index, equivalent) in equivalents.take(MAX_EQUIVALENTS).enumerate() {
             let field = format!("equivalents[{index}]");
-            let Some((input, key)) = written(&mut violations, &field, equivalent) else {
+            let Some(equivalent) = Subject::parse(&mut violations, &field, form, equivalent) else {
                 continue;
             };
-            let Some((representative, qualifier)) = &term else {
-                continue;
-            };
-            if key.as_str() == qualifier.as_str() {
+            let Some(term) = &term else { continue };
+            if equivalent.key == term.key {
                 violations.add(field, "must differ from term: there is nothing to learn");
-            } else if assertions.iter().any(|other| other.key == key) {
+            } else if parsed.iter().any(|other| other.key == equivalent.key) {
                 violations.add(field, "is there twice, perhaps in another spelling");
             } else {
-                assertions.push(Assertion {
-                    input,
-                    key,
-                    qualifier: qualifier.as_str().to_owned(),
-                    learned: Learned::Synonym(Synonym {
-                        relation,
-                        representative: representative.clone(),
-                    }),
-                });
+                parsed.push(equivalent);
             }
         }
-        violations.finish(Some(Self {
-            form: Form::Term,
-            assertions,
-            system_choice: None,
-            rating: None,
-            search_rating: None,
-            task: None,
+        violations.finish(term.map(|term| Self::Term {
+            term,
+            equivalents: parsed,
+            relation,
         }))
     }
 
-    /// Parses the fields of a decision about the sources that a pattern of domains covers.
-    pub fn parse_domain(form: Form, pattern: &str, level: Option<TrustLevel>) -> Result<Self, Violations> {
-        let decision = match form {
-            Form::DomainBlock => DomainDecision::Block,
-            Form::DomainUnblock => DomainDecision::Unblock,
-            Form::DomainSetTrust => DomainDecision::SetTrust,
-            _ => DomainDecision::Clear,
-        };
-        let rule = DomainRule::new(decision, level).map(|rule| Learned::DomainRule(rule.into()));
-        Self::decision(form, pattern, HUMAN, rule)
+    /// Parses what is decided about the sources that a pattern of domains covers. A wrong rule is a violation of its level.
+    pub fn parse_domain(
+        pattern: &str,
+        rule: Result<DomainRule, Invalid>,
+        task_id: &str,
+    ) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let form = Kind::DomainRule.rules().key;
+        let pattern = Subject::parse(&mut violations, "pattern", form, pattern);
+        let rule = violations.check("level", rule);
+        let task = violations.check("task_id", parse_task(task_id));
+        let parsed = pattern.zip(rule).zip(task);
+        violations.finish(parsed.map(|((pattern, rule), task)| match rule {
+            DomainRule::Block => Self::DomainBlock { pattern, task },
+            DomainRule::Unblock(level) => Self::DomainUnblock { pattern, level, task },
+            DomainRule::SetTrust(level) => Self::DomainSetTrust { pattern, level, task },
+            DomainRule::Clear => Self::DomainClearOverride { pattern, task },
+        }))
     }
 
     /// Parses the fields of a claim's rejection, with a reason code or an empty one.
-    pub fn parse_claim_reject(claim_id: &str, reason_code: &str) -> Result<Self, Violations> {
-        let state = ClaimState::new(ClaimDecision::Rejected, reason_code).map(Learned::ClaimState);
-        Self::decision(Form::ClaimReject, claim_id, "", state)
+    pub fn parse_claim_reject(claim_id: &str, reason_code: &str, task_id: &str) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let form = Kind::ClaimState.rules().key;
+        let claim = Subject::parse(&mut violations, "claim_id", form, claim_id);
+        let reason_code = violations.check("reason_code", ReasonCode::parse(reason_code));
+        let task = violations.check("task_id", parse_task(task_id));
+        let parsed = claim.zip(reason_code).zip(task);
+        violations.finish(parsed.map(|((claim, reason_code), task)| Self::ClaimReject {
+            claim,
+            reason_code,
+            task,
+        }))
     }
 
-    /// Parses the field of a claim's restoration.
-    pub fn parse_claim_restore(claim_id: &str) -> Result<Self, Violations> {
-        let state = ClaimState::new(ClaimDecision::Restored, "").map(Learned::ClaimState);
-        Self::decision(Form::ClaimRestore, claim_id, "", state)
+    /// Parses the fields of a claim's restoration.
+    pub fn parse_claim_restore(claim_id: &str, task_id: &str) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let form = Kind::ClaimState.rules().key;
+        let claim = Subject::parse(&mut violations, "claim_id", form, claim_id);
+        let task = violations.check("task_id", parse_task(task_id));
+        let parsed = claim.zip(task);
+        violations.finish(parsed.map(|(claim, task)| Self::ClaimRestore { claim, task }))
     }
 
     /// Parses the fields of an edge's correction. Violations of `relation` are those of the caller's own parsing, too.
-    pub fn parse_edge(edge_id: &str, relation: Result<EdgeRelation, Invalid>) -> Result<Self, Violations> {
-        let label = relation.and_then(EdgeLabel::new).map(Learned::EdgeLabel);
-        Self::decision(Form::EdgeCorrect, edge_id, "", label)
+    pub fn parse_edge(
+        edge_id: &str,
+        relation: Result<EdgeRelation, Invalid>,
+        task_id: &str,
+    ) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let form = Kind::EdgeLabel.rules().key;
+        let edge = Subject::parse(&mut violations, "edge_id", form, edge_id);
+        let label = violations.check("correct_relation", relation.and_then(EdgeLabel::new));
+        let task = violations.check("task_id", parse_task(task_id));
+        let parsed = edge.zip(label).zip(task);
+        violations.finish(parsed.map(|((edge, label), task)| Self::EdgeCorrect { edge, label, task }))
     }
 
-    /// Parses the fields of a tuning. Violations of `tuning` are those of the caller's own parsing, within its message.
+    /// Parses the fields of a tuning. Violations of `tuning` are those of the caller's own parsing, within its message; `None`
+    /// clears what is set, which no correction does.
     pub fn parse_tuning(
         query_type: &str,
-        tuning: Result<SearchTuning, Violations>,
+        tuning: Result<Option<SearchTuning>, Violations>,
     ) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let tuning = violations.part("tuning", tuning);
-        let set = match tuning {
-            Some(tuning) if tuning.tuning().is_none() => {
-                Err(Invalid::new("must be set: only an operator clears it"))
-            }
-            Some(tuning) => Ok(tuning),
-            None => Ok(SearchTuning::cleared()),
-        };
-        let parsed = Self::decision(Form::Tuning, query_type, "", set.map(Learned::SearchTuning));
-        let parsed = violations.part("", parsed);
-        violations.finish(parsed)
-    }
-
-    /// What is decided about the one thing that `target` names.
-    fn decision(
-        form: Form,
-        target: &str,
-        qualifier: &str,
-        learned: Result<Learned, Invalid>,
-    ) -> Result<Self, Violations> {
-        let mut violations = Violations::new();
-        let (target_field, value_field) = form.fields();
-        let input = violations.check(target_field, ResourceValue::parse_display(target));
-        let kind = form.kind().filter(|_| input.is_some());
-        let key = kind.and_then(|kind| violations.check(target_field, Key::parse(kind.rules().key, target)));
-        let learned = violations.check(value_field, learned);
-        let parsed = (|| {
-            Some(Self {
-                form,
-                assertions: vec![Assertion {
-                    input: input?,
-                    key: key?,
-                    qualifier: qualifier.to_owned(),
-                    learned: learned?,
-                }],
-                system_choice: None,
-                rating: None,
-                search_rating: None,
-                task: None,
-            })
-        })();
-        violations.finish(parsed)
-    }
-
-    /// Parses the fields of a rating, where the application has these targets of its own.
-    pub fn parse_rating(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, Violations> {
-        let rating = Rating::parse(fields, own)?;
-        let mut violations = Violations::new();
-        let key = violations.check("target", Key::parse(Kind::FewShotSet.rules().key, &rating.target));
-        let parsed = key.map(|key| Self {
-            form: Form::Rating,
-            assertions: vec![Assertion {
-                input: rating.target.clone(),
-                key,
-                qualifier: String::new(),
-                learned: Learned::FewShotSet(FewShotSet::default()),
-            }],
-            system_choice: None,
-            rating: Some(Box::new(rating)),
-            search_rating: None,
-            task: None,
-        });
-        violations.finish(parsed)
-    }
-
-    /// A rating of what a search returned. It asserts nothing.
-    pub fn of_search_rating(rating: SearchRating) -> Self {
-        Self {
-            form: Form::SearchRating,
-            assertions: Vec::new(),
-            system_choice: None,
-            rating: None,
-            search_rating: Some(rating),
-            task: None,
+        let form = Kind::SearchTuning.rules().key;
+        let query_type = Subject::parse(&mut violations, "query_type", form, query_type);
+        if tuning == Some(None) {
+            violations.add("tuning", "must be set: only an operator clears it");
         }
+        let parsed = query_type.zip(tuning.flatten());
+        violations.finish(parsed.map(|(query_type, tuning)| Self::Tuning { query_type, tuning }))
+    }
+
+    /// Parses the fields of a rating as it was stored or travels.
+    pub fn parse_rating(fields: RatingFields<'_>) -> Result<Self, Violations> {
+        Rating::parse(fields).and_then(Self::rated)
+    }
+
+    /// Parses the fields of a rating as somebody gives it, where the application has these targets of its own.
+    pub fn parse_new_rating(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, RefusedRating> {
+        Ok(Self::rated(Rating::parse_new(fields, own)?)?)
+    }
+
+    fn rated(rating: Rating) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let form = Kind::FewShotSet.rules().key;
+        let target = Subject::parse(&mut violations, "target", form, &rating.target);
+        let rating = Box::new(rating);
+        violations.finish(target.map(|target| Self::Rating { target, rating }))
     }
 
     /// The rating of what a search returned that it is, if it is one.
-    pub fn search_rating(&self) -> Option<SearchRating> {
-        self.search_rating
+    pub const fn search_rating(&self) -> Option<SearchRating> {
+        match self {
+            Self::SearchRating(rating) => Some(*rating),
+            _ => None,
+        }
     }
 
     /// The rating that it is, if it is one.
     pub fn rating(&self) -> Option<&Rating> {
-        self.rating.as_deref()
+        match self {
+            Self::Rating { rating, .. } => Some(rating),
+            _ => None,
+        }
     }
 
     /// The same with personal data masked in what can be erased. Keys and values are never masked.
     #[must_use]
-    pub fn masked(mut self) -> Self {
-        self.rating = self.rating.map(|rating| Box::new(rating.masked()));
-        self
+    pub fn masked(self) -> Self {
+        match self {
+            Self::Rating { target, rating } => Self::Rating {
+                target,
+                rating: Box::new(rating.masked()),
+            },
+            other => other,
+        }
     }
 
     /// The same without what can be erased.
@@ -479,104 +539,219 @@ impl Correction {
     /// The same with these texts, if it is a rating.
     #[must_use]
     pub fn with_texts(mut self, texts: RatedTexts) -> Self {
-        if let Some(rating) = &mut self.rating {
+        if let Self::Rating { rating, .. } = &mut self {
             rating.texts = texts;
         }
         self
     }
 
     /// Checks what makes a new correction invalid, though one that was stored before is not: what its keys may be is said
-    /// by lists that change. The application has these targets of its own, which can be rated. Violations name the field
-    /// within the form's message.
-    pub fn check_new(&self, own_targets: &[OwnTarget]) -> Result<(), Violations> {
+    /// by lists that change. Violations name the field within the form's message.
+    pub fn check_new(&self) -> Result<(), Violations> {
         let mut violations = Violations::new();
-        for (kind, assertion) in self
-            .form
+        let form = self.form();
+        let (subjects, qualifier) = self.subjects();
+        for (kind, subject) in form
             .kind()
             .iter()
-            .flat_map(|kind| self.assertions.iter().map(move |of| (kind, of)))
+            .flat_map(|kind| subjects.iter().map(move |subject| (kind, subject)))
         {
-            let allowed = (kind.rules().allows)(assertion.key.as_str(), &assertion.qualifier);
-            violations.check(self.form.fields().0, allowed);
-        }
-        if let Some(rating) = &self.rating {
-            violations.part("", rating.check_new(own_targets));
+            let allowed = (kind.rules().allows)(subject.key.as_str(), qualifier);
+            violations.check(form.subject_field(), allowed);
         }
         violations.finish(Some(()))
     }
 
     /// The form it has.
     pub const fn form(&self) -> Form {
-        self.form
+        match self {
+            Self::Verb { .. } => Form::Verb,
+            Self::PhraseMapping { .. } => Form::PhraseMapping,
+            Self::Entity { .. } => Form::Entity,
+            Self::Prohibition { .. } => Form::Prohibition,
+            Self::Term { .. } => Form::Term,
+            Self::DomainBlock { .. } => Form::DomainBlock,
+            Self::DomainUnblock { .. } => Form::DomainUnblock,
+            Self::DomainClearOverride { .. } => Form::DomainClearOverride,
+            Self::DomainSetTrust { .. } => Form::DomainSetTrust,
+            Self::Rating { .. } => Form::Rating,
+            Self::ClaimReject { .. } => Form::ClaimReject,
+            Self::ClaimRestore { .. } => Form::ClaimRestore,
+            Self::EdgeCorrect { .. } => Form::EdgeCorrect,
+            Self::SearchRating(_) => Form::SearchRating,
+            Self::Tuning { .. } => Form::Tuning,
+        }
     }
 
     /// What it asserts: at least one thing, all of one kind, each about a key of its own; nothing if it is a rating of a search
     /// answer.
-    pub fn assertions(&self) -> &[Assertion] {
-        &self.assertions
+    pub fn assertions(&self) -> Vec<Assertion> {
+        let (subjects, qualifier) = self.subjects();
+        let learned = self.learned();
+        let learned = learned.map(|learned| std::iter::repeat_n(learned, subjects.len()));
+        let assertions = subjects.iter().zip(learned.into_iter().flatten());
+        assertions
+            .map(|(subject, learned)| Assertion {
+                input: subject.written.clone(),
+                key: subject.key.clone(),
+                qualifier: qualifier.to_owned(),
+                learned,
+            })
+            .collect()
+    }
+
+    /// What it is about, each a key of its own, and the qualifier that these keys share.
+    fn subjects(&self) -> (&[Subject], &str) {
+        match self {
+            Self::Verb { phrase: subject, .. }
+            | Self::PhraseMapping { phrase: subject, .. }
+            | Self::Entity { alias: subject, .. }
+            | Self::Rating { target: subject, .. }
+            | Self::ClaimReject { claim: subject, .. }
+            | Self::ClaimRestore { claim: subject, .. }
+            | Self::EdgeCorrect { edge: subject, .. }
+            | Self::Tuning {
+                query_type: subject, ..
+            } => (slice::from_ref(subject), ""),
+            Self::DomainBlock { pattern, .. }
+            | Self::DomainUnblock { pattern, .. }
+            | Self::DomainClearOverride { pattern, .. }
+            | Self::DomainSetTrust { pattern, .. } => (slice::from_ref(pattern), HUMAN),
+            Self::Prohibition { phrase, forbidden } => (slice::from_ref(phrase), forbidden),
+            Self::Term {
+                term, equivalents, ..
+            } => (equivalents, term.key.as_str()),
+            Self::SearchRating(_) => (&[], ""),
+        }
+    }
+
+    /// What each subject maps to; nothing if it is a rating of a search answer.
+    fn learned(&self) -> Option<Learned> {
+        Some(match self {
+            Self::Verb { verb, .. } | Self::PhraseMapping { verb, .. } => Learned::Verb(verb.clone()),
+            Self::Entity { entity, .. } => Learned::Entity(entity.clone()),
+            Self::Prohibition { forbidden, .. } => Learned::Forbidden(forbidden.clone()),
+            Self::Term { term, relation, .. } => Learned::Synonym(Synonym {
+                relation: *relation,
+                representative: term.written.clone(),
+            }),
+            Self::DomainBlock { .. } => Learned::DomainRule(DomainRule::Block.into()),
+            Self::DomainUnblock { level, .. } => Learned::DomainRule(DomainRule::Unblock(*level).into()),
+            Self::DomainClearOverride { .. } => Learned::DomainRule(DomainRule::Clear.into()),
+            Self::DomainSetTrust { level, .. } => Learned::DomainRule(DomainRule::SetTrust(*level).into()),
+            Self::Rating { .. } => Learned::FewShotSet(FewShotSet::default()),
+            Self::ClaimReject { reason_code, .. } => {
+                Learned::ClaimState(Some(ClaimState::Rejected(reason_code.clone())))
+            }
+            Self::ClaimRestore { .. } => Learned::ClaimState(Some(ClaimState::Restored)),
+            Self::EdgeCorrect { label, .. } => Learned::EdgeLabel(Some(*label)),
+            Self::SearchRating(_) => return None,
+            Self::Tuning { tuning, .. } => Learned::SearchTuning(Some(tuning.clone())),
+        })
     }
 
     /// What the system chose, if known.
     pub fn system_choice(&self) -> Option<&str> {
-        self.system_choice.as_deref()
-    }
-
-    /// Parses the research task in which something is said, by the application's own id: at most 256 characters, compared
-    /// byte for byte. Empty: none.
-    pub fn parse_task(raw: &str) -> Result<Option<String>, Invalid> {
-        match raw.trim() {
-            "" => Ok(None),
-            task => kinds::Form::Exact.parse(task).map(Some),
+        match self {
+            Self::Verb { system_choice, .. } | Self::Entity { system_choice, .. } => system_choice.as_deref(),
+            _ => None,
         }
-    }
-
-    /// The same, said in this research task.
-    #[must_use]
-    pub fn in_task(mut self, task: Option<String>) -> Self {
-        self.task = task;
-        self
     }
 
     /// The research task in which it was said, if known.
     pub fn task(&self) -> Option<&str> {
-        self.task.as_deref()
+        match self {
+            Self::DomainBlock { task, .. }
+            | Self::DomainUnblock { task, .. }
+            | Self::DomainClearOverride { task, .. }
+            | Self::DomainSetTrust { task, .. }
+            | Self::ClaimReject { task, .. }
+            | Self::ClaimRestore { task, .. }
+            | Self::EdgeCorrect { task, .. } => task.as_deref(),
+            Self::Verb { .. }
+            | Self::PhraseMapping { .. }
+            | Self::Entity { .. }
+            | Self::Prohibition { .. }
+            | Self::Term { .. }
+            | Self::Rating { .. }
+            | Self::SearchRating(_)
+            | Self::Tuning { .. } => None,
+        }
     }
 
     /// What it proposes in `namespace`, for everybody or for one user: its effects, each in a contest of its own. A rating of a
     /// search answer has none.
     pub fn effects(&self, namespace: &Namespace, user: Option<&UserId>) -> Vec<Proposal> {
-        let Some(kind) = self.form.kind() else {
-            return Vec::new();
+        let rating = match self {
+            Self::Rating { rating, .. } => Some(rating),
+            _ => None,
         };
-        self.assertions
-            .iter()
-            .map(|assertion| Proposal {
+        let proposal = |assertion: Assertion| {
+            let Assertion {
+                input,
+                key,
+                qualifier,
+                learned,
+            } = assertion;
+            let kind = learned.kind();
+            let personal_data = user.is_none()
+                && kind.rules().key != kinds::Form::Exact
+                && (personal_data::found_in(&input) || personal_data::found_in(learned.maps_to()));
+            Proposal {
+                value: ResourceValue::new(input, learned).at(key.as_str()),
                 key: ResourceKey {
                     namespace: namespace.clone(),
                     kind,
-                    key: assertion.key.clone(),
-                    qualifier: assertion.qualifier.clone(),
+                    key,
+                    qualifier,
                     user: user.cloned(),
                 },
-                value: ResourceValue::new(&*assertion.input, assertion.learned.clone())
-                    .at(assertion.key.as_str()),
-                system_choice: self.system_choice.clone(),
-                rating: self.rating.clone(),
-                task: self.task.clone(),
-                personal_data: user.is_none()
-                    && kind.rules().key != kinds::Form::Exact
-                    && (personal_data::found_in(&assertion.input)
-                        || personal_data::found_in(assertion.learned.maps_to())),
-            })
-            .collect()
+                system_choice: self.system_choice().map(str::to_owned),
+                rating: rating.cloned(),
+                task: self.task().map(str::to_owned),
+                personal_data,
+            }
+        };
+        self.assertions().into_iter().map(proposal).collect()
     }
 }
 
-/// A text as people write it, and in normal form.
-fn written(violations: &mut Violations, field: &str, raw: &str) -> Option<(String, Key)> {
-    let display = violations.check(field, ResourceValue::parse_display(raw))?;
-    let key = violations.check(field, NormalizedKey::parse(raw))?;
-    Some((display, key.into()))
+/// The fields of a correction that says what is right in place of what the system chose, if that is known.
+fn corrected_choice(
+    kind: Kind,
+    input: &str,
+    system_choice: &str,
+    correct_choice: &str,
+) -> Result<(Subject, Option<String>, String), Violations> {
+    let mut violations = Violations::new();
+    let subject = Subject::parse(&mut violations, "original_input", kind.rules().key, input);
+    let choice = violations.check("correct_choice", parse_choice(correct_choice));
+    let system_choice = if system_choice.trim().is_empty() {
+        Some(None)
+    } else {
+        violations
+            .check("system_choice", parse_choice(system_choice))
+            .map(Some)
+    };
+    if let (Some(Some(system)), Some(right)) = (&system_choice, &choice)
+        && system == right
+    {
+        violations.add(
+            "correct_choice",
+            "must differ from system_choice: there is nothing to correct",
+        );
+    }
+    let parsed = subject.zip(system_choice).zip(choice);
+    violations.finish(parsed.map(|((subject, system_choice), choice)| (subject, system_choice, choice)))
+}
+
+/// The research task in which something is said, by the application's own id: at most 256 characters, compared byte for byte.
+/// Empty: none.
+fn parse_task(raw: &str) -> Result<Option<String>, Invalid> {
+    match raw.trim() {
+        "" => Ok(None),
+        task => kinds::Form::Exact.parse(task).map(Some),
+    }
 }
 
 /// The user a correction with that scope is learned for. USER scope without a reporter id is invalid.

@@ -7,7 +7,7 @@
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::resource::length_prefixed;
+use crate::ids::length_prefixed;
 
 /// The checksum of a value's encoded bytes: XXH3-64.
 pub fn value_checksum(bytes: &[u8]) -> u64 {

@@ -227,6 +227,17 @@ impl fmt::Display for AcceptOrder {
     }
 }
 
+/// Joins fields unambiguously: each is preceded by its length (u32 little-endian).
+pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
+    for part in parts {
+        let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(part);
+    }
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use icu_casemap::CaseMapper;
 use icu_normalizer::ComposingNormalizer;
 
-use crate::violation::{Invalid, bounded_prose, check_hidden};
+use crate::violation::{Invalid, bounded_prose, bounded_text, check_hidden, has_hidden};
 
 /// The version of [`normalize`], stored with every key.
 pub const NORMALIZATION_VERSION: u32 = 1;
@@ -115,6 +115,25 @@ pub(crate) fn is_default_ignorable(c: char) -> bool {
         | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
         | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFF8}'
         | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// A verb or entity id: 1 to 256 characters, trimmed and in NFC, without invisible characters, so that what looks alike is
+/// one choice. Case and width are kept.
+pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
+    let text = bounded_text(&compose(raw), 1, 256)?;
+    // Also none that a script or an emoji needs: two choices must not look alike.
+    match text.chars().find(|&c| is_default_ignorable(c)) {
+        None => Ok(text),
+        Some(invisible) => Err(has_hidden(invisible)),
+    }
+}
+
+/// Maximum length of an exact text in characters.
+const MAX_EXACT_CHARS: usize = 256;
+
+/// A text that is compared byte for byte: `A1` and `a1` are two. 1 to 256 characters.
+pub fn parse_exact(raw: &str) -> Result<String, Invalid> {
+    bounded_text(raw, 1, MAX_EXACT_CHARS)
 }
 
 #[cfg(test)]

@@ -1,16 +1,13 @@
 //! What a reporter is told about a correction.
 
-use std::fmt;
-
 use jiff::Timestamp;
 
 use crate::{
-    contest::{Candidate, Status},
+    candidate::{Candidate, Reason, Status},
     ids::{CandidateId, Revision},
     kinds::Learned,
-    policy::RiskLevel,
     resource::ResourceValue,
-    violation::Invalid,
+    roles::RiskLevel,
 };
 
 /// The state of a correction after evaluation.
@@ -44,163 +41,6 @@ impl OutcomeState {
             Self::AwaitingReview => 5,
             Self::Applied => 6,
         }
-    }
-}
-
-/// The reason for the state of a candidate or correction, with a stable machine-readable name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// Too few supporters.
-    BelowThreshold,
-    /// Enough supporters, but a rival has too many.
-    Rivals,
-    /// A person set the applied value.
-    Pinned,
-    /// The risk is HIGH: only a person can apply it.
-    HighRisk,
-    /// A revision that applied it was reverted.
-    Reverted,
-    /// Its resource was deleted by hand.
-    Deleted,
-    /// Personal data was found in a GLOBAL key or value.
-    PersonalData,
-    /// The feedback was retracted.
-    Retracted,
-    /// A limit is reached: one of the policy's, [`MAX_SCOPES`](crate::policy::MAX_SCOPES) or
-    /// [`MAX_CANDIDATES`](crate::contest::MAX_CANDIDATES).
-    ResourceLimit,
-    /// Its reporter has been erased, and with it what was said for that user alone.
-    Erased,
-    /// The policy is frozen: corrections put nothing into force.
-    Frozen,
-    /// The sender was not entitled to decide this.
-    NotEntitled,
-    /// A newer ruling is in force.
-    NewerRuling,
-    /// There was nothing to clear.
-    NothingToClear,
-    /// A rating that counts neither as good nor as bad.
-    Neutral,
-    /// A newer rating of the same output by the same reporter counts instead.
-    Replaced,
-    /// At least as many live ratings of its output say otherwise.
-    Outvoted,
-    /// Newer outputs fill the set.
-    NotInWindow,
-    /// Its texts have been erased.
-    Redacted,
-    /// What the key names is not known yet.
-    TargetNotFound,
-    /// What the key names is known, and nobody corrects it: a citation.
-    NotCorrectable,
-    /// A person decides about each proposal.
-    PersonDecides,
-    /// Another version than the one that it was made for is current.
-    BaseChanged,
-    /// A person applied it in other words.
-    Edited,
-}
-
-impl Reason {
-    /// All reasons.
-    pub const ALL: [Self; 24] = [
-        Self::BelowThreshold,
-        Self::Rivals,
-        Self::Pinned,
-        Self::HighRisk,
-        Self::Reverted,
-        Self::Deleted,
-        Self::PersonalData,
-        Self::Retracted,
-        Self::ResourceLimit,
-        Self::Erased,
-        Self::Frozen,
-        Self::NotEntitled,
-        Self::NewerRuling,
-        Self::NothingToClear,
-        Self::Neutral,
-        Self::Replaced,
-        Self::Outvoted,
-        Self::NotInWindow,
-        Self::Redacted,
-        Self::TargetNotFound,
-        Self::NotCorrectable,
-        Self::PersonDecides,
-        Self::BaseChanged,
-        Self::Edited,
-    ];
-
-    /// The stable name, for example `BELOW_THRESHOLD`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BelowThreshold => "BELOW_THRESHOLD",
-            Self::Rivals => "RIVALS",
-            Self::Pinned => "PINNED",
-            Self::HighRisk => "HIGH_RISK",
-            Self::Reverted => "REVERTED",
-            Self::Deleted => "DELETED",
-            Self::PersonalData => "PERSONAL_DATA",
-            Self::Retracted => "RETRACTED",
-            Self::ResourceLimit => "RESOURCE_LIMIT",
-            Self::Erased => "ERASED",
-            Self::Frozen => "FROZEN",
-            Self::NotEntitled => "NOT_ENTITLED",
-            Self::NewerRuling => "NEWER_RULING",
-            Self::NothingToClear => "NOTHING_TO_CLEAR",
-            Self::Neutral => "NEUTRAL",
-            Self::Replaced => "REPLACED",
-            Self::Outvoted => "OUTVOTED",
-            Self::NotInWindow => "NOT_IN_WINDOW",
-            Self::Redacted => "REDACTED",
-            Self::TargetNotFound => "TARGET_NOT_FOUND",
-            Self::NotCorrectable => "NOT_CORRECTABLE",
-            Self::PersonDecides => "PERSON_DECIDES",
-            Self::BaseChanged => "BASE_CHANGED",
-            Self::Edited => "EDITED",
-        }
-    }
-
-    /// The reason with this name.
-    pub fn parse(name: &str) -> Result<Self, Invalid> {
-        Self::ALL
-            .into_iter()
-            .find(|reason| reason.name() == name)
-            .ok_or_else(|| Invalid::new(format!("is not a reason: {name:?}")))
-    }
-
-    pub(crate) fn explanation(self) -> &'static str {
-        match self {
-            Self::BelowThreshold => "it has too few confirmations",
-            Self::Rivals => "other answers have too many supporters",
-            Self::Pinned => "a person decided what applies",
-            Self::HighRisk => "its risk is high",
-            Self::Reverted => "it was reverted before",
-            Self::Deleted => "it was deleted before",
-            Self::PersonalData => "it may contain personal data",
-            Self::Retracted => "it was retracted",
-            Self::ResourceLimit => "a limit is reached",
-            Self::Erased => "its reporter has been erased",
-            Self::Frozen => "learning is frozen",
-            Self::NotEntitled => "its sender is not entitled to decide it",
-            Self::NewerRuling => "a newer ruling is in force",
-            Self::NothingToClear => "there was nothing to clear",
-            Self::Neutral => "it counts neither as good nor as bad",
-            Self::Replaced => "a newer rating by the same reporter counts instead",
-            Self::Outvoted => "at least as many ratings of its output say otherwise",
-            Self::NotInWindow => "newer outputs fill the set",
-            Self::Redacted => "its texts have been erased",
-            Self::TargetNotFound => "what it is about is not known yet",
-            Self::NotCorrectable => "it is a citation, which nobody corrects",
-            Self::PersonDecides => "a person decides about it",
-            Self::BaseChanged => "another version than the one that it was made for is current",
-            Self::Edited => "it was applied in other words",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

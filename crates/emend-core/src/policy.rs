@@ -1,25 +1,13 @@
 //! What it takes to learn something, per namespace and kind.
 
-use std::fmt;
-
 use jiff::SignedDuration;
 
 use crate::{
-    kinds::{Kind, Rule},
-    outputs::{Language, RatingClass},
+    kinds::{Kind, Learned, Rule, WindowRules},
+    ratings::{MAX_WINDOW, OutputTally, Rated, WindowPolicy},
+    roles::{RiskLevel, Role},
     violation::{Invalid, Violations},
 };
-
-/// How much harm a wrong promotion does, and therefore what a promotion requires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RiskLevel {
-    /// Applied with the first vote.
-    Low,
-    /// Applied at the policy's threshold of net confirmations.
-    Medium,
-    /// Only a person can apply it.
-    High,
-}
 
 /// How votes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,94 +16,6 @@ pub enum Counting {
     DistinctVoters,
     /// Each feedback counts if it supports the candidate that its voter supports now.
     Occurrences,
-}
-
-/// A role that decides by rulings; each does what those before it do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// Whoever submits corrections.
-    Reporter,
-    /// Whoever reviews candidates.
-    Reviewer,
-    /// Whoever sets and reverts values.
-    Operator,
-    /// Whoever sets policies.
-    Admin,
-}
-
-impl Role {
-    /// All roles, in the order of their numbers on the wire.
-    pub const ALL: [Self; 4] = [Self::Reporter, Self::Reviewer, Self::Operator, Self::Admin];
-
-    /// Its name in configuration files and on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reporter => "reporter",
-            Self::Reviewer => "reviewer",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// The role with this name.
-    pub fn parse(name: &str) -> Result<Self, Invalid> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|role| role.name() == name).ok_or_else(|| {
-            Invalid::new(format!(
-                "must be reporter, reviewer, operator or admin, is {name:?}"
-            ))
-        })
-    }
-}
-
-/// The roles that the sender of a correction or retraction had when it was sent, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Roles(Vec<String>);
-
-/// The most roles of one sender.
-const MAX_ROLES: usize = 16;
-
-impl Roles {
-    /// Roles by their names, at most 16 of 1 to 32 characters `[a-z_-]` each. Names that this version does not know are
-    /// kept.
-    pub fn parse<'a>(names: impl Iterator<Item = &'a str>) -> Result<Self, Invalid> {
-        let mut roles = Vec::new();
-        for name in names {
-            let is_name = (1..=32).contains(&name.len())
-                && name
-                    .bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-'));
-            if !is_name {
-                return Err(Invalid::new(format!("has an entry that is no role: {name:?}")));
-            }
-            if roles.len() == MAX_ROLES {
-                return Err(Invalid::new(format!("must have at most {MAX_ROLES} entries")));
-            }
-            roles.push(name.to_owned());
-        }
-        Ok(Self(roles))
-    }
-
-    /// The names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-
-    /// The strongest of them, of those that decide.
-    pub fn strongest(&self) -> Option<Role> {
-        self.names().filter_map(|name| Role::parse(name).ok()).max()
-    }
-
-    /// Whether they permit what `role` does.
-    pub fn permit(&self, role: Role) -> bool {
-        self.strongest() >= Some(role)
-    }
-}
-
-impl fmt::Display for Roles {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join(","))
-    }
 }
 
 /// What it takes to learn resources of one kind in one namespace. Only the part for the kind's own rule matters.
@@ -163,30 +63,6 @@ pub struct RulingPolicy {
     pub entitled: Role,
 }
 
-/// How much a window shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WindowPolicy {
-    /// How many good examples, 0 to [`MAX_WINDOW`].
-    pub good: u32,
-    /// How many examples to avoid, 0 to [`MAX_WINDOW`].
-    pub bad: u32,
-    /// The characters after which each text of an example is cut, 100 to 10,000.
-    pub max_text_chars: u32,
-    /// The language of the headings and labels around examples.
-    pub language: Language,
-}
-
-impl WindowPolicy {
-    /// How many ratings of this class are shown, at most.
-    pub fn room(&self, class: RatingClass) -> u32 {
-        match class {
-            RatingClass::Good => self.good,
-            RatingClass::Bad => self.bad,
-            RatingClass::Neutral => 0,
-        }
-    }
-}
-
 /// When something is proposed for review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewPolicy {
@@ -201,20 +77,6 @@ impl Default for ReviewPolicy {
         Self {
             min_bad: 3,
             automatic: false,
-        }
-    }
-}
-
-/// How many ratings of one class any policy shows, at most.
-pub const MAX_WINDOW: u32 = 20;
-
-impl Default for WindowPolicy {
-    fn default() -> Self {
-        Self {
-            good: 5,
-            bad: 3,
-            max_text_chars: 2_000,
-            language: Language::En,
         }
     }
 }
@@ -251,6 +113,16 @@ impl Policy {
             window: WindowPolicy::default(),
             review: ReviewPolicy::default(),
         }
+    }
+
+    /// What a window comes to under this policy.
+    pub fn window_value(
+        &self,
+        rules: &WindowRules,
+        outputs: &[OutputTally],
+        ratings: &[Rated],
+    ) -> Option<Learned> {
+        (rules.value)(outputs, ratings, &self.window, self.max_value_bytes as usize)
     }
 
     /// Checks all bounds; violations carry the field names of the wire contract.
@@ -322,17 +194,6 @@ mod tests {
             let is_low = kind == Kind::EntityAlias || !matches!(kind.rules().rule, Rule::Votes { .. });
             assert_eq!(policy.votes.risk == RiskLevel::Low, is_low);
         }
-    }
-
-    #[test]
-    fn a_role_permits_what_those_before_it_do() {
-        let of = |names: &str| Roles::parse(names.split(',').filter(|name| !name.is_empty())).unwrap();
-        assert!(of("ingester,operator").permit(Role::Reviewer));
-        assert!(!of("reporter,subscriber").permit(Role::Reviewer));
-        assert!(!of("").permit(Role::Reporter));
-        assert_eq!(of("reporter,of_the_future").to_string(), "reporter,of_the_future");
-        assert!(Roles::parse(["a,b"].into_iter()).is_err());
-        assert!(Roles::parse(["a"; 17].into_iter()).is_err());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The person or agent behind a correction.
 
 use crate::{
-    contest::Voter,
     ids::{Caller, ReporterId},
     violation::{Violations, bounded_text},
+    voter::Voter,
 };
 
 /// The person or agent behind a correction, as the caller asserts it.

@@ -10,7 +10,7 @@ use uuid::{Builder, Uuid};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId},
+    ids::{AcceptOrder, CandidateId, ContestId, FeedbackId, Namespace, UserId, length_prefixed},
     kinds::{Form, HUMAN, Kind, Learned, Qualifier, Rule, Users},
     normalize::{MAX_KEY_CHARS, NormalizedKey},
     violation::{Invalid, Violations, bounded_line},
@@ -238,17 +238,6 @@ impl CandidateId {
     pub fn may_be_of(self, contest: ContestId) -> bool {
         self.key_hash() == contest.key_hash() && self.contests().contains(&contest)
     }
-}
-
-/// Joins fields unambiguously: each is preceded by its length (u32 little-endian).
-pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
-    for part in parts {
-        let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(part);
-    }
-    bytes
 }
 
 /// The value of a resource or candidate.

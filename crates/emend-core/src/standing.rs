@@ -4,13 +4,14 @@
 //! say and decide later. It says nothing that others wrote.
 
 use crate::{
-    contest::{Candidate, CurrentResource, Status},
+    candidate::{Candidate, Reason, Status},
+    contest::CurrentResource,
     decide::Exclusion,
     ids::{CandidateId, Revision},
     kinds::{Kind, WindowRules},
-    outcome::{OutcomeState, Reason, says, state_of},
-    outputs::{Rated, RatingClass},
+    outcome::{OutcomeState, says, state_of},
     policy::Policy,
+    ratings::{Rated, RatingClass},
 };
 
 /// What has become of one effect of a correction.
@@ -42,7 +43,7 @@ pub struct RatingPlace {
     pub excluded: Option<Exclusion>,
     /// What its output counts as.
     pub class: Option<RatingClass>,
-    /// How many newer outputs of that class there are; counted up to [`MAX_WINDOW`](crate::policy::MAX_WINDOW).
+    /// How many newer outputs of that class there are; counted up to [`MAX_WINDOW`](crate::ratings::MAX_WINDOW).
     pub newer: u32,
 }
 

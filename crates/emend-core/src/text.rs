@@ -280,6 +280,13 @@ fn script(c: char) -> Script {
     CodePointMapData::<Script>::new().get(c)
 }
 
+/// Cuts a text to its first `max` characters.
+pub(crate) fn cut(text: &mut String, max: usize) {
+    if let Some((end, _)) = text.char_indices().nth(max) {
+        text.truncate(end);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

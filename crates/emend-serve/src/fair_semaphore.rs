@@ -18,9 +18,9 @@ use tonic::{Extensions, Request, transport::server::TcpConnectInfo};
 use crate::fair_queue::FairQueue;
 
 /// One part in this many of the permits is reserved for clients that hold few.
-const KEPT: usize = 4;
+const RESERVED_PART: usize = 4;
 /// One part in this many of the permits is the most that a client may hold when only reserved ones are left.
-const SHARE: usize = 64;
+const LARGEST_PART: usize = 64;
 
 /// The client that a permit is counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -140,7 +140,7 @@ impl Shared {
             return false;
         };
         // Where nobody holds any, nobody is kept out: so a request that takes nearly all is met at all.
-        left >= self.permits / KEPT || held.by(client) + more <= self.share || held.all == 0
+        left >= self.permits / RESERVED_PART || held.by(client) + more <= self.share || held.all == 0
     }
 }
 
@@ -155,7 +155,7 @@ impl FairSemaphore {
         let permits = permits.max(1);
         Self(Arc::new(Shared {
             permits,
-            share: (permits / SHARE).max(least),
+            share: (permits / LARGEST_PART).max(least),
             state: Mutex::default(),
         }))
     }
@@ -207,7 +207,7 @@ impl FairSemaphore {
         let state = self.state();
         let free = (self.0.permits + own + others).saturating_sub(state.held.all);
         let held = state.held.by(client).saturating_sub(own);
-        free > self.0.permits / KEPT || free > 0 && held < self.0.share
+        free > self.0.permits / RESERVED_PART || free > 0 && held < self.0.share
     }
 
     /// How many permits the client holds.

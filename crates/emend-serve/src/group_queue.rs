@@ -29,7 +29,7 @@ pub struct GroupQueue<T, R> {
 
 /// The other end: takes what waits.
 #[derive(Debug)]
-pub struct Groups<T, R> {
+pub struct GroupReceiver<T, R> {
     coming: mpsc::UnboundedReceiver<Waiting<T, R>>,
     queue: FairQueue<Waiting<T, R>>,
     /// The next one, which did not fit into the last group.
@@ -38,9 +38,9 @@ pub struct Groups<T, R> {
 
 /// A call whose turn it is.
 #[derive(Debug)]
-pub struct Taken<T, R> {
+pub struct QueuedCall<T, R> {
     /// What is asked for.
-    pub what: T,
+    pub request: T,
     /// Whom to tell.
     pub asker: Asker<R>,
 }
@@ -48,7 +48,7 @@ pub struct Taken<T, R> {
 /// Who waits for the result of a call that was taken. Its places are free again when this is dropped.
 #[derive(Debug)]
 pub struct Asker<R> {
-    told: oneshot::Sender<R>,
+    answer: oneshot::Sender<R>,
     _places: Permit,
 }
 
@@ -63,10 +63,10 @@ pub enum NotServed {
 
 #[derive(Debug)]
 struct Waiting<T, R> {
-    what: T,
+    request: T,
     /// Signalled when it is taken; closed once the caller is gone.
     begun: oneshot::Sender<()>,
-    told: oneshot::Sender<R>,
+    answer: oneshot::Sender<R>,
     places: Permit,
 }
 
@@ -82,9 +82,9 @@ impl<T, R> Clone for GroupQueue<T, R> {
 
 impl<T, R> GroupQueue<T, R> {
     /// A queue with that many places, in which nothing waits longer than `patience`, and its other end.
-    pub fn new(places: FairSemaphore, patience: Duration) -> (Self, Groups<T, R>) {
+    pub fn new(places: FairSemaphore, patience: Duration) -> (Self, GroupReceiver<T, R>) {
         let (waiting, coming) = mpsc::unbounded_channel();
-        let groups = Groups {
+        let groups = GroupReceiver {
             coming,
             queue: FairQueue::default(),
             next: None,
@@ -104,17 +104,17 @@ impl<T, R> GroupQueue<T, R> {
 
     /// Waits until it was served in a group. Refuses at once if too much waits already, and later if its turn does not
     /// come in time. What was refused is not served, nor is that of a caller that leaves before its turn.
-    pub async fn serve(&self, client: ClientKey, places: usize, what: T) -> Result<R, NotServed> {
+    pub async fn serve(&self, client: ClientKey, places: usize, request: T) -> Result<R, NotServed> {
         let places = self
             .places
             .try_acquire_many(client, places)
             .ok_or(NotServed::Full)?;
         let (begun, mut beginning) = oneshot::channel();
-        let (told, telling) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
         let waiting = Waiting {
-            what,
+            request,
             begun,
-            told,
+            answer,
             places,
         };
         self.waiting.send(waiting).map_err(|_| NotServed::Stopped)?;
@@ -125,14 +125,14 @@ impl<T, R> GroupQueue<T, R> {
             beginning.close();
             beginning.try_recv().map_err(|_| NotServed::Full)?;
         }
-        telling.await.map_err(|_| NotServed::Stopped)
+        answered.await.map_err(|_| NotServed::Stopped)
     }
 }
 
-impl<T, R> Groups<T, R> {
+impl<T, R> GroupReceiver<T, R> {
     /// Waits for a call and takes it, with those that wait behind it for as long as each `fits`, which is asked of the
     /// first too. A group may be empty. None once there will be no more. Nothing is lost if this is dropped while it waits.
-    pub async fn next(&mut self, mut fits: impl FnMut(&T) -> bool) -> Option<Vec<Taken<T, R>>> {
+    pub async fn next(&mut self, mut fits: impl FnMut(&T) -> bool) -> Option<Vec<QueuedCall<T, R>>> {
         let first = loop {
             if let Some(first) = self.turn() {
                 break first;
@@ -140,10 +140,10 @@ impl<T, R> Groups<T, R> {
             let came = self.coming.recv().await?;
             self.enqueue(came);
         };
-        fits(&first.what);
+        fits(&first.request);
         let mut group = vec![first];
         while let Some(next) = self.turn() {
-            if !fits(&next.what) {
+            if !fits(&next.request) {
                 self.next = Some(next);
                 break;
             }
@@ -177,12 +177,12 @@ impl<T, R> Waiting<T, R> {
     }
 
     /// Takes it; none if its caller has left.
-    fn begin(self) -> Option<Taken<T, R>> {
+    fn begin(self) -> Option<QueuedCall<T, R>> {
         self.begun.send(()).ok()?;
-        Some(Taken {
-            what: self.what,
+        Some(QueuedCall {
+            request: self.request,
             asker: Asker {
-                told: self.told,
+                answer: self.answer,
                 _places: self.places,
             },
         })
@@ -192,11 +192,11 @@ impl<T, R> Waiting<T, R> {
 impl<R> Asker<R> {
     /// Tells it the result. It may be gone.
     pub fn tell(self, result: R) {
-        let _ = self.told.send(result);
+        let _ = self.answer.send(result);
     }
 
     /// Whether it still waits.
     pub fn waits(&self) -> bool {
-        !self.told.is_closed()
+        !self.answer.is_closed()
     }
 }

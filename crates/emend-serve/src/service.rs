@@ -171,7 +171,7 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
         let way = probe::ProbeTarget::of(&arguments.tls, &arguments.telemetry);
         return Ok(probe::probe(&[(&*arguments.listen.listen, S::HEALTH)], &way).await);
     }
-    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces(S::NAME)?;
+    let telemetry = telemetry::init(&arguments.log, "info", Some(S::NAME))?;
     notes.log();
     log_start(S::NAME, &arguments.tls, &arguments.listen.exposure);
     let held = service.hold()?;

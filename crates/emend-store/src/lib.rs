@@ -1,11 +1,11 @@
 //! Opening SQLite and PostgreSQL, for stores that bring their own schema and queries.
 //!
-//! [`sqlite`] and [`postgres`] open a database and its pools; [`available`] waits for one that is away at start-up.
+//! [`sql`] is SQL written once for both. [`sqlite`] and [`postgres`] open a database and its pools; [`available`] waits for one that is away at start-up.
 //! [`error`] says what to do about a database's errors. [`audit`] reads a database without changing it, and [`copies`]
 //! copies two that belong together while they are written to. [`storage`] chooses the database from the command line, and
 //! [`metrics`] shows its connections and errors.
 //!
-//! For tests: [`testing`] (feature `testing`: a fresh PostgreSQL database for each test) and `simulation` (feature
+//! For tests: `testing` (feature `testing`: a fresh PostgreSQL database for each test) and `simulation` (feature
 //! `simulation`: faults injected into in-memory stores).
 
 pub mod audit;
@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod postgres;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+pub mod sql;
 pub mod sqlite;
 pub mod storage;
 #[cfg(any(test, feature = "testing"))]

@@ -29,6 +29,7 @@ pub use presence::Presence;
 use crate::{
     PostgresUrl, StoreError, also_of_newer,
     audit::{APPLIED, OpenError, same_schema},
+    sql,
 };
 
 /// Longer than any of our statements takes; one that exceeds it is stuck.
@@ -44,6 +45,9 @@ const IDLE_IN_TRANSACTION_TIMEOUT: &str = "30s";
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the listening connection may be silent before it is checked.
 const LISTEN_SILENCE: Duration = Duration::from_secs(10);
+
+/// Longer than any statement of an audit takes, to which [`STATEMENT_TIMEOUT`] does not apply.
+const LONG_SILENCE: Duration = Duration::from_hours(24);
 
 /// A connection older than this is closed when it comes back to the pool: its backend's memory only grows, and a new one
 /// may lead to another server.
@@ -146,6 +150,16 @@ pub async fn open_postgres_to_read(
     };
     same_schema(applied, migrations)?;
     Ok(pool)
+}
+
+/// Opens the service's existing schema and begins to read one state of it, for as long as it takes.
+pub async fn begin_to_read(
+    config: &PostgresConfig,
+    migrations: &Migrator,
+) -> Result<sql::Transaction, OpenError> {
+    let pool = open_postgres_to_read(config, migrations).await?;
+    let pool = BoundedPool::new(pool, config.clone(), LONG_SILENCE);
+    Ok(pool.begin(BEGIN_LONG_READ).await?.into())
 }
 
 /// Settings of every connection. They are set by statement rather than at start-up, which poolers refuse; a pooler must

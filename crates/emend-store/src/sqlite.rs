@@ -19,6 +19,7 @@ use sqlx::{
 use crate::{
     Connections, StoreError, also_of_newer,
     audit::{APPLIED, OpenError, same_schema},
+    sql,
 };
 
 /// How long a statement waits for a lock that another process holds.
@@ -125,6 +126,12 @@ pub async fn open_sqlite_to_read(path: &Path, migrations: &Migrator) -> Result<S
     };
     same_schema(applied, migrations)?;
     Ok(pool)
+}
+
+/// Opens the existing file at `path` read-only and begins to read one state of it.
+pub async fn begin_to_read(path: &Path, migrations: &Migrator) -> Result<sql::Transaction, OpenError> {
+    let pool = open_sqlite_to_read(path, migrations).await?;
+    Ok(pool.begin().await?.into())
 }
 
 impl SqlitePools {

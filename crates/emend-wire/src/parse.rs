@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
     Correction, FieldViolation, Invalid, Kind, Learned, OutcomeState, RatedTexts, Reporter, ResourceKey,
-    ResourceValue, RiskLevel, Scope, Violations, correction::Form, outputs::OwnTarget,
+    ResourceValue, RiskLevel, Scope, Violations,
+    correction::Form,
+    ratings::{OwnTarget, RefusedRating},
     violation::bounded_prose,
 };
 use emend_proto::common::v1::{self as pb, resource_value};
@@ -89,24 +91,36 @@ pub fn reporter(message: Option<&pb::Reporter>) -> Result<Reporter, Violations> 
 /// A correction as it was stored or travels: of a rating it is said what it counts as. If it is absent or its oneof is empty,
 /// the violation has no path; the caller nests it under its field.
 pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violations> {
-    new_correction(message, &[])
+    let form = form(message)?;
+    kinds::correction(form).map_err(|violations| nested(kinds::form_of(form).name(), violations))
 }
 
 /// The same as somebody says it, where the application has these targets of its own, which can be rated.
 pub fn new_correction(
     message: Option<&pb::Correction>,
     own_targets: &[OwnTarget],
-) -> Result<Correction, Violations> {
+) -> Result<Correction, RefusedRating> {
+    let form = form(message)?;
+    kinds::new_correction(form, own_targets).map_err(|refused| RefusedRating {
+        violations: nested(kinds::form_of(form).name(), refused.violations),
+        ..refused
+    })
+}
+
+fn form(message: Option<&pb::Correction>) -> Result<&pb::correction::Correction, Violations> {
     let mut violations = Violations::new();
-    let parsed = match message.and_then(|message| message.correction.as_ref()) {
-        None => {
-            let names: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
-            violations.add("", format!("is required: one of {}", names.join(", ")));
-            None
-        }
-        Some(form) => violations.part(kinds::form_of(form).name(), kinds::correction(form, own_targets)),
-    };
-    violations.finish(parsed)
+    let form = message.and_then(|message| message.correction.as_ref());
+    if form.is_none() {
+        let names: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
+        violations.add("", format!("is required: one of {}", names.join(", ")));
+    }
+    violations.finish(form)
+}
+
+fn nested(path: &str, part: Violations) -> Violations {
+    let mut violations = Violations::new();
+    violations.nest(path, part);
+    violations
 }
 
 /// A resource key. If it is absent, every required part is a violation.
@@ -182,7 +196,7 @@ fn learned(
         return None;
     }
     let learned = learned?;
-    if let Err((field, Invalid(why))) = learned.check_key(key) {
+    if let Err((field, Invalid(why))) = learned.check_key(key.key.as_str()) {
         violations.add(format!("{kind}.{field}"), why);
         return None;
     }

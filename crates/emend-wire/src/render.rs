@@ -53,15 +53,24 @@ pub fn correction(correction: &Correction) -> pb::Correction {
     }
 }
 
-/// What a rating says, and nothing else of it; empty if there is none.
-pub fn rated_texts(rating: Option<&Rating>) -> pb::Rating {
+/// A rating of which it is not known what it counts as.
+pub fn rating_of_unknown_target(rating: &Rating<()>) -> pb::Correction {
+    pb::Correction {
+        correction: Some(pb::correction::Correction::Rating(kinds::rating_message(
+            rating, None,
+        ))),
+    }
+}
+
+/// What a rating says, and nothing else of it.
+pub fn rated_texts(texts: &RatedTexts) -> pb::Rating {
     let RatedTexts {
         input,
         output,
         issues,
         corrected,
         judgement,
-    } = rating.map(|rating| rating.texts.clone()).unwrap_or_default();
+    } = texts.clone();
     pb::Rating {
         input_text: input,
         output_text: output,

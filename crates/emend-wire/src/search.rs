@@ -6,18 +6,14 @@ use emend_core::{
 };
 use emend_proto::common::v1 as pb;
 
-/// A tuning; see [`Tuning::new`].
-pub fn tuning(message: &pb::SearchTuningValue) -> Result<SearchTuning, Violations> {
+/// A tuning; see [`Tuning::new`]. `None`: what was set is cleared.
+pub fn tuning(message: &pb::SearchTuningValue) -> Result<Option<SearchTuning>, Violations> {
     if message.cleared {
         let mut violations = Violations::new();
-        let only_cleared = pb::SearchTuningValue {
-            cleared: true,
-            ..pb::SearchTuningValue::default()
-        };
-        if *message != only_cleared {
+        if *message != cleared() {
             violations.add("cleared", "must be the only field where it is set");
         }
-        return violations.finish(Some(SearchTuning::cleared()));
+        return violations.finish(Some(None));
     }
     let confidences = message
         .confidences
@@ -36,7 +32,7 @@ pub fn tuning(message: &pb::SearchTuningValue) -> Result<SearchTuning, Violation
             .map(|retry| retry.steps.iter().map(step).collect()),
         suggestion: message.suggestion.clone(),
     };
-    Tuning::new(fields).map(SearchTuning::from)
+    Tuning::new(fields).map(|tuning| Some(tuning.into()))
 }
 
 fn step(message: &pb::SearchRetryStep) -> RetryStepFields {
@@ -48,14 +44,16 @@ fn step(message: &pb::SearchRetryStep) -> RetryStepFields {
     }
 }
 
+/// The message that what was set is cleared.
+pub(crate) fn cleared() -> pb::SearchTuningValue {
+    pb::SearchTuningValue {
+        cleared: true,
+        ..pb::SearchTuningValue::default()
+    }
+}
+
 /// The message of a tuning.
-pub fn tuning_message(tuning: &SearchTuning) -> pb::SearchTuningValue {
-    let Some(tuning) = tuning.tuning() else {
-        return pb::SearchTuningValue {
-            cleared: true,
-            ..pb::SearchTuningValue::default()
-        };
-    };
+pub fn tuning_message(tuning: &Tuning) -> pb::SearchTuningValue {
     let confidences = tuning
         .confidences()
         .map(|(name, min_score)| pb::ConfidenceThreshold {
@@ -99,17 +97,18 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_default_and_an_empty_plan_is_none() {
-        let defaults = tuning(&pb::SearchTuningValue::default()).unwrap();
+        let defaults = tuning(&pb::SearchTuningValue::default()).unwrap().unwrap();
         assert_eq!(defaults, Tuning::default().into());
         let no_plan = pb::SearchTuningValue {
             retry: Some(pb::SearchRetry::default()),
             ..pb::SearchTuningValue::default()
         };
-        let no_plan = tuning(&no_plan).unwrap();
-        assert!(no_plan.tuning().unwrap().retry().is_empty());
-        for of in [defaults, no_plan, SearchTuning::cleared()] {
-            assert_eq!(tuning(&tuning_message(&of)), Ok(of));
+        let no_plan = tuning(&no_plan).unwrap().unwrap();
+        assert!(no_plan.tuning().retry().is_empty());
+        for set in [defaults, no_plan] {
+            assert_eq!(tuning(&tuning_message(set.tuning())), Ok(Some(set)));
         }
+        assert_eq!(tuning(&cleared()), Ok(None));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub fn decode(bytes: &[u8]) -> Result<ResourceValue, Invalid> {
 mod tests {
     use emend_core::{
         AcceptOrder, Example, FeedbackId, FewShotSet, Kind, Language, Learned, OutputTally, Rated, RatedId,
-        RatedTexts, RatingClass, WindowPolicy, contest::VoterKey, outputs::set_of,
+        RatedTexts, RatingClass, WindowPolicy, ratings::set_of, voter::VoterKey,
     };
     use proptest::prelude::*;
 

@@ -181,7 +181,7 @@ mod tests {
     };
 
     use anyhow::{Result, bail};
-    use emend_base::http_client::{Sort, Unanswered};
+    use emend_base::http_client::{ErrorKind, ServiceError};
     use emend_client::{Clock as _, ManualClock};
 
     use super::*;
@@ -205,8 +205,8 @@ mod tests {
             self.0.asked.fetch_add(1, SeqCst);
             if self.0.is_away.load(SeqCst) {
                 let (service, what) = ("the embedding server", "no answer".to_owned());
-                let sort = Sort::Later;
-                return Err(Unanswered { service, what, sort }.into());
+                let kind = ErrorKind::Later;
+                return Err(ServiceError { service, what, kind }.into());
             }
             if texts[0].len() > 8 {
                 bail!("it is too long");

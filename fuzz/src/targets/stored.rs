@@ -3,7 +3,7 @@
 use emend_wire::value;
 
 pub(super) fn feedback_rows(bytes: &[u8]) -> usize {
-    feedback_svc::fuzzing::row(bytes);
+    feedback_store::fuzzing::row(bytes);
     bytes.len()
 }
 

@@ -3,8 +3,9 @@
 use emend_core::{
     Example, FeedbackId, FewShotSet, NormalizedKey, RatedId,
     normalize::{MAX_KEY_CHARS, normalize},
-    outputs::{Language, render},
+    outputs::render,
     personal_data,
+    ratings::Language,
 };
 use icu_normalizer::ComposingNormalizer;
 use uuid::Uuid;

@@ -21,7 +21,9 @@ use emend_serve::{
 use emend_store::{DatabaseUrl, sqlite::DataDir, storage::StorageArgs};
 
 use crate::{
-    CommitConfig, Config, Handle, LearningAddress, RelayConfig,
+    Config, Handle, LearningAddress,
+    corrections::config::CommitConfig,
+    outbox::config::RelayConfig,
     ratings::http::{Binding, KeyFile, Network, RatingHttp},
 };
 

@@ -3,20 +3,15 @@
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use emend_base::{
-    BackoffConfig,
     bearer::TokenFile,
     telemetry::Metrics,
     tls::{ClientTls, Remote, TlsError},
 };
 use emend_core::InstallationId;
-use emend_serve::{
-    auth::Authenticator,
-    server::bounds::{Bounds, KeepAlive},
-    tls::TlsServer,
-};
+use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
 use emend_store::{DatabaseUrl, available};
 
-use crate::ratings::http::RatingHttp;
+use crate::{corrections::config::CommitConfig, outbox::config::RelayConfig, ratings::http::RatingHttp};
 
 /// The configuration of one feedback-svc.
 #[derive(Debug, Clone)]
@@ -79,90 +74,6 @@ impl Config {
             rating_http: RatingHttp::default(),
             log_result_titles: false,
             metrics: Metrics::new(),
-        }
-    }
-}
-
-/// How concurrent submissions share a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CommitConfig {
-    /// The most submissions in one commit; a larger batch is committed alone.
-    pub group_items: usize,
-    /// The most bytes of events in one commit.
-    pub group_bytes: usize,
-    /// The most bytes that may wait for their commit, each submission counting as 4 KiB at least. Beyond that, or
-    /// beyond its client's share of the last quarter, a submission is refused with `RESOURCE_EXHAUSTED`.
-    pub queue_bytes: usize,
-    /// How long a submission may wait for its commit to begin before it, too, is refused with `RESOURCE_EXHAUSTED`. So
-    /// callers do not queue for long, however slow the database is.
-    pub queue_time: Duration,
-}
-
-impl Default for CommitConfig {
-    fn default() -> Self {
-        Self {
-            group_items: 256,
-            group_bytes: 2 * 1024 * 1024,
-            queue_bytes: 32 * 1024 * 1024,
-            queue_time: Duration::from_secs(2),
-        }
-    }
-}
-
-/// How events are delivered to learning-svc.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RelayConfig {
-    /// How long an event is leased to one replica.
-    pub lease: Duration,
-    /// How often the outbox is polled for events that other replicas left behind or that are due for a retry, give or
-    /// take a fifth.
-    pub poll: Duration,
-    /// How many batches may be in flight at once.
-    pub workers: usize,
-    /// The most events in a batch, at most 256.
-    pub batch_events: usize,
-    /// The most bytes in a batch; a larger event is sent alone.
-    pub batch_bytes: usize,
-    /// How many events may be queued in memory.
-    pub queue_events: usize,
-    /// An event that has waited in memory for longer than this is looked up in the outbox again before it is sent.
-    /// Shorter than any database failover takes.
-    pub trusted: Duration,
-    /// How long learning-svc may take to answer a batch; well below the lease.
-    pub answer_timeout: Duration,
-    /// How it detects that learning-svc vanished without a word.
-    pub keep_alive: KeepAlive,
-    /// The back-off of an event after a refusal that is worth a retry.
-    pub retry: BackoffConfig,
-    /// The back-off of a worker while learning-svc is unavailable.
-    pub reconnect: BackoffConfig,
-}
-
-impl Default for RelayConfig {
-    fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(30),
-            poll: Duration::from_secs(1),
-            workers: 2,
-            batch_events: 256,
-            batch_bytes: 1024 * 1024,
-            queue_events: 4096,
-            trusted: Duration::from_millis(250),
-            answer_timeout: Duration::from_secs(10),
-            keep_alive: KeepAlive {
-                interval: Duration::from_secs(10),
-                timeout: Duration::from_secs(5),
-            },
-            retry: BackoffConfig {
-                initial: Duration::from_millis(200),
-                max: Duration::from_mins(1),
-                multiplier: 2.0,
-            },
-            reconnect: BackoffConfig {
-                initial: Duration::from_millis(50),
-                max: Duration::from_secs(2),
-                multiplier: 2.0,
-            },
         }
     }
 }

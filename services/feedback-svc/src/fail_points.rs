@@ -2,17 +2,14 @@
 //! learning-svc, and of upkeep.
 
 use emend_base::fail_point::FailPoint;
+use feedback_store::fail_points::{BATCH_WRITTEN, GROUP_WRITTEN, RETRACTION_WRITTEN};
 
 /// A group of submissions was taken from the queue; nothing of it is stored.
 pub(crate) const GROUP_TAKEN: FailPoint = FailPoint::named("submission.taken");
-/// A group is written, but its transaction is not committed. Only on SQLite: on PostgreSQL a group is one statement.
-pub(crate) const GROUP_WRITTEN: FailPoint = FailPoint::named("submission.written");
 /// A group is stored; its events are not handed over to the relay.
 pub(crate) const GROUP_COMMITTED: FailPoint = FailPoint::named("submission.committed");
 /// A group's events are handed over to the relay; no caller is answered.
 pub(crate) const GROUP_HANDED_OVER: FailPoint = FailPoint::named("submission.handed-over");
-/// A retraction is written, but its transaction is not committed.
-pub(crate) const RETRACTION_WRITTEN: FailPoint = FailPoint::named("retraction.written");
 /// A retraction is stored; its event is not handed over to the relay.
 pub(crate) const RETRACTION_COMMITTED: FailPoint = FailPoint::named("retraction.committed");
 /// Events from the outbox are leased to this replica; none is sent.
@@ -23,8 +20,6 @@ pub(crate) const BATCH_TAKEN: FailPoint = FailPoint::named("outbox.taken");
 pub(crate) const BATCH_SENT: FailPoint = FailPoint::named("outbox.sent");
 /// learning-svc has answered; nothing of it is recorded.
 pub(crate) const BATCH_ANSWERED: FailPoint = FailPoint::named("outbox.answered");
-/// The answers are written, but their transaction is not committed.
-pub(crate) const BATCH_WRITTEN: FailPoint = FailPoint::named("outbox.written");
 /// The answers are recorded; their waiters have not been told.
 pub(crate) const BATCH_SETTLED: FailPoint = FailPoint::named("outbox.settled");
 /// A batch of old request ids is deleted; there may be more. Passed once soon after startup.

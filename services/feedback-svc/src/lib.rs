@@ -10,7 +10,7 @@
 //!                                       └── events, in memory ──▶┘
 //! ```
 //!
-//! It is cut by capability; each folder holds its use cases, its `grpc` and its `store`:
+//! It is cut by capability; each folder holds its use cases and its `grpc`:
 //! * `corrections`: taking, reading and retracting feedback.
 //! * `outbox`: delivering events to learning-svc, and dead letters.
 //! * `erasure`: redacting feedback and erasing reporters.
@@ -19,35 +19,41 @@
 //! * `ratings`: ratings of search answers.
 //! * `settings`: what is done with the feedback of a namespace.
 //!
+//! `feedback-store` has what is stored and how, for all of them.
+//!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
 
 pub mod arguments;
-pub mod audit;
 pub mod config;
+#[cfg(test)]
+mod contract;
 mod corrections;
 mod erasure;
 pub mod fail_points;
+mod feedback_service;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod ids;
 pub mod installation;
 mod metrics;
+mod origin;
 mod outbox;
+mod page;
+mod pauses;
 mod queries;
 mod ratings;
 pub mod roles;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
-mod store;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod upkeep;
-mod use_cases;
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_base::{
@@ -62,38 +68,47 @@ use emend_proto::feedback::v1::{
     settings_service_server::SettingsServiceServer,
 };
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
-use emend_store::{DatabaseUrl, available::once_available};
-use tokio::net::TcpListener;
+use emend_store::available::once_available;
+use tokio::{net::TcpListener, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
 pub use arguments::Arguments;
 pub use arguments::RatingHttpArgs;
-pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
+pub use config::{Config, LearningAddress};
+pub use corrections::config::CommitConfig;
+pub use outbox::config::RelayConfig;
 pub use ratings::http::{Binding, BindingError, KeyFile, Network, NetworkError, RatingHttp};
 
 use crate::{
     corrections::{
+        Corrections,
         group_commit::{CommitWorker, Committer},
-        grpc::FeedbackEndpoint,
+        grpc::CorrectionRpcs,
         present::PresentState,
     },
-    erasure::worker::Eraser,
+    erasure::{redact::Erasures, worker::Eraser},
+    feedback_service::FeedbackEndpoint,
+    ids::Ids,
     installation::Target,
     metrics::FeedbackMetrics,
     outbox::{
-        Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, waiters::Waiters, worker::Relay,
+        Delivery, dead_letters::DeadLetters, delivery_queue::DeliveryQueue, ingest::IngestClient,
+        waiters::Waiters, worker::Relay,
     },
     queries::{
+        Queries,
         grpc::QueryEndpoint,
         mining::Miner,
         record::{RecordWorker, Recorder},
         retention::Forgetter,
     },
-    ratings::worker::ContextWorker,
-    settings::grpc::SettingsEndpoint,
-    store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
+    ratings::{Ratings, worker::ContextWorker},
+    settings::{NamespaceSettings, grpc::SettingsEndpoint},
     upkeep::{DATABASE, Pruner, RELAY, ReadinessCheck, Sampler},
-    use_cases::UseCases,
+};
+use feedback_store::{
+    SqlStore,
+    ports::{Connected, FeedbackStore, InstallationStore, LONGEST_WAIT},
 };
 
 /// A running service. Dropping it does not stop the service.
@@ -103,7 +118,7 @@ pub struct Handle {
     rating_addresses: Vec<SocketAddr>,
     readiness: Readiness,
     lifecycle: Lifecycle,
-    store: Arc<dyn Store>,
+    store: Arc<SqlStore>,
 }
 
 impl Handle {
@@ -172,7 +187,7 @@ pub async fn start(
     );
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
-    let open = || open(&config.database, config.postgres_connections, &entropy);
+    let open = || feedback_store::open(&config.database, config.postgres_connections, &entropy);
     let store = once_available(patience, &entropy, open)
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
@@ -183,7 +198,7 @@ pub async fn start(
     let readiness = Readiness::new();
     let mut metrics = FeedbackMetrics::register(&config.metrics);
     metrics.ratings.logs_titles = config.log_result_titles;
-    FeedbackMetrics::watch(&config, &store, &readiness, &lifecycle);
+    upkeep::watch(&config, store.clone(), &readiness, &lifecycle);
 
     let delivery = IngestClient::new(
         config.learning.remote(),
@@ -193,39 +208,65 @@ pub async fn start(
         config.relay.keep_alive,
     );
     let Parts {
-        use_cases,
-        present,
+        rpcs,
+        waiters,
+        ids,
         commits,
         relay,
     } = Parts::assemble(
-        &store,
+        store.clone(),
         Arc::new(delivery),
         (config.commit, config.relay),
         &lifecycle,
-        clock,
+        clock.clone(),
         &entropy,
         metrics.installation_mismatch.clone(),
     );
     let soft = lifecycle.soft().clone();
     let (recorder, recording) = Recorder::new(
-        Arc::clone(&store),
+        store.clone(),
         (metrics.queries.clone(), metrics.ratings.clone()),
         entropy.clone(),
         soft.clone(),
     );
+    let corrections = Arc::clone(&rpcs.corrections);
+    let dispatch = relay.dispatch().clone();
+    let wake_eraser = Arc::new(Notify::new());
+    let erasures = Arc::new(Erasures {
+        store: store.clone(),
+        corrections: Arc::clone(&corrections),
+        dispatch: dispatch.clone(),
+        waiters,
+        ids: ids.clone(),
+        wake: Arc::clone(&wake_eraser),
+    });
+    let ratings = Arc::new(Ratings {
+        store: store.clone(),
+        corrections,
+    });
+    let feedback = FeedbackEndpoint {
+        corrections: rpcs,
+        erasures: Arc::clone(&erasures),
+        ratings: Arc::clone(&ratings),
+        dead_letters: Arc::new(DeadLetters {
+            store: store.clone(),
+            dispatch: dispatch.clone(),
+        }),
+    };
+    let queries = QueryEndpoint {
+        queries: Arc::new(Queries { store: store.clone() }),
+        ratings: Arc::clone(&ratings),
+        recorder,
+        clock,
+    };
+    let settings = SettingsEndpoint(Arc::new(NamespaceSettings {
+        store: store.clone(),
+        wake: Arc::clone(&wake_eraser),
+    }));
     let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
-        .add_service(
-            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases), present)),
-            &[DATABASE, RELAY],
-        )
-        .add_service(
-            QueryServiceServer::new(QueryEndpoint::new(Arc::clone(&use_cases), recorder)),
-            &[DATABASE],
-        )
-        .add_service(
-            SettingsServiceServer::new(SettingsEndpoint::new(Arc::clone(&use_cases))),
-            &[DATABASE, RELAY],
-        )
+        .add_service(FeedbackServiceServer::new(feedback), &[DATABASE, RELAY])
+        .add_service(QueryServiceServer::new(queries), &[DATABASE])
+        .add_service(SettingsServiceServer::new(settings), &[DATABASE, RELAY])
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
         .authenticator(config.authenticator, &roles::RULES)
@@ -234,8 +275,7 @@ pub async fn start(
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
-    let rating_addresses =
-        ratings::http::serve(&config.rating_http, &use_cases, &entropy, &lifecycle).await?;
+    let rating_addresses = ratings::http::serve(&config.rating_http, &ratings, &entropy, &lifecycle).await?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     let commits = commits.counting(metrics.stored.clone(), metrics.ratings.clone());
@@ -244,37 +284,40 @@ pub async fn start(
     // Ends after the last connection, once all that was recorded is stored.
     lifecycle.spawn("store queries", RecordWorker::run(recording));
     let forgetter = Forgetter {
-        use_cases: Arc::clone(&use_cases),
+        store: store.clone(),
+        wake: wake_eraser,
         entropy: entropy.clone(),
     };
     lifecycle.spawn("forget queries", forgetter.run(soft.clone()));
     let contexts = ContextWorker {
-        store: Arc::clone(&store),
+        store: store.clone(),
         metrics: metrics.ratings.clone(),
         entropy: entropy.clone(),
     };
     lifecycle.spawn("complete ratings", contexts.run(soft.clone()));
     let miner = Miner {
-        use_cases: Arc::clone(&use_cases),
+        store: store.clone(),
+        dispatch,
+        ids,
         metrics: metrics.queries.clone(),
         entropy: entropy.clone(),
     };
     lifecycle.spawn("mine queries", miner.run(soft.clone()));
-    let eraser = Eraser::new(use_cases, metrics.redacted.clone());
+    let eraser = Eraser::new(erasures, metrics.redacted.clone());
     let sampler = Sampler {
-        store: Arc::clone(&store),
+        store: store.clone(),
         metrics,
     };
     lifecycle.spawn("measure the outbox", sampler.run(soft.clone()));
     lifecycle.spawn("erase personal parts", eraser.run(entropy.clone(), soft.clone()));
     let pruner = Pruner {
-        store: Arc::clone(&store),
+        store: store.clone(),
         retention: config.request_id_retention,
         entropy,
     };
     lifecycle.spawn("forget request ids", pruner.run(soft.clone()));
     let check = ReadinessCheck {
-        store: Arc::clone(&store),
+        store: store.clone(),
         storing,
         relay,
         readiness: readiness.clone(),
@@ -298,15 +341,16 @@ pub fn describe_metrics(metrics: &Metrics) {
 
 /// The parts that accept feedback and deliver it to learning-svc, independent of store and transport.
 struct Parts {
-    use_cases: Arc<UseCases>,
-    present: PresentState,
+    rpcs: CorrectionRpcs,
+    waiters: Waiters,
+    ids: Ids,
     commits: CommitWorker,
     relay: Arc<Relay>,
 }
 
 impl Parts {
     fn assemble(
-        store: &Arc<dyn Store>,
+        store: Arc<dyn FeedbackStore>,
         delivery: Arc<dyn Delivery>,
         (commit, relay): (CommitConfig, RelayConfig),
         lifecycle: &Lifecycle,
@@ -315,10 +359,11 @@ impl Parts {
         mismatch: Gauge,
     ) -> Self {
         let waiters = Waiters::default();
-        let target = Target::new(Arc::clone(store), mismatch);
+        let ids = Ids::new(clock, entropy.clone());
+        let target = Target::new(store.clone(), mismatch);
         let present = PresentState::new(Arc::clone(&delivery), target.clone());
         let relay = Arc::new(Relay::new(
-            Arc::clone(store),
+            store.clone(),
             delivery,
             target,
             DeliveryQueue::new(relay.queue_events),
@@ -326,19 +371,23 @@ impl Parts {
             entropy.clone(),
             relay,
         ));
-        let (committer, commits) = Committer::new(Arc::clone(store), relay.dispatch().clone(), commit);
-        let use_cases = UseCases::new(
-            Arc::clone(store),
+        let (committer, commits) = Committer::new(store.clone(), relay.dispatch().clone(), commit);
+        let corrections = Corrections::new(
+            store.clone(),
             committer,
             relay.dispatch().clone(),
-            waiters,
+            waiters.clone(),
             lifecycle.clone(),
-            clock,
-            entropy.clone(),
+            ids.clone(),
         );
         Self {
-            use_cases: Arc::new(use_cases),
-            present,
+            rpcs: CorrectionRpcs {
+                corrections: Arc::new(corrections),
+                settings: store,
+                present,
+            },
+            waiters,
+            ids,
             commits,
             relay,
         }
@@ -361,27 +410,4 @@ fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig
         "check the outbox",
         Arc::clone(relay).ask_periodically(lifecycle.soft().clone()),
     );
-}
-
-async fn open(
-    database: &DatabaseUrl,
-    postgres_connections: u32,
-    entropy: &Entropy,
-) -> Result<Arc<dyn Store>, StoreError> {
-    match database {
-        DatabaseUrl::Sqlite(path) => open_sqlite(path, entropy).await,
-        DatabaseUrl::Postgres(url) => PostgresStore::open(url, postgres_connections, entropy.clone())
-            .await
-            .map(|store| Arc::new(store) as _),
-    }
-}
-
-/// The caller holds the lock on the file's directory.
-async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
-    let store = SqliteStore::open(path, entropy.clone()).await?;
-    let released = store.release_leases().await?;
-    if released > 0 {
-        tracing::info!(released, "events leased by the previous process are due now");
-    }
-    Ok(Arc::new(store))
 }

@@ -12,7 +12,6 @@ use emend_proto::{
     common::v1::Outcome,
     feedback::v1::{
         RetractFeedbackRequest, RetractFeedbackResponse, SubmitFeedbackRequest, SubmitFeedbackResponse,
-        feedback_service_server::FeedbackService as _,
     },
     learning::v1::{Event, EventResult, FeedbackStandings, GetStandingsRequest},
 };
@@ -24,14 +23,16 @@ use prost::Message as _;
 use tokio::time::Instant;
 use tonic::Status;
 
-pub use crate::store::memory::Defect;
 use crate::{
     Parts,
-    config::{CommitConfig, RelayConfig},
-    corrections::{feedback::Feedback, grpc::FeedbackEndpoint},
-    outbox::{Delivered, Delivery, DeliveryError, entry::DeliveryState},
+    corrections::{config::CommitConfig, grpc::CorrectionRpcs},
+    outbox::{Delivered, Delivery, DeliveryError, config::RelayConfig},
     spawn_delivery,
-    store::{Store, memory::MemoryStore},
+};
+pub use feedback_store::memory::Defect;
+use feedback_store::{
+    memory::MemoryStore,
+    records::{feedback::Feedback, outbox::DeliveryState},
 };
 
 /// A feedback database in memory. Clones share it.
@@ -152,7 +153,7 @@ impl Delivery for LearningTransport {
 /// A replica: its handlers, its committer and its relay.
 #[derive(Debug)]
 pub struct Replica {
-    endpoint: FeedbackEndpoint,
+    rpcs: CorrectionRpcs,
     lifecycle: Lifecycle,
 }
 
@@ -167,14 +168,13 @@ impl Replica {
         entropy: &Entropy,
     ) -> Self {
         let lifecycle = Lifecycle::new();
-        let store: Arc<dyn Store> = Arc::new(database.0.connect(interference));
         let Parts {
-            use_cases,
-            present,
+            rpcs,
             commits,
             relay: worker,
+            ..
         } = Parts::assemble(
-            &store,
+            Arc::new(database.0.connect(interference)),
             Arc::new(LearningTransport(learning)),
             (CommitConfig::default(), relay),
             &lifecycle,
@@ -183,16 +183,13 @@ impl Replica {
             Gauge::default(),
         );
         spawn_delivery(commits, &worker, relay, &lifecycle);
-        Self {
-            endpoint: FeedbackEndpoint::new(use_cases, present),
-            lifecycle,
-        }
+        Self { rpcs, lifecycle }
     }
 
     /// Calls the handler as gRPC does.
     pub async fn submit(&self, request: SubmitFeedbackRequest) -> Result<SubmitFeedbackResponse, Status> {
-        let endpoint = self.endpoint.clone();
-        Ok(endpoint
+        let rpcs = self.rpcs.clone();
+        Ok(rpcs
             .submit_feedback(Access::open().request(request))
             .await?
             .into_inner())
@@ -200,8 +197,8 @@ impl Replica {
 
     /// Calls the handler as gRPC does.
     pub async fn retract(&self, request: RetractFeedbackRequest) -> Result<RetractFeedbackResponse, Status> {
-        let endpoint = self.endpoint.clone();
-        Ok(endpoint
+        let rpcs = self.rpcs.clone();
+        Ok(rpcs
             .retract_feedback(Access::open().request(request))
             .await?
             .into_inner())

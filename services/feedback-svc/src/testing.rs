@@ -1,378 +1,49 @@
-//! What the tests share: feedback to store, and a store on each database with a clock that a test moves.
+//! Capabilities on a store, with nobody to deliver to.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use emend_base::{Entropy, Lifecycle, ManualClock, SystemClock};
-use emend_core::{
-    Caller, Correction, EventId, FeedbackId, Namespace, RatingClass, Reporter, RequestId, Scope,
-    correction::Form, outputs::RatingFields, search::SearchRating,
-};
-use emend_store::{
-    DatabaseUrl,
-    audit::{Finding, Findings},
-    simulation::NoInterference,
-    testing::{TestDatabase, TestPostgres},
-};
-use jiff::{SignedDuration, Timestamp};
-use sqlx::AssertSqlSafe;
-use tempfile::TempDir;
+use emend_base::{Entropy, Lifecycle, SystemClock};
+use feedback_store::testing::TestStore;
 
 use crate::{
-    audit::Audit,
-    config::{CommitConfig, RelayConfig},
-    corrections::{
-        feedback::{FeedbackQuery, NewFeedback, NewRetraction, Submission},
-        group_commit::Committer,
-    },
-    outbox::{
-        delivery_queue::DeliveryQueue,
-        dispatch::Dispatch,
-        entry::{EncodedOutcome, Lease, LeaseHolder},
-        event,
-        waiters::Waiters,
-    },
-    ratings::plain_text::Removed,
-    store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
-    use_cases::UseCases,
+    corrections::{Corrections, config::CommitConfig, group_commit::Committer},
+    ids::Ids,
+    outbox::{config::RelayConfig, delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
+    queries::Queries,
+    ratings::Ratings,
 };
 
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
-
-pub(crate) fn namespace() -> Namespace {
-    Namespace::parse("fund-admin").unwrap()
-}
-
-pub(crate) fn submission(phrase: &str) -> Submission {
-    Submission {
-        request_id: None,
-        namespace: namespace(),
-        reporter: Reporter::parse("jane", "session-1", "web/4.2", "key").unwrap(),
-        query_id: "query-1".into(),
-        reason: "it means the other one".into(),
-        context: BTreeMap::from([("topic".into(), "custody".into())]),
-        scope: Scope::Global,
-        correction: Correction::parse(Form::Verb, phrase, "create_csa", "create_isda").unwrap(),
-    }
-}
-
-/// Feedback on a phrase, ready to be stored.
-pub(crate) fn feedback(phrase: &str) -> NewFeedback {
-    of(submission(phrase), &Caller::parse("web").unwrap())
-}
-
-/// Feedback whose request has an id.
-pub(crate) fn with_request_id(phrase: &str, request_id: &str) -> NewFeedback {
-    let request_id = Some(RequestId::parse(request_id).unwrap());
-    of(
-        Submission {
-            request_id,
-            ..submission(phrase)
-        },
-        &Caller::parse("web").unwrap(),
-    )
-}
-
-pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
-    let entropy = Entropy::system();
-    let (id, event_id) = (FeedbackId(entropy.uuid_v4()), EventId(entropy.uuid_v4()));
-    let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    NewFeedback {
-        id,
-        caller: caller.clone(),
-        traceparent: traceparent.into(),
-        hash: submission.hash(),
-        event: event::recorded(event_id, id, caller, Vec::new(), traceparent, &submission, None),
-        submission,
-        removed: Removed::default(),
-    }
-}
-
-/// A rating with this value of an output of this target.
-pub(crate) fn rated(target: &str, value: &str) -> NewFeedback {
-    let fields = RatingFields {
-        target,
-        value,
-        target_id: "output-1",
-        input_text: "in",
-        output_text: "out",
-        counts_as: Some(RatingClass::Bad),
-        ..RatingFields::default()
-    };
-    let submission = Submission {
-        correction: Correction::parse_rating(fields, &[]).unwrap(),
-        ..submission("unused")
-    };
-    of(submission, &Caller::anonymous())
-}
-
-/// A rating of what a search returned, by this reporter, of this query.
-pub(crate) fn search_rated(reporter: [&str; 3], query_id: &str, rating: SearchRating) -> NewFeedback {
-    let [id, session, client_key] = reporter;
-    let submission = Submission {
-        reporter: Reporter::parse(id, session, "web/4.2", client_key).unwrap(),
-        query_id: query_id.into(),
-        correction: Correction::of_search_rating(rating),
-        ..submission("unused")
-    };
-    of(submission, &Caller::parse("web").unwrap())
-}
-
-pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
-    let (event_id, caller) = (
-        EventId(Entropy::system().uuid_v4()),
-        Caller::parse("web").unwrap(),
-    );
-    let event = event::retracted(event_id, id, &namespace(), &caller, Vec::new(), "", reason);
-    NewRetraction {
-        namespace: namespace(),
-        id,
-        caller,
-        role: None,
-        reason: reason.into(),
-        event,
-    }
-}
-
-pub(crate) fn lease() -> Lease {
-    Lease {
-        token: LeaseHolder(1).token(&Entropy::system()),
-        duration: LEASE,
-    }
-}
-
-pub(crate) fn outcome(text: &'static str) -> EncodedOutcome {
-    EncodedOutcome(text.as_bytes().into())
-}
-
-/// The use cases on a store, with nobody to deliver to.
-pub(crate) fn use_cases(store: &Arc<dyn Store>) -> Arc<UseCases> {
-    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
-    let (committer, _commits) = Committer::new(Arc::clone(store), dispatch.clone(), CommitConfig::default());
-    Arc::new(UseCases::new(
-        Arc::clone(store),
+pub(crate) fn corrections(database: &TestStore, delivery_queue: &DeliveryQueue) -> Arc<Corrections> {
+    let dispatch = dispatch(delivery_queue);
+    let (committer, _commits) =
+        Committer::new(database.store.clone(), dispatch.clone(), CommitConfig::default());
+    Arc::new(Corrections::new(
+        database.store.clone(),
         committer,
         dispatch,
         Waiters::default(),
         Lifecycle::new(),
-        SystemClock::shared(),
-        Entropy::system(),
+        ids(),
     ))
 }
 
-/// Stores one feedback.
-pub(crate) async fn stored(store: &dyn Store, new: &NewFeedback, lease: Option<Lease>) -> i64 {
-    match inserted(store, std::slice::from_ref(new), lease).await[..] {
-        [Inserted::Stored(accepted)] => accepted.order.0,
-        ref other => panic!("not stored: {other:?}"),
+pub(crate) fn dispatch(delivery_queue: &DeliveryQueue) -> Dispatch {
+    Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default())
+}
+
+pub(crate) fn ids() -> Ids {
+    Ids::new(SystemClock::shared(), Entropy::system())
+}
+
+pub(crate) fn ratings(database: &TestStore) -> Ratings {
+    Ratings {
+        store: database.sql(),
+        corrections: corrections(database, &DeliveryQueue::new(10)),
     }
 }
 
-/// Stores a group in which no item fails.
-pub(crate) async fn inserted(
-    store: &dyn Store,
-    group: &[NewFeedback],
-    lease: Option<Lease>,
-) -> Vec<Inserted> {
-    let answers = store.insert(group, lease).await.unwrap();
-    answers.into_iter().map(Result::unwrap).collect()
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Backend {
-    Sqlite,
-    Postgres,
-    Memory,
-}
-
-/// A database whose clock stands still until a test moves it.
-pub(crate) struct TestStore {
-    pub(crate) store: Arc<dyn Store>,
-    database: Database,
-}
-
-enum Database {
-    Sqlite(Arc<SqliteStore>, TempDir),
-    Postgres(Arc<PostgresStore>, TestDatabase),
-    Memory(MemoryStore),
-}
-
-impl TestStore {
-    /// A new database; none if there is no server.
-    pub(crate) async fn open(backend: Backend) -> Option<Self> {
-        let (store, database): (Arc<dyn Store>, _) = match backend {
-            Backend::Sqlite => {
-                let directory = tempfile::tempdir().unwrap();
-                let store = SqliteStore::open(&directory.path().join("feedback.db"), Entropy::system()).await;
-                let store = Arc::new(store.unwrap());
-                (Arc::clone(&store) as _, Database::Sqlite(store, directory))
-            }
-            Backend::Postgres => {
-                let database = TestPostgres::create().await?;
-                let store = PostgresStore::open(database.url(), 4, Entropy::system()).await;
-                let store = Arc::new(store.unwrap());
-                (Arc::clone(&store) as _, Database::Postgres(store, database))
-            }
-            Backend::Memory => {
-                let store = MemoryStore::new(ManualClock::default().shared(), Arc::new(NoInterference));
-                return Some(Self {
-                    store: Arc::new(store.clone()),
-                    database: Database::Memory(store),
-                });
-            }
-        };
-        let store = Self { store, database };
-        store
-            .execute(
-                "CREATE TABLE test_clock AS SELECT now FROM database_clock;
-                 DROP VIEW database_clock;
-                 CREATE VIEW database_clock AS SELECT now FROM test_clock LIMIT 1;",
-            )
-            .await
-            .unwrap();
-        Some(store)
-    }
-
-    pub(crate) async fn sqlite() -> Self {
-        Self::open(Backend::Sqlite).await.expect("SQLite is always there")
-    }
-
-    /// The store in memory, for another connection to it.
-    pub(crate) fn memory(&self) -> &MemoryStore {
-        match &self.database {
-            Database::Memory(store) => store,
-            Database::Sqlite(..) | Database::Postgres(..) => panic!("it is a database"),
-        }
-    }
-
-    /// The same database as another replica sees it.
-    pub(crate) async fn replica(&self) -> Arc<dyn Store> {
-        match &self.database {
-            Database::Sqlite(_, directory) => {
-                let path = directory.path().join("feedback.db");
-                Arc::new(SqliteStore::open(&path, Entropy::system()).await.unwrap())
-            }
-            Database::Postgres(_, database) => Arc::new(
-                PostgresStore::open(database.url(), 4, Entropy::system())
-                    .await
-                    .unwrap(),
-            ),
-            Database::Memory(store) => Arc::new(store.connect(Arc::new(NoInterference))),
-        }
-    }
-
-    /// Runs statements behind the store's back.
-    pub(crate) async fn execute(&self, sql: &str) -> Result<u64, sqlx::Error> {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.database {
-            Database::Sqlite(store, _) => store.execute(sql).await,
-            Database::Postgres(store, _) => store.execute(sql).await,
-            Database::Memory(_) => panic!("the store in memory knows no SQL"),
-        }
-    }
-
-    /// The one number that a query gives.
-    pub(crate) async fn number(&self, sql: &str) -> i64 {
-        let sql = AssertSqlSafe(sql.to_owned());
-        match &self.database {
-            Database::Sqlite(store, _) => store.number(sql).await,
-            Database::Postgres(store, _) => store.number(sql).await,
-            Database::Memory(_) => panic!("the store in memory knows no SQL"),
-        }
-    }
-
-    /// Sets the database's clock.
-    pub(crate) async fn set_clock(&self, at: Timestamp) {
-        self.execute(&format!("UPDATE test_clock SET now = {}", at.as_microsecond()))
-            .await
-            .unwrap();
-    }
-
-    /// Multiplies the stored feedback and lets the database count it.
-    pub(crate) async fn multiply(&self, times: u32) {
-        let (id, analyze) = match &self.database {
-            Database::Sqlite(..) => ("randomblob(16)", ""),
-            _ => ("uuid_send(gen_random_uuid())", "ANALYZE;"),
-        };
-        let copies = format!(
-            "WITH RECURSIVE copy (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM copy WHERE n < {times})"
-        );
-        self.execute(&format!(
-            "{copies} INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
-                                            target, rating, traceparent, received_at)
-             SELECT accept_order + n * 1000000, {id}, namespace, caller, '', kind, scope, correction, target, rating,
-                    traceparent, received_at + n * 1000000 FROM feedback, copy;
-             {copies} INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key,
-                                                     query_id, reason, context, retract_reason, rated)
-             SELECT accept_order + n * 1000000, namespace, reporter_id, session_id, client, client_key, query_id, reason,
-                    context, retract_reason, rated FROM feedback_personal, copy;
-             {copies} INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of,
-                                                   retracted_by, retract_role)
-             SELECT accept_order + n * 1000000, namespace, 2, event_count, outcome_of, retracted_by, retract_role
-             FROM feedback_status, copy; {analyze}"
-        ))
-        .await
-        .unwrap();
-    }
-
-    /// How the database would find a list.
-    pub(crate) async fn plan(&self, query: &FeedbackQuery) -> String {
-        match &self.database {
-            Database::Sqlite(store, _) => store.plan(query).await,
-            Database::Postgres(store, _) => store.plan(query).await,
-            Database::Memory(_) => panic!("the store in memory makes no plans"),
-        }
-    }
-
-    /// Moves the database's clock by this many seconds.
-    pub(crate) async fn advance(&self, seconds: i64) {
-        if let Database::Memory(store) = &self.database {
-            return store.step_clock(SignedDuration::from_secs(seconds));
-        }
-        self.execute(&format!(
-            "UPDATE test_clock SET now = now + {}",
-            seconds * 1_000_000
-        ))
-        .await
-        .unwrap();
-    }
-
-    /// What an audit finds wrong.
-    pub(crate) async fn findings(&self) -> Vec<Finding> {
-        let url = match &self.database {
-            Database::Sqlite(_, directory) => DatabaseUrl::sqlite(directory.path().join("feedback.db")),
-            Database::Postgres(_, database) => database.database_url(),
-            Database::Memory(_) => panic!("the store in memory has no audit"),
-        };
-        let mut findings = Findings::default();
-        let mut audit = Audit::open(&url).await.unwrap();
-        audit.check(&mut findings).await.unwrap();
-        findings.kept().to_vec()
-    }
-
-    /// Corrupts the feedback ids that belong to the request ids in use.
-    pub(crate) async fn corrupt_request_ids(&self) {
-        if let Database::Memory(store) = &self.database {
-            store.tables().request_ids_corrupt = true;
-            return;
-        }
-        // The table checks its columns, so it is replaced by one that does not.
-        self.execute(
-            "CREATE TABLE unchecked AS SELECT * FROM request_ids;
-             DROP TABLE request_ids;
-             ALTER TABLE unchecked RENAME TO request_ids;
-             CREATE UNIQUE INDEX request_ids_unique ON request_ids (namespace, caller, request_id);
-             UPDATE request_ids SET feedback_id = substr(feedback_id, 1, 3);",
-        )
-        .await
-        .unwrap();
-    }
-
-    /// Drops the database.
-    pub(crate) async fn close(self) {
-        self.store.close().await;
-        match self.database {
-            Database::Sqlite(..) | Database::Memory(_) => {}
-            Database::Postgres(_, database) => database.close().await,
-        }
+pub(crate) fn queries(database: &TestStore) -> Queries {
+    Queries {
+        store: database.sql(),
     }
 }

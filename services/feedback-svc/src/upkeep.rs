@@ -5,17 +5,22 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_base::{
-    Entropy,
+    Entropy, Lifecycle,
     telemetry::sampler::{INTERVAL, sample_until},
 };
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
+use feedback_store::ports::{Connected, CorrectionStore, OutboxStore};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    corrections::group_commit::Storing, fail_points, metrics::FeedbackMetrics, outbox::worker::Relay,
-    store::Store,
+    config::Config,
+    corrections::group_commit::Storing,
+    fail_points,
+    metrics::{FeedbackMetrics, SERVICE},
+    outbox::worker::Relay,
 };
 
 /// Readiness condition: the database answers.
@@ -28,14 +33,31 @@ const PRUNE_BATCH: u32 = 1_000;
 /// How often old request ids are pruned, give or take a fifth.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(10);
 /// How often readiness is checked.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the database may take to answer a ping.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Exports the state of this replica, read whenever metrics are asked for.
+pub(crate) fn watch(
+    config: &Config,
+    store: Arc<dyn Connected>,
+    readiness: &Readiness,
+    lifecycle: &Lifecycle,
+) {
+    let metrics = &config.metrics;
+    emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
+    emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
+    let authenticator = config.authenticator.as_ref();
+    emend_serve::metrics::watch_files(metrics, SERVICE, authenticator, config.tls.as_ref());
+    if let Some(file) = config.learning.remote().certificate() {
+        metrics.watch_client_certificate(SERVICE, file, lifecycle);
+    }
+}
 
 /// Deletes request ids that are older than the retention.
 #[derive(Debug)]
 pub(crate) struct Pruner {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn CorrectionStore>,
     pub(crate) retention: Duration,
     pub(crate) entropy: Entropy,
 }
@@ -75,7 +97,7 @@ impl Pruner {
 /// Checks the conditions of readiness and reports them.
 #[derive(Debug)]
 pub(crate) struct ReadinessCheck {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Connected>,
     pub(crate) storing: Storing,
     pub(crate) relay: Arc<Relay>,
     pub(crate) readiness: Readiness,
@@ -83,7 +105,7 @@ pub(crate) struct ReadinessCheck {
 
 impl ReadinessCheck {
     pub(crate) async fn run_once(&self) {
-        let database = timeout(LOOK_TIMEOUT, self.store.ping()).await;
+        let database = timeout(PING_TIMEOUT, self.store.ping()).await;
         // A new connection may reach a server that answers, while the committer's leads to one that never will.
         let answers = matches!(database, Ok(Ok(()))) && !self.storing.is_stuck();
         self.readiness.set(DATABASE, answers);
@@ -94,7 +116,7 @@ impl ReadinessCheck {
         let rounds = async {
             loop {
                 self.run_once().await;
-                sleep(LOOK_INTERVAL).await;
+                sleep(CHECK_INTERVAL).await;
             }
         };
         tokio::select! {
@@ -107,13 +129,14 @@ impl ReadinessCheck {
 /// Samples the backlog of undelivered events.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn OutboxStore>,
     pub(crate) metrics: FeedbackMetrics,
 }
 
 impl Sampler {
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
-        self.metrics.sample(&*self.store).await
+        self.metrics.sample(&self.store.backlog().await?);
+        Ok(())
     }
 
     pub(crate) async fn run(self, soft: CancellationToken) {

@@ -24,7 +24,7 @@ use emend_store::{
 use http::{HeaderValue, Uri};
 use jiff::SignedDuration;
 
-use crate::{Config, Handle, stream::Settings};
+use crate::{config::Config, service::Handle, stream::Settings};
 
 /// Decides what to learn from corrections and streams it to search nodes.
 #[derive(Debug, Parser)]

@@ -6,33 +6,31 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use emend_core::{CandidateId, ContestId, Revision};
 use emend_store::StoreError;
 
-use crate::{app::App, store::contents::Contents};
+use crate::store::{Store, contents::Contents};
 
-impl App {
-    /// Describes every inconsistency; empty where all is well. Reads everything, so it is for tests: operators have
-    /// `emend doctor`.
-    pub async fn inconsistencies(&self) -> Result<Vec<String>, StoreError> {
-        let records = self.store.contents().await?;
-        let mut found = Vec::new();
-        found.extend(gaps(&records));
-        found.extend(replay_log(&records));
-        found.extend(recount(&records));
-        if records
-            .counted
-            .iter()
-            .any(|(key, count)| records.present.get(key).copied().unwrap_or(0) != *count)
-            || records
-                .present
-                .keys()
-                .any(|key| !records.counted.contains_key(key))
-        {
-            found.push(format!(
-                "resource counts are {:?}, present are {:?}",
-                records.counted, records.present
-            ));
-        }
-        Ok(found)
+/// Describes every inconsistency; empty where all is well. Reads everything, so it is for tests: operators have
+/// `emend doctor`.
+pub async fn inconsistencies(store: &dyn Store) -> Result<Vec<String>, StoreError> {
+    let records = store.contents().await?;
+    let mut found = Vec::new();
+    found.extend(gaps(&records));
+    found.extend(replay_log(&records));
+    found.extend(recount(&records));
+    if records
+        .counted
+        .iter()
+        .any(|(key, count)| records.present.get(key).copied().unwrap_or(0) != *count)
+        || records
+            .present
+            .keys()
+            .any(|key| !records.counted.contains_key(key))
+    {
+        found.push(format!(
+            "resource counts are {:?}, present are {:?}",
+            records.counted, records.present
+        ));
     }
+    Ok(found)
 }
 
 /// Revisions must be 1, 2, 3 … up to the head.

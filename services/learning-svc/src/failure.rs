@@ -1,7 +1,7 @@
 //! Why a use case failed: the database, or a reason the caller is told.
 
 use emend_base::Error;
-use emend_core::Refusal;
+use emend_core::{Refusal, ResourceKey};
 use emend_store::{CorruptRow, MayConflict, StoreError};
 
 /// Why a use case failed.
@@ -82,4 +82,16 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::WrongKind | Refusal::NoValue => Error::invalid("value", refusal.to_string()),
         Refusal::Full => resource_limit(refusal.to_string()),
     }
+}
+
+/// The name of a resource in errors: its parts, joined by slashes.
+pub(crate) fn subject(key: &ResourceKey) -> String {
+    let mut subject = format!("{}/{}/{}", key.namespace, key.kind, key.key);
+    for part in [key.qualifier.as_str(), key.user_id()] {
+        if !part.is_empty() {
+            subject.push('/');
+            subject.push_str(part);
+        }
+    }
+    subject
 }

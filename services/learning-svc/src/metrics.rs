@@ -7,16 +7,18 @@ use emend_base::telemetry::Metrics;
 use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
+use emend_stream::metrics::StreamMetrics;
 
 use crate::{
-    Config,
+    config::Config,
     contests::metrics::ContestMetrics,
+    decisions::metrics::Promotions,
     evidence::metrics::{COUNTED, EvidenceMetrics, MAX_SHOWN},
     nodes::metrics::NodeMetrics,
     outputs::metrics::Generations,
     profiles::metrics::ProfileMetrics,
     store::Store,
-    stream::{NODES_SEEN_WITHIN, Settings, Stream, metrics::StreamMetrics},
+    stream::{NODES_SEEN_WITHIN, Settings, Stream},
 };
 
 /// The service's name in metrics.
@@ -25,8 +27,10 @@ pub(crate) const SERVICE: &str = "learning-svc";
 /// This service's metrics. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct LearningMetrics {
-    /// Candidates and promotions.
+    /// Candidates.
     pub contests: ContestMetrics,
+    /// Values applied.
+    pub promotions: Promotions,
     /// The evidence graph, and trust files.
     pub evidence: EvidenceMetrics,
     /// What was generated.
@@ -45,6 +49,7 @@ impl LearningMetrics {
         metrics.name_service(SERVICE, env!("CARGO_PKG_VERSION"));
         Self {
             contests: ContestMetrics::register(metrics),
+            promotions: Promotions::register(metrics),
             evidence: EvidenceMetrics::register(metrics),
             generations: Generations::register(metrics),
             stream: StreamMetrics::register(metrics),
@@ -72,7 +77,8 @@ impl LearningMetrics {
                 own.stream.show_head(state.revision());
                 own.stream.show_age(stream.age());
                 own.stream.show_held(state.held());
-                own.nodes.show_behind(stream.nodes().furthest_behind(&state));
+                own.nodes
+                    .show_behind(stream.nodes().furthest_behind(state.place()));
             }
         });
     }
@@ -99,15 +105,13 @@ mod tests {
     use emend_proto::learning::v1::SnapshotReason;
 
     use super::*;
-    use crate::stream::metrics::StreamEnd;
+    use emend_stream::metrics::StreamEnd;
 
     #[test]
     fn every_reason_is_exported_before_it_first_occurs() {
         let metrics = Metrics::new();
         let own = LearningMetrics::register(&metrics);
-        own.contests
-            .promotions
-            .count(&[(Kind::EntityAlias, Cause::Votes)]);
+        own.promotions.count(&[(Kind::EntityAlias, Cause::Votes)]);
         own.stream.ended(StreamEnd::Stalled);
         own.stream.snapshot(SnapshotReason::NewEpoch);
         let rendered = metrics.render();

@@ -16,8 +16,8 @@ use futures::stream::BoxStream;
 use tonic::Status;
 
 use crate::{
-    app::App,
-    ingest::{grpc::Ingest, queue::IngestQueue},
+    capabilities::{Capabilities, Parts},
+    ingest::{grpc::IngestHandler, queue::IngestQueue},
     store::memory::MemoryStore,
     stream::{Settings, Stream, Wake, grpc::Subscriptions},
 };
@@ -25,9 +25,9 @@ use crate::{
 /// A replica: its ingest queue, its use cases and its stream, with all their workers.
 #[derive(Clone)]
 pub struct Replica {
-    app: App,
+    capabilities: Capabilities,
     stream: Stream,
-    ingest: Ingest,
+    ingest: IngestHandler,
     subscriptions: Subscriptions,
     lifecycle: Lifecycle,
 }
@@ -58,22 +58,31 @@ impl Replica {
             entropy.clone(),
             &lifecycle,
         );
-        let mut app = App::new(
-            store,
+        let mut parts = Parts::new(
+            Arc::clone(&store) as _,
             Arc::new(stream.clone()),
             Arc::clone(clock),
             entropy.clone(),
         );
-        app.lifecycle = lifecycle.clone();
-        let queue = IngestQueue::start(&app, workers, &lifecycle);
+        parts.lifecycle = lifecycle.clone();
+        let capabilities = Capabilities::new(parts);
+        let queue = IngestQueue::start(&capabilities.ingest, workers, &lifecycle);
         lifecycle.spawn(
             "evaluate anew",
-            app.clone().reevaluate_until_stopped(lifecycle.clone(), |_| ()),
+            capabilities
+                .contests
+                .clone()
+                .reevaluate_until_stopped(lifecycle.clone(), |_| ()),
         );
         Self {
-            ingest: Ingest::new(app.clone(), queue, installation, lifecycle.soft().clone()),
+            ingest: IngestHandler::new(
+                queue,
+                capabilities.standings.clone(),
+                installation,
+                lifecycle.soft().clone(),
+            ),
             subscriptions: Subscriptions::new(stream.clone()),
-            app,
+            capabilities,
             stream,
             lifecycle,
         }
@@ -110,8 +119,8 @@ impl Replica {
     }
 
     /// Its use cases.
-    pub fn app(&self) -> &App {
-        &self.app
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
     }
 
     /// Its update stream.

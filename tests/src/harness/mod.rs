@@ -1,7 +1,6 @@
 //! What the tests stand on: services and the sockets in front of them, typed clients, subscribers, and waiting for
 //! conditions.
 
-pub mod browser;
 pub mod clients;
 pub mod deployment;
 pub mod dice;
@@ -24,6 +23,7 @@ pub mod tamper;
 pub mod valve;
 pub mod wait;
 pub mod wary;
+pub mod waterfall;
 
 pub use crate::faults::proxy::{self as gateway, Gateway};
 pub use clients::{Feedback, Learning, as_stored};

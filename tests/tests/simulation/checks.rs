@@ -3,17 +3,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use async_trait::async_trait;
-use emend_base::SystemClock;
 use emend_core::{
-    Ballot, CandidateId, ContestId, FeedbackId, Policy, Revision, ballots::Tally, correction::scope_user,
+    Ballot, CandidateId, ContestId, FeedbackId, Policy, ballots::Tally, correction::scope_user,
 };
 use emend_store::simulation::NoInterference;
 use feedback_svc::simulation::StoredFeedback;
-use learning_svc::{
-    app::{App, Follower},
-    store::memory::MemoryStore,
-};
+use learning_svc::{consistency::inconsistencies, store::memory::MemoryStore};
 
 use crate::{
     node::Node,
@@ -38,13 +33,7 @@ pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
     let kept = world.feedback_database.feedback();
     stored(world, acknowledged, &kept);
     let store = world.learning_database.connect(Arc::new(NoInterference));
-    let app = App::new(
-        Arc::new(store.clone()),
-        Arc::new(Nobody),
-        SystemClock::shared(),
-        world.entropy.clone(),
-    );
-    match app.inconsistencies().await {
+    match inconsistencies(&store).await {
         Ok(found) => found.into_iter().for_each(|found| world.violation(found)),
         Err(error) => world.violation(format!("the audit fails: {error}")),
     }
@@ -58,15 +47,6 @@ pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
         applied_once(world, &store, &kept);
         votes(world, &store, &kept);
     }
-}
-
-struct Nobody;
-
-#[async_trait]
-impl Follower for Nobody {
-    fn wake(&self) {}
-
-    async fn reached(&self, _revision: Revision) {}
 }
 
 /// Checks that what was acknowledged is stored once.

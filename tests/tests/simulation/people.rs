@@ -7,7 +7,7 @@ use std::{
 };
 
 use emend_base::Error;
-use emend_core::{Caller, Correction, Namespace, Revision, correction::Form};
+use emend_core::{Caller, Correction, Namespace, Revision};
 use emend_proto::{
     common::v1::{Reporter, Scope, SynonymRelation},
     feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
@@ -17,8 +17,8 @@ use emend_tests::harness::{alias, phrase, prohibit, says::synonyms};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
     actor::Actor,
-    app::App,
-    contests::review::{Review, Verdict},
+    capabilities::Capabilities,
+    decisions::review::{Review, Verdict},
     log::revert::Revert,
     policies::{store::PolicyKey, update::PolicyUpdate},
     resources::write::{Delete, Put},
@@ -250,7 +250,7 @@ async fn operator(world: Arc<World>) {
         let action = OperatorAction::draw(&world);
         let line = format!("{action:?}");
         // It may fail and yet have been done: what counts is that everything stays sound.
-        let work = action.done(running.replica.app().clone());
+        let work = action.done(running.replica.capabilities().clone());
         let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
         world
             .trace
@@ -271,13 +271,14 @@ enum OperatorAction {
 impl OperatorAction {
     fn draw(world: &World) -> Self {
         let dice = &world.dice;
-        let form = if dice.chance(0.5) {
-            Form::Entity
-        } else {
-            Form::PhraseMapping
-        };
+        let is_entity = dice.chance(0.5);
         let namespace = Namespace::parse(NAMESPACES[dice.below(2)]).expect("a namespace");
-        let correction = Correction::parse(form, PHRASES[dice.below(3)], "", CHOICES[dice.below(3)]);
+        let (phrase, choice) = (PHRASES[dice.below(3)], CHOICES[dice.below(3)]);
+        let correction = if is_entity {
+            Correction::parse_entity(phrase, "", choice)
+        } else {
+            Correction::parse_phrase_mapping(phrase, choice)
+        };
         let proposal = correction
             .expect("a correction")
             .effects(&namespace, None)
@@ -342,13 +343,13 @@ impl OperatorAction {
         }
     }
 
-    async fn done(self, app: App) -> Result<(), Error> {
+    async fn done(self, app: Capabilities) -> Result<(), Error> {
         match self {
-            Self::Put(put) => app.put(&put).await.map(|_| ()),
-            Self::Delete(delete) => app.delete(&delete).await.map(|_| ()),
-            Self::Revert(revert) => app.revert(&revert, &Access::open()).await.map(|_| ()),
-            Self::Review(review) => app.review(&review, &Access::open()).await.map(|_| ()),
-            Self::Policy(update) => app.update_policy(&update).await.map(|_| ()),
+            Self::Put(put) => app.resources.put(&put).await.map(|_| ()),
+            Self::Delete(delete) => app.resources.delete(&delete).await.map(|_| ()),
+            Self::Revert(revert) => app.log.revert(&revert, &Access::open()).await.map(|_| ()),
+            Self::Review(review) => app.decisions.review(&review, &Access::open()).await.map(|_| ()),
+            Self::Policy(update) => app.policies.update_policy(&update).await.map(|_| ()),
         }
     }
 }

@@ -28,8 +28,7 @@ fn claim(node: &Node, id: &str) -> Option<String> {
     let decided = node
         .view()
         .claim_state(&Namespace::parse(NAMESPACE).unwrap(), id)?;
-    let code = decided.state.reason_code();
-    Some(format!("{}{code}", decided.state.decision().name()))
+    Some(decided.state.word().to_owned())
 }
 
 fn edge(node: &Node, id: &str) -> Option<EdgeRelation> {
@@ -67,7 +66,7 @@ both_databases! {
         let Some(Form::ClaimReject(of)) = stored.correction.unwrap().correction else { panic!("no rejection") };
         assert_eq!((&*of.claim_id, &*of.reason_code, &*of.task_id), ("Claim:12", "SPAM", "t-17"));
         node.until(outcome.revision).await;
-        assert_eq!(claim(&node, "Claim:12").as_deref(), Some("rejectedSPAM"));
+        assert_eq!(claim(&node, "Claim:12").as_deref(), Some("rejected:SPAM"));
         assert_eq!(claim(&node, "claim:12"), None);
 
         let restored = feedback.learn(decides_claim("ben", "Claim:12", "restored")).await;
@@ -76,7 +75,7 @@ both_databases! {
         // Each retraction brings back what was in force before.
         feedback.retract(&restored).await;
         node.until(learning.head().await).await;
-        assert_eq!(claim(&node, "Claim:12").as_deref(), Some("rejectedSPAM"));
+        assert_eq!(claim(&node, "Claim:12").as_deref(), Some("rejected:SPAM"));
         let taken_back = feedback.retract(&rejected).await;
         assert_eq!(state(&taken_back), (OutcomeState::Withdrawn, "RETRACTED"));
         node.until(learning.head().await).await;

@@ -294,7 +294,7 @@ both_databases! {
 }
 
 fn form_name(word: &str) -> &'static str {
-    match DomainRule::parse(word).unwrap().decision {
+    match DomainRule::parse(word).unwrap().decision() {
         DomainDecision::Block => "domain_block",
         DomainDecision::Unblock => "domain_unblock",
         DomainDecision::SetTrust => "domain_set_trust",

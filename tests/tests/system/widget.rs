@@ -2,18 +2,13 @@
 
 use std::net::SocketAddr;
 
+use emend_browser::{Browser, By, keys};
 use emend_proto::{
     common::v1::{SearchRatingValue, correction},
     feedback::v1::{Feedback, ListFeedbackRequest},
 };
-use emend_tests::harness::{
-    Database, NAMESPACE, System, answered,
-    browser::{Browser, keys},
-    eventually,
-    start::Settings,
-};
+use emend_tests::harness::{Database, NAMESPACE, System, answered, eventually, start::Settings};
 use feedback_svc::RatingHttp;
-use thirtyfour::By;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,

@@ -1,13 +1,14 @@
 //! Generated documents, and checks that documents agree with what they describe. `cargo xtask docs` writes the API
 //! reference (from the protos), the dashboard (from its table), the rules for the Prometheus operator (from Prometheus'
-//! own), the examples in documents (from the programs they are taken from), and makes tests write what is generated
-//! from the code: docs/configuration.md and the lists of environment variables and of names above public suffixes. Lint fails if one of the former is out
-//! of date, a link is broken, or a metric is named that does not exist; those tests fail if one of the latter is out of
-//! date.
+//! own), the chart of docs/performance.md (from its table) and the examples in documents (from the programs they are
+//! taken from). It makes tests write what is generated from the code: docs/configuration.md and the lists of environment
+//! variables and of names above public suffixes. Lint fails if one of the former is out of date, a link is broken, or a
+//! metric is named that does not exist; those tests fail if one of the latter is out of date.
 
 pub(crate) mod api;
 pub(crate) mod markdown;
 mod metrics;
+mod performance;
 mod snippets;
 
 use std::{fs, path::PathBuf};
@@ -80,6 +81,7 @@ fn without_tools(workspace: &Workspace) -> Result<Vec<Written>> {
             observability::PROMETHEUS_RULE.into(),
             observability::prometheus_rule(workspace)?,
         ),
+        performance::chart(workspace)?,
     ];
     for page in markdown::pages(workspace)? {
         let filled = snippets::fill(&page.text, |path| {

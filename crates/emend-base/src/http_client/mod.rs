@@ -41,8 +41,8 @@ const BACKOFF: BackoffConfig = BackoffConfig {
     multiplier: 2.0,
 };
 
-/// What passes the time, injected.
-pub trait Waiting: Send + Sync {
+/// The time, and waiting for it; injected.
+pub trait Timer: Send + Sync {
     /// The current instant.
     fn now(&self) -> Timestamp;
 
@@ -50,7 +50,7 @@ pub trait Waiting: Send + Sync {
     fn wait(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-impl Waiting for SharedClock {
+impl Timer for SharedClock {
     fn now(&self) -> Timestamp {
         Clock::now(self.as_ref())
     }
@@ -60,7 +60,7 @@ impl Waiting for SharedClock {
     }
 }
 
-impl<W: Waiting + ?Sized> Waiting for &W {
+impl<W: Timer + ?Sized> Timer for &W {
     fn now(&self) -> Timestamp {
         (**self).now()
     }
@@ -97,18 +97,18 @@ pub enum Key {
 /// Why a service gave no answer that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{service}: {what}")]
-pub struct Unanswered {
+pub struct ServiceError {
     /// The service's name.
     pub service: &'static str,
     /// What happened.
     pub what: String,
     /// What that means for the caller.
-    pub sort: Sort,
+    pub kind: ErrorKind,
 }
 
 /// What having no answer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum ErrorKind {
     /// The service has no such thing.
     NotFound,
     /// It may answer later.
@@ -119,7 +119,7 @@ pub enum Sort {
 
 /// Why an attempt failed.
 enum Attempt {
-    Final(Sort, String),
+    Final(ErrorKind, String),
     Retry { what: String, after: Option<Duration> },
 }
 
@@ -134,7 +134,7 @@ pub struct Client<'a> {
     key: Key,
     tls: ClientTls,
     limits: Limits,
-    waiting: Arc<dyn Waiting + 'a>,
+    waiting: Arc<dyn Timer + 'a>,
     entropy: Entropy,
     agent: &'static str,
     on_retry: OnRetry,
@@ -157,7 +157,7 @@ impl<'a> Client<'a> {
         base: Uri,
         key: Key,
         limits: Limits,
-        waiting: Arc<dyn Waiting + 'a>,
+        waiting: Arc<dyn Timer + 'a>,
         entropy: Entropy,
         agent: &'static str,
     ) -> Self {
@@ -191,21 +191,21 @@ impl<'a> Client<'a> {
     }
 
     /// Gets what is at a path below the service's address, with its query.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Unanswered> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServiceError> {
         self.ask(Method::GET, path, Bytes::new()).await
     }
 
     /// Sends JSON to a path below the service's address; an empty one is the address itself.
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, message: &Value) -> Result<T, Unanswered> {
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, message: &Value) -> Result<T, ServiceError> {
         self.ask(Method::POST, path, message.to_string().into()).await
     }
 
     /// That the service gave no answer that can be used.
-    pub fn unanswered(&self, sort: Sort, what: impl Into<String>) -> Unanswered {
-        Unanswered {
+    pub fn error(&self, kind: ErrorKind, what: impl Into<String>) -> ServiceError {
+        ServiceError {
             service: self.service,
             what: what.into(),
-            sort,
+            kind,
         }
     }
 
@@ -214,7 +214,7 @@ impl<'a> Client<'a> {
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<T, Unanswered> {
+    ) -> Result<T, ServiceError> {
         let mut backoff = Backoff::new(BACKOFF, self.entropy.clone());
         let mut tried = 0;
         loop {
@@ -230,23 +230,23 @@ impl<'a> Client<'a> {
             let (what, after) = match answer {
                 Ok(answer) => {
                     return serde_json::from_slice(&answer).map_err(|error| {
-                        self.unanswered(
-                            Sort::Never,
+                        self.error(
+                            ErrorKind::Never,
                             format!("answered something else than expected: {error}"),
                         )
                     });
                 }
-                Err(Attempt::Final(sort, what)) => return Err(self.unanswered(sort, what)),
+                Err(Attempt::Final(kind, what)) => return Err(self.error(kind, what)),
                 Err(Attempt::Retry { what, after }) => (what, after),
             };
             if tried >= self.limits.attempts {
                 let what = format!("{what} (attempt {tried} of {tried})");
-                return Err(self.unanswered(Sort::Later, what));
+                return Err(self.error(ErrorKind::Later, what));
             }
             let wait = match after {
                 Some(asked) if asked > MAX_WAIT => {
                     let what = format!("{what}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
-                    return Err(self.unanswered(Sort::Later, what));
+                    return Err(self.error(ErrorKind::Later, what));
                 }
                 Some(asked) => asked,
                 None => backoff.next(),
@@ -283,14 +283,14 @@ impl<'a> Client<'a> {
                 }
                 Answer::Elsewhere(_) => {
                     return Err(Attempt::Final(
-                        Sort::Never,
+                        ErrorKind::Never,
                         format!("answered {status}, which is not followed"),
                     ));
                 }
             }
         }
         Err(Attempt::Final(
-            Sort::Never,
+            ErrorKind::Never,
             format!("sends on more than {MAX_REDIRECTS} times"),
         ))
     }
@@ -314,7 +314,7 @@ impl<'a> Client<'a> {
     /// Where an answer sends on to, if that is on the same host.
     fn on_this_host(&self, location: &str) -> Result<String, Attempt> {
         let refuse =
-            |why: &str| Attempt::Final(Sort::Never, format!("sends on {why}, which is not followed"));
+            |why: &str| Attempt::Final(ErrorKind::Never, format!("sends on {why}, which is not followed"));
         // What begins so names a host, though `Uri` reads it as a path.
         let absolute = if location.starts_with("//") {
             format!("{}:{location}", self.base.scheme_str().unwrap_or_default())
@@ -385,9 +385,12 @@ impl<'a> Client<'a> {
         if let Key::Header(name, value) = &self.key {
             request = request.header(name, value);
         }
-        request
-            .body(Full::new(body.clone()))
-            .map_err(|_| Attempt::Final(Sort::Never, "can't be asked: its address is not valid".into()))
+        request.body(Full::new(body.clone())).map_err(|_| {
+            Attempt::Final(
+                ErrorKind::Never,
+                "can't be asked: its address is not valid".into(),
+            )
+        })
     }
 
     async fn read(&self, response: Response<hyper::body::Incoming>) -> Result<(StatusCode, Answer), Attempt> {
@@ -406,8 +409,12 @@ impl<'a> Client<'a> {
         }
         if !status.is_success() {
             let is_missing = status == StatusCode::NOT_FOUND;
-            let sort = if is_missing { Sort::NotFound } else { Sort::Never };
-            return Err(Attempt::Final(sort, what));
+            let kind = if is_missing {
+                ErrorKind::NotFound
+            } else {
+                ErrorKind::Never
+            };
+            return Err(Attempt::Final(kind, what));
         }
         match Limited::new(response.into_body(), self.limits.max_answer)
             .collect()
@@ -415,7 +422,7 @@ impl<'a> Client<'a> {
         {
             Ok(whole) => Ok((status, Answer::Whole(whole.to_bytes()))),
             Err(error) if error.is::<LengthLimitError>() => Err(Attempt::Final(
-                Sort::Never,
+                ErrorKind::Never,
                 format!("answered more than {} MiB", self.limits.max_answer >> 20),
             )),
             Err(_) => Err(Attempt::Retry {

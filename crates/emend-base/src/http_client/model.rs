@@ -5,7 +5,7 @@ use std::{fmt, fs, path::Path, sync::Arc, time::Duration};
 use emend_core::Invalid;
 use http::{HeaderValue, Uri, header::AUTHORIZATION};
 
-use super::{Client, Key, Limits, Waiting};
+use super::{Client, Key, Limits, Timer};
 use crate::Entropy;
 
 /// Where a model is, and how it is asked.
@@ -42,7 +42,7 @@ impl Endpoint {
         &self,
         service: &'static str,
         max_answer: usize,
-        waiting: Arc<dyn Waiting>,
+        waiting: Arc<dyn Timer>,
         entropy: Entropy,
         agent: &'static str,
     ) -> Client<'static> {

@@ -23,7 +23,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::Waiting;
+use super::Timer;
 use crate::{Clock as _, ManualClock};
 
 /// What the server does.
@@ -173,7 +173,7 @@ impl Fake {
     }
 }
 
-impl Waiting for Fake {
+impl Timer for Fake {
     fn now(&self) -> Timestamp {
         self.clock.now()
     }

@@ -9,8 +9,15 @@ use std::{
 
 use clap::ValueEnum;
 use tracing_subscriber::{
-    EnvFilter, Registry, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _,
+    EnvFilter, Layer, Registry,
+    filter::{FilterExt as _, LevelFilter, filter_fn},
+    layer::SubscriberExt as _,
+    reload,
+    util::SubscriberInitExt as _,
 };
+
+use super::traces::{Traces, TracesError};
+use crate::span;
 
 /// The log's format and level. Flattened into the arguments of every binary.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -40,7 +47,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Why logging can't be set up.
+/// Why logging, or exporting traces, can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The level is invalid.
@@ -56,6 +63,9 @@ pub enum TelemetryError {
     /// Logging is already set up by something else.
     #[error("logging is set up already: {0}")]
     Twice(String),
+    /// Traces can't be exported.
+    #[error(transparent)]
+    Traces(#[from] TracesError),
 }
 
 /// Changes what is logged. Clones share it.
@@ -113,29 +123,60 @@ pub fn check(args: &LogArgs) -> Result<(), TelemetryError> {
         .map_or(Ok(()), |level| filter(level).map(drop))
 }
 
-/// Starts the log, once per process. `default_level` applies if the arguments name none.
-pub(super) fn init(args: &LogArgs, default_level: &str) -> Result<LogLevel, TelemetryError> {
-    let asked = args.log_level.as_deref().filter(|level| !level.is_empty());
-    let filter = filter(asked.unwrap_or(default_level))?;
-    let (filter, level) = reload::Layer::new(filter);
-    let log = tracing_subscriber::registry().with(filter);
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-    match args.log_format {
-        LogFormat::Pretty => log
-            .with(lines.with_ansi(io::stderr().is_terminal()).with_target(false))
-            .try_init(),
-        LogFormat::Json => log
-            .with(
-                lines
-                    .json()
-                    .flatten_event(true)
-                    .with_current_span(true)
-                    .with_span_list(false),
-            )
-            .try_init(),
+/// Runs `start`, which comes before the log, with a log of its own.
+pub(super) fn while_starting<T>(
+    args: &LogArgs,
+    default_level: &str,
+    start: impl FnOnce() -> T,
+) -> Result<T, TelemetryError> {
+    let (lines, _) = lines(args, default_level)?;
+    let log = tracing_subscriber::registry().with(lines);
+    Ok(tracing::subscriber::with_default(log, start))
+}
+
+/// Starts the log, once per process, and lets `traces` see the spans that it exports.
+pub(super) fn init(
+    args: &LogArgs,
+    default_level: &str,
+    traces: Option<&Traces>,
+) -> Result<LogLevel, TelemetryError> {
+    let (lines, level) = lines(args, default_level)?;
+    let log = tracing_subscriber::registry().with(lines);
+    match traces {
+        Some(traces) => log.with(traces.layer()).try_init(),
+        // Not even an empty layer: then call sites that nobody asks for need not ask again.
+        None => log.try_init(),
     }
     .map_err(|error| TelemetryError::Twice(error.to_string()))?;
-    Ok(LogLevel(level))
+    Ok(level)
+}
+
+type Lines = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// The layer that writes log lines, and how to change what it writes. Spans to be exported are not its concern, whatever
+/// the level, nor does the level decide what is exported.
+pub(super) fn lines(args: &LogArgs, default_level: &str) -> Result<(Lines, LogLevel), TelemetryError> {
+    let asked = args.log_level.as_deref().filter(|level| !level.is_empty());
+    let (filter, level) = reload::Layer::new(filter(asked.unwrap_or(default_level))?);
+    let filter = filter_fn(|metadata| metadata.target() != span::TARGET)
+        .with_max_level_hint(LevelFilter::TRACE)
+        .and(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let lines = match args.log_format {
+        LogFormat::Pretty => lines
+            .with_ansi(io::stderr().is_terminal())
+            .with_target(false)
+            .with_filter(filter)
+            .boxed(),
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .with_filter(filter)
+            .boxed(),
+    };
+    Ok((lines, LogLevel(level)))
 }
 
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
@@ -167,7 +208,7 @@ mod tests {
             log_format: LogFormat::Json,
             log_level: None,
         };
-        init(&args, "warn").unwrap();
-        assert!(matches!(init(&args, "warn"), Err(TelemetryError::Twice(_))));
+        init(&args, "warn", None).unwrap();
+        assert!(matches!(init(&args, "warn", None), Err(TelemetryError::Twice(_))));
     }
 }

@@ -44,21 +44,28 @@ impl Default for Telemetry {
     }
 }
 
-/// Starts the log, once per process. `default_level` applies if the arguments name none.
-pub fn init(args: &LogArgs, default_level: &str) -> Result<Telemetry, TelemetryError> {
+/// Starts the log, once per process. `default_level` applies if the arguments name none. With `exported_as`, traces are
+/// exported as that service if the OTEL_ variables name an endpoint; this must then be called within a runtime.
+///
+/// # Errors
+/// If the level or the variables are invalid, or there is a log already.
+pub fn init(
+    args: &LogArgs,
+    default_level: &str,
+    exported_as: Option<&'static str>,
+) -> Result<Telemetry, TelemetryError> {
+    let traces = match exported_as {
+        Some(service) => log::while_starting(args, default_level, || traces::export(service))??,
+        None => None,
+    };
     Ok(Telemetry {
-        level: Some(log::init(args, default_level)?),
+        level: Some(log::init(args, default_level, traces.as_ref())?),
+        traces,
         ..Telemetry::default()
     })
 }
 
 impl Telemetry {
-    /// Exports traces as `service` if the OTEL_ variables name an endpoint. Must be called within a runtime.
-    pub fn export_traces(mut self, service: &'static str) -> Result<Self, TracesError> {
-        self.traces = traces::export(service)?;
-        Ok(self)
-    }
-
     /// How to change what is logged, once the log is set up.
     pub fn level(&self) -> Option<&LogLevel> {
         self.level.as_ref()

@@ -1,7 +1,7 @@
 //! `emend feedback`: shows corrections as stored, and labels ratings of search answers.
 
 use clap::Subcommand;
-use emend_core::outputs::TARGETS;
+use emend_core::ratings::TARGETS;
 use emend_proto::{
     common::v1::correction::Correction as Variant,
     feedback::v1::{

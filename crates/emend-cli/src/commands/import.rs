@@ -282,9 +282,7 @@ fn read_rows(
     }
     let mut rows: Vec<ImportRow> = Vec::with_capacity(ROWS);
     format.read(file, &mut |line, row| {
-        if let Ok(record) = row {
-            rows.push(record.to_import_row(line));
-        }
+        rows.extend(row.and_then(|record| record.to_import_row(line)));
         if rows.len() < ROWS {
             return true;
         }

@@ -1,7 +1,7 @@
 //! `emend settings`: what feedback-svc does with the feedback of a namespace.
 
 use clap::Subcommand;
-use emend_core::outputs::RatingClass;
+use emend_core::ratings::RatingClass;
 use emend_proto::feedback::v1::{
     GetSettingsRequest, RatedTarget, RatedValue, RatingLimits, Settings, UpdateSettingsRequest,
 };

@@ -1,7 +1,7 @@
 //! What people and the operator do in a step, through the real services.
 
 use emend_client::Submission;
-use emend_core::{DomainDecision, DomainRule, EdgeLabel, Invalid, Learned};
+use emend_core::{DomainRule, EdgeLabel, Invalid, Learned};
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{ApproveCandidateRequest, ListCandidatesRequest, RevertRevisionRequest},
@@ -192,11 +192,7 @@ fn submission(correction: Correction) -> Result<Submission> {
             Submission::edge(NAMESPACE, edge, label)
         }
         Correction::Block { pattern, reason } => {
-            let block = DomainRule {
-                decision: DomainDecision::Block,
-                level: None,
-            };
-            Submission::domain(NAMESPACE, pattern, block, reason)
+            Submission::domain(NAMESPACE, pattern, DomainRule::Block, reason)
         }
     })
 }

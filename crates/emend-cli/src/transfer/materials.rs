@@ -6,7 +6,7 @@
 
 use emend_core::{
     Invalid,
-    evidence::{EdgeRelation, NodeSort},
+    evidence::{EdgeRelation, NodeType},
 };
 use emend_proto::learning::v1::{
     ClaimAdoption, EvidenceClaim, EvidenceEdge, EvidenceFragment, EvidencePage, NodeRef,
@@ -151,29 +151,29 @@ pub fn node_text(node: Option<&NodeRef>) -> String {
     }
 }
 
-fn parts(node: &NodeRef) -> Option<(NodeSort, &str)> {
+fn parts(node: &NodeRef) -> Option<(NodeType, &str)> {
     Some(match node.node.as_ref()? {
-        Node::PageId(id) => (NodeSort::Page, id),
-        Node::FragmentId(id) => (NodeSort::Fragment, id),
-        Node::ClaimId(id) => (NodeSort::Claim, id),
+        Node::PageId(id) => (NodeType::Page, id),
+        Node::FragmentId(id) => (NodeType::Fragment, id),
+        Node::ClaimId(id) => (NodeType::Claim, id),
     })
 }
 
 /// The sort that an id begins with.
-fn sort_of(id: &str) -> Option<NodeSort> {
+fn sort_of(id: &str) -> Option<NodeType> {
     sort_named(id.split_once(':')?.0)
 }
 
-fn sort_named(name: &str) -> Option<NodeSort> {
-    NodeSort::ALL.into_iter().find(|sort| sort.name() == name)
+fn sort_named(name: &str) -> Option<NodeType> {
+    NodeType::ALL.into_iter().find(|sort| sort.name() == name)
 }
 
-fn node(sort: NodeSort, id: String) -> NodeRef {
+fn node(sort: NodeType, id: String) -> NodeRef {
     NodeRef {
         node: Some(match sort {
-            NodeSort::Page => Node::PageId(id),
-            NodeSort::Fragment => Node::FragmentId(id),
-            NodeSort::Claim => Node::ClaimId(id),
+            NodeType::Page => Node::PageId(id),
+            NodeType::Fragment => Node::FragmentId(id),
+            NodeType::Claim => Node::ClaimId(id),
         }),
     }
 }

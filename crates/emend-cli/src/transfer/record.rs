@@ -1,12 +1,10 @@
 //! One row, independent of the file format.
 
-use emend_core::{
-    ClaimState, DomainRule, EdgeLabel, Invalid, Kind, Learned, Relation, kinds::HUMAN, search::Tuning,
-};
+use emend_core::{Invalid, Kind, Learned, Relation, kinds::HUMAN};
 use emend_proto::{
     common::v1::{
-        ClaimRestore, Correction, EntityCorrection, PhraseMapping, Prohibition, Rating, Resource,
-        TermCorrection, VerbCorrection, correction::Correction as Variant,
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, TermCorrection, VerbCorrection,
+        correction::Correction as Variant,
     },
     learning::v1::ImportRow,
 };
@@ -262,62 +260,52 @@ impl Record {
     }
 
     /// The row as the service takes it.
-    pub fn to_import_row(&self, line: u64) -> ImportRow {
-        let (input, choice) = (self.input.clone(), self.choice.clone());
-        let variant = match self.kind {
-            Kind::InvocationPhrase if self.system_choice.is_empty() => {
-                Variant::PhraseMapping(PhraseMapping {
-                    phrase: input,
-                    verb: choice,
-                })
+    pub fn to_import_row(&self, line: u64) -> Result<ImportRow, RowError> {
+        let input = self.input.clone();
+        let learned = Learned::of(self.kind, self.choice.clone());
+        let variant = match learned.map_err(|Invalid(why)| RowError::field("choice", why))? {
+            Learned::Verb(verb) if self.system_choice.is_empty() => {
+                Variant::PhraseMapping(PhraseMapping { phrase: input, verb })
             }
-            Kind::InvocationPhrase => Variant::Verb(VerbCorrection {
+            Learned::Verb(verb) => Variant::Verb(VerbCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
-                correct_choice: choice,
+                correct_choice: verb,
             }),
-            Kind::EntityAlias => Variant::Entity(EntityCorrection {
+            Learned::Entity(entity) => Variant::Entity(EntityCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
-                correct_choice: choice,
+                correct_choice: entity,
             }),
-            Kind::Prohibition => Variant::Prohibition(Prohibition {
+            Learned::Forbidden(forbidden_choice) => Variant::Prohibition(Prohibition {
                 phrase: input,
-                forbidden_choice: choice,
+                forbidden_choice,
             }),
-            Kind::DomainRule => {
-                domain_decision(input, DomainRule::parse(&choice).unwrap_or(DomainRule::CLEAR))
-            }
-            // The word was checked where the record was parsed; without a claim the service refuses the row.
-            Kind::ClaimState => ClaimState::parse(&choice).map_or_else(
-                |_| Variant::ClaimRestore(ClaimRestore::default()),
-                |state| claim_decision(input, &state),
-            ),
-            Kind::EdgeLabel => {
-                edge_correction(input, EdgeLabel::parse(&choice).unwrap_or(EdgeLabel::CLEARED))
-            }
-            // The line was checked where the record was parsed.
-            Kind::SearchTuning => {
-                tuning_correction(input, &Tuning::parse(&choice).unwrap_or_default().into())
-            }
-            // No file has one: what no correction says is refused where records are parsed, and by the service.
-            Kind::FewShotSet | Kind::Prompt | Kind::Profile => Variant::Rating(Rating {
-                target: input,
-                ..Rating::default()
-            }),
-            Kind::Synonym => Variant::Term(TermCorrection {
-                term: choice,
+            Learned::Synonym(synonym) => Variant::Term(TermCorrection {
+                term: synonym.representative,
                 equivalents: vec![input],
                 relation: relation_number(self.relation.unwrap_or_default()).into(),
             }),
+            Learned::DomainRule(value) => domain_decision(input, value.rule),
+            Learned::ClaimState(Some(state)) => claim_decision(input, &state),
+            Learned::EdgeLabel(Some(label)) => edge_correction(input, label),
+            Learned::SearchTuning(Some(set)) => tuning_correction(input, set.tuning()),
+            Learned::ClaimState(None)
+            | Learned::EdgeLabel(None)
+            | Learned::SearchTuning(None)
+            | Learned::FewShotSet(_)
+            | Learned::Prompt(_)
+            | Learned::ProfileEntry(_) => {
+                return Err(RowError::field("choice", "is nothing that a correction says"));
+            }
         };
-        ImportRow {
+        Ok(ImportRow {
             line: i64::try_from(line).unwrap_or(i64::MAX),
             correction: Some(Correction {
                 correction: Some(variant),
             }),
             user_id: self.user_id.clone(),
-        }
+        })
     }
 
     /// The row for a resource; `None` for a kind that this version cannot write, for what no correction says, and for rules of

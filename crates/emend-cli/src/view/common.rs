@@ -140,11 +140,11 @@ pub fn correction_cell(correction: Option<&Correction>) -> Cell {
         let (target, value, id) = (&rating.target, &rating.value, &rating.target_id);
         return format!("{target}: {value} of {id}, counts as {}", rating.class.name()).into();
     }
-    if let [assertion] = correction.assertions() {
+    let assertions = correction.assertions();
+    if let [assertion] = &*assertions {
         return Cell::pair(assertion.input.clone(), arrow_text(&assertion.learned));
     }
-    let texts: Vec<_> = correction
-        .assertions()
+    let texts: Vec<_> = assertions
         .iter()
         .map(|assertion| pair(&assertion.input, &assertion.learned))
         .collect();

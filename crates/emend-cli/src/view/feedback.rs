@@ -1,7 +1,7 @@
 //! Stored corrections and dead letters.
 
 use emend_base::status::code_name;
-use emend_core::outputs::RatingClass;
+use emend_core::ratings::RatingClass;
 use emend_proto::feedback::v1::{
     ContextState, DeadLetter, DeliveryState, Feedback, RatedTarget, RatedValue, RatingLimits,
     RedactReporterResponse, SearchRatingState, Settings,

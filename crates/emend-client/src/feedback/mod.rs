@@ -12,7 +12,6 @@ use std::{collections::HashMap, path::Path, time::Duration};
 use emend_base::{
     Backoff, BackoffConfig, Entropy,
     bearer::TokenFile,
-    span,
     status::{Explained, from_item_status},
     tls::Remote,
 };
@@ -351,8 +350,10 @@ impl FeedbackClient {
         let mut request = tonic::Request::new(message);
         *request.metadata_mut() = self.headers.clone();
         // A trace context always parses as a header value.
-        let traceparent = span::current().and_then(|current| current.as_str().parse().ok());
-        if let Some(traceparent) = traceparent {
+        #[cfg(feature = "traces")]
+        if let Some(traceparent) =
+            emend_base::span::current().and_then(|current| current.as_str().parse().ok())
+        {
             request.metadata_mut().insert("traceparent", traceparent);
         }
         if let Some(token) = &self.token {

@@ -182,6 +182,15 @@ impl Replica {
         }
     }
 
+    /// The changes of an update of which more parts are to come.
+    #[cfg(feature = "traces")]
+    pub(crate) fn staged_changes(&self) -> &[wire::Change] {
+        match &self.phase {
+            Phase::Update { changes, .. } => changes,
+            Phase::Opened { .. } | Phase::Live | Phase::Snapshot(_) => &[],
+        }
+    }
+
     /// Everything held that this node can use.
     pub(crate) fn facts(&self) -> impl Iterator<Item = Fact<'_>> {
         self.held

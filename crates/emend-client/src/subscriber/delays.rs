@@ -61,8 +61,7 @@ impl Effects {
     /// Counts one. `traceparent` is the W3C trace context of the feedback, or empty.
     pub(super) fn add(&mut self, delay: SignedDuration, traceparent: &str) {
         self.delays.add(delay);
-        let sampled = Traceparent::parse(traceparent).filter(Traceparent::is_sampled);
-        if let Some(traceparent) = sampled {
+        if let Some(traceparent) = Traceparent::parse_sampled(traceparent) {
             let delay_ms = millis(delay);
             self.traces[bucket_of(delay_ms)] = Some(EffectTrace {
                 delay_ms,

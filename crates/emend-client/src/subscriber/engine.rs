@@ -4,9 +4,13 @@
 pub(crate) mod fuzzing;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "traces")]
+mod traces;
 
 use std::sync::Arc;
 
+#[cfg(feature = "traces")]
+use emend_base::span::Pending;
 use emend_proto::{frame::Frame, wire};
 use prost::Message as _;
 
@@ -64,6 +68,8 @@ impl Engine {
         self.publisher.leave_large(!heavy);
         let message = wire::SubscribeResponse::decode(frame.0)
             .map_err(|error| ProtocolViolation::Undecodable(error.to_string()))?;
+        #[cfg(feature = "traces")]
+        let spans = traces::begin(&message, &self.replica);
         let effect = self.replica.receive(message)?;
         match &effect {
             Effect::Installed(_) => self.publish_all(),
@@ -94,6 +100,8 @@ impl Engine {
             | Effect::Staged
             | Effect::Drain { .. } => {}
         }
+        #[cfg(feature = "traces")]
+        spans.into_iter().map(Pending::happened).for_each(drop);
         Ok(effect)
     }
 

@@ -75,7 +75,7 @@ impl SourceTrust {
             decided_by: Some(DomainDecided {
                 pattern: decided.covering.pattern(),
                 layer: decided.layer,
-                decision: decided.rule.decision,
+                decision: decided.rule.decision(),
                 revision: decided.with,
             }),
         }
@@ -100,17 +100,17 @@ fn number_of(rule: DomainRule) -> u32 {
     let level = |levels_from: u32| {
         let place = TrustLevel::ALL
             .iter()
-            .position(|level| Some(*level) == rule.level);
+            .position(|level| Some(*level) == rule.level());
         place
             .and_then(|place| u32::try_from(place).ok())
             .map_or(levels_from, |place| levels_from + 1 + place)
     };
-    match rule.decision {
-        DomainDecision::Block => 0,
-        DomainDecision::Clear => 1,
+    match rule {
+        DomainRule::Block => 0,
+        DomainRule::Clear => 1,
         // Without a level, or with one of six.
-        DomainDecision::Unblock => level(2),
-        DomainDecision::SetTrust => level(8),
+        DomainRule::Unblock(_) => level(2),
+        DomainRule::SetTrust(_) => level(8),
     }
 }
 

@@ -92,15 +92,17 @@ impl Entry {
                 self.change_outputs(|outputs| outputs.set_entry(fact.qualifier, Some(entry.clone())));
             }
             Learned::ClaimState(state) => {
-                self.claim = Some(Box::new(ClaimDecided {
-                    state: state.clone(),
-                    revision: fact.revision,
-                }));
+                self.claim = state.clone().map(|state| {
+                    Box::new(ClaimDecided {
+                        state,
+                        revision: fact.revision,
+                    })
+                });
             }
-            Learned::SearchTuning(of) => self.tuning = of.tuning().cloned(),
+            Learned::SearchTuning(set) => self.tuning = set.as_ref().map(|set| set.tuning().clone()),
             Learned::EdgeLabel(label) => {
-                self.edge = label.relation().map(|relation| EdgeDecided {
-                    relation,
+                self.edge = label.map(|label| EdgeDecided {
+                    relation: label.relation(),
                     revision: fact.revision,
                 });
             }

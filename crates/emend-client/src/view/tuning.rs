@@ -29,5 +29,5 @@ impl Reading<'_> {
 /// has the defaults. Fails with every field that is wrong.
 pub fn tuning_to_try(message: &SearchTuningValue) -> Result<Arc<Tuning>, Violations> {
     let tuning = emend_wire::search::tuning(message)?;
-    Ok(tuning.tuning().cloned().unwrap_or_default())
+    Ok(tuning.map(|set| set.tuning().clone()).unwrap_or_default())
 }

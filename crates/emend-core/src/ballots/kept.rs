@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::{Ballot, Newest, Rules, SortKey, Support, Tally, newest::Moved};
 use crate::{
-    contest::VoterKey,
     ids::{AcceptOrder, Caller, CandidateId, FeedbackId},
     policy::Counting,
+    voter::VoterKey,
 };
 
 /// Sorts before all other places.

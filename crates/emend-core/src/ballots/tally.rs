@@ -6,9 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Ballot, SortKey};
 use crate::{
-    contest::{Candidate, Status, VoterKey},
+    candidate::{Candidate, Status},
     ids::{Caller, CandidateId},
     policy::{Counting, Policy},
+    voter::VoterKey,
 };
 
 /// The support of each candidate in a contest.

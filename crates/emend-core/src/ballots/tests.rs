@@ -5,9 +5,10 @@ use proptest::prelude::*;
 
 use super::{tally::signed, *};
 use crate::{
-    contest::{Candidate, Status, Voter},
+    candidate::{Candidate, Status},
     ids::{Namespace, ReporterId},
     kinds::Kind,
+    voter::Voter,
 };
 
 /// Something that happens to the ballots of a contest.

@@ -1,12 +1,13 @@
 //! Which corrections are valid, and what they are about.
 
 use super::*;
+use crate::evidence::DomainDecision;
 
 #[test]
 fn a_verb_correction_and_a_phrase_mapping_of_one_phrase_share_a_contest() {
     let namespace = Namespace::parse("fund-admin").unwrap();
-    let verb = Correction::parse(Form::Verb, " Set up a CSA", "create_csa", "create_isda").unwrap();
-    let mapping = Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_isda").unwrap();
+    let verb = Correction::parse_verb(" Set up a CSA", "create_csa", "create_isda").unwrap();
+    let mapping = Correction::parse_phrase_mapping("set up a csa", "create_isda").unwrap();
     let (verb, mapping) = (verb.effects(&namespace, None), mapping.effects(&namespace, None));
     assert_eq!(verb[0].key, mapping[0].key);
     assert_eq!(verb[0].value.learned, mapping[0].value.learned);
@@ -14,20 +15,19 @@ fn a_verb_correction_and_a_phrase_mapping_of_one_phrase_share_a_contest() {
 
 #[test]
 fn every_invalid_field_is_named() {
-    let wrong = Correction::parse(Form::Entity, " ", &"x".repeat(257), "")
+    let wrong = Correction::parse_entity(" ", &"x".repeat(257), "")
         .unwrap_err()
         .into_vec();
     let fields: Vec<_> = wrong.iter().map(|violation| violation.field.as_str()).collect();
     assert_eq!(fields, ["original_input", "correct_choice", "system_choice"]);
-    let same = Correction::parse(Form::Verb, "a", "x", "x").unwrap_err();
+    let same = Correction::parse_verb("a", "x", "x").unwrap_err();
     assert!(same.to_string().contains("must differ"));
 }
 
 #[test]
 fn personal_data_matters_only_in_values_for_all_users() {
     let namespace = Namespace::parse("fund-admin").unwrap();
-    let correction =
-        Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail").unwrap();
+    let correction = Correction::parse_phrase_mapping("mail jane.doe@example.org", "send_mail").unwrap();
     assert!(correction.effects(&namespace, None)[0].personal_data);
     let jane = Some(UserId::parse("jane").unwrap());
     assert!(!correction.effects(&namespace, jane.as_ref())[0].personal_data);
@@ -41,13 +41,16 @@ fn each_equivalent_of_a_term_has_an_effect_of_its_own() {
     let effects = correction.effects(&namespace, None);
     let keys: Vec<_> = effects.iter().map(|effect| effect.key.key.as_str()).collect();
     assert_eq!(keys, ["盤面", "board"]);
+    let forbidden = Correction::parse_prohibition("wind down", " Delete_Fund").unwrap();
     let displays = effects.iter().map(|effect| effect.value.display.as_str());
     assert!(displays.eq(["", "Board"]), "no display that is the key itself");
-    for effect in &effects {
+    for effect in effects.iter().chain(&forbidden.effects(&namespace, None)) {
         assert_eq!(
             effect.value.learned.qualifier_of_key(),
             Some(Ok(effect.key.qualifier.clone()))
         );
+    }
+    for effect in &effects {
         assert_eq!(effect.value.learned.maps_to(), "フィールド");
     }
 }
@@ -55,38 +58,41 @@ fn each_equivalent_of_a_term_has_an_effect_of_its_own() {
 #[test]
 fn a_decision_about_a_domain_is_about_its_pattern_in_the_human_layer() {
     let namespace = Namespace::parse("research").unwrap();
-    let level = Some(TrustLevel::Academic);
-    let correction = Correction::parse_domain(Form::DomainUnblock, " *.Example.ORG.", level).unwrap();
+    let rule = Ok(DomainRule::Unblock(Some(TrustLevel::Academic)));
+    let correction = Correction::parse_domain(" *.Example.ORG.", rule, "").unwrap();
     let effects = correction.effects(&namespace, None);
     assert_eq!(effects[0].key.key.as_str(), "*.example.org");
     assert_eq!(effects[0].key.qualifier, HUMAN);
     assert_eq!(effects[0].value.display, "*.Example.ORG.");
     assert_eq!(effects[0].value.learned.maps_to(), "unblock:academic");
-    assert_eq!(correction.check_new(&[]), Ok(()));
+    assert_eq!(correction.check_new(), Ok(()));
 }
 
 #[test]
 fn levels_and_patterns_that_are_not_allowed_are_named() {
-    let fields = |form, pattern, level| -> Vec<String> {
-        let parsed = Correction::parse_domain(form, pattern, level);
+    let fields = |decision, pattern, level| -> Vec<String> {
+        let parsed = Correction::parse_domain(pattern, DomainRule::new(decision, level), "");
         let violations = parsed
-            .and_then(|parsed| parsed.check_new(&[]))
+            .and_then(|parsed| parsed.check_new())
             .unwrap_err()
             .into_vec();
         violations.into_iter().map(|violation| violation.field).collect()
     };
     assert_eq!(
-        fields(Form::DomainBlock, "https://example.org", None),
+        fields(DomainDecision::Block, "https://example.org", None),
         ["pattern"]
     );
-    assert_eq!(fields(Form::DomainBlock, "co.jp", None), ["pattern"]);
+    assert_eq!(fields(DomainDecision::Block, "co.jp", None), ["pattern"]);
     assert_eq!(
-        fields(Form::DomainBlock, "", Some(TrustLevel::Low)),
+        fields(DomainDecision::Block, "", Some(TrustLevel::Low)),
         ["pattern", "level"]
     );
-    assert_eq!(fields(Form::DomainSetTrust, "example.org", None), ["level"]);
+    assert_eq!(fields(DomainDecision::SetTrust, "example.org", None), ["level"]);
     let blocked = Some(TrustLevel::Blocked);
-    assert_eq!(fields(Form::DomainSetTrust, "example.org", blocked), ["level"]);
+    assert_eq!(
+        fields(DomainDecision::SetTrust, "example.org", blocked),
+        ["level"]
+    );
 }
 
 #[test]
@@ -100,7 +106,7 @@ fn a_rating_is_about_its_target_as_it_is_written() {
         output_text: "done",
         ..RatingFields::default()
     };
-    let rating = Correction::parse_rating(fields, &[]);
+    let rating = Correction::parse_rating(fields);
     let masked = rating.unwrap().masked();
     let effects = masked.effects(&namespace, None);
     assert_eq!(effects[0].key.key.as_str(), "INTERPRET");
@@ -116,31 +122,29 @@ fn a_decision_about_a_claim_or_an_edge_is_about_its_exact_id() {
     let namespace = Namespace::parse("research").unwrap();
     for (correction, key, maps_to) in [
         (
-            Correction::parse_claim_reject(" C1 ", "SPAM"),
+            Correction::parse_claim_reject(" C1 ", "SPAM", " t1 "),
             "C1",
             "rejected:SPAM",
         ),
         (
-            Correction::parse_claim_reject("+44 20 7946 0958", ""),
+            Correction::parse_claim_reject("+44 20 7946 0958", "", "t1"),
             "+44 20 7946 0958",
             "rejected",
         ),
-        (Correction::parse_claim_restore("c1"), "c1", "restored"),
+        (Correction::parse_claim_restore("c1", "t1"), "c1", "restored"),
         (
-            Correction::parse_edge("e1", Ok(EdgeRelation::Refutes)),
+            Correction::parse_edge("e1", Ok(EdgeRelation::Refutes), "t1"),
             "e1",
             "refutes",
         ),
     ] {
-        let task = Correction::parse_task(" t1 ").unwrap();
-        let effects = correction.unwrap().in_task(task).effects(&namespace, None);
+        let effects = correction.unwrap().effects(&namespace, None);
         assert_eq!(effects[0].key.key.as_str(), key);
         assert_eq!(effects[0].value.learned.maps_to(), maps_to);
         assert_eq!(effects[0].task.as_deref(), Some("t1"));
         assert!(!effects[0].personal_data);
     }
-    assert_eq!(Correction::parse_task(" "), Ok(None));
-    assert!(Correction::parse_task(&"x".repeat(257)).is_err());
+    assert_eq!(Correction::parse_claim_restore("c1", " ").unwrap().task(), None);
 }
 
 #[test]
@@ -151,13 +155,13 @@ fn wrong_fields_of_decisions_about_claims_and_edges_are_named() {
     };
     let long = "x".repeat(257);
     assert_eq!(
-        fields(Correction::parse_claim_reject(&long, "spam")),
-        ["claim_id", "reason_code"]
+        fields(Correction::parse_claim_reject(&long, "spam", &long)),
+        ["claim_id", "reason_code", "task_id"]
     );
-    assert_eq!(fields(Correction::parse_claim_restore(" ")), ["claim_id"]);
+    assert_eq!(fields(Correction::parse_claim_restore(" ", "")), ["claim_id"]);
     assert_eq!(
-        fields(Correction::parse_edge("", Ok(EdgeRelation::Cites))),
-        ["edge_id", "correct_relation"]
+        fields(Correction::parse_edge("", Ok(EdgeRelation::Cites), &long)),
+        ["edge_id", "correct_relation", "task_id"]
     );
 }
 

@@ -8,11 +8,13 @@
 //! nothing. Votes never replace what a person set and never restore what a person removed.
 //!
 //! A window decides without candidates: its value is a function of the outputs that were rated, each with what its live
-//! ratings come to. Of outputs and ratings, which may be many, the state holds the outputs that the events ahead are about,
-//! and of each class the newest others, as many as are shown; of these outputs and each class the newest live ratings, as many
-//! as an example is made of ([`voices`](crate::outputs::voices)) and one more for each event about the output; the ratings
-//! that the events ahead are about; and of each of their voters and outputs the newest that are not excluded, one more than
-//! will be.
+//! ratings come to. There may be many of both, so the state holds only some:
+//!
+//! * Outputs: those that the events ahead are about, and the newest others of each class, as many as are shown.
+//! * The newest live ratings of each such output and class: as many as an example is made of
+//!   ([`voices`](crate::ratings::voices)), and one more for each event about the output.
+//! * The ratings that the events ahead are about. For each of their voters and outputs also the newest ratings that are not
+//!   excluded: one more than these events exclude.
 //!
 //! The rest of this module lists the other events in a contest and what each does. It must not know where the state
 //! came from or how a decision is stored.
@@ -29,13 +31,15 @@ use jiff::Timestamp;
 
 use crate::{
     ballots::{Ballot, Tally},
-    contest::{Candidate, ContestState, Hold, Origin, Status, Target},
+    candidate::{Candidate, Hold, Origin, Reason, Status},
+    contest::{ContestState, Target},
     ids::{CandidateId, FeedbackId, Revision},
     kinds::{Rule, RulingRules},
-    outcome::{Outcome, Reason},
-    outputs::Rated,
-    policy::{MAX_SCOPES, Policy, RiskLevel, Roles},
+    outcome::Outcome,
+    policy::{MAX_SCOPES, Policy},
+    ratings::Rated,
     resource::ResourceValue,
+    roles::{RiskLevel, Roles},
 };
 
 /// Something that happens to a contest.
@@ -264,7 +268,7 @@ pub enum Refusal {
     #[error("this kind is not decided by votes")]
     NotByVotes,
     /// The value says that nothing applies.
-    #[error("to clear is no value: delete the resource instead")]
+    #[error("a clear has no value: delete the resource instead")]
     NoValue,
     /// A window of ratings decides what applies, and nobody else.
     #[error("its value follows from ratings: retract or redact a rating instead")]
@@ -273,7 +277,7 @@ pub enum Refusal {
     #[error("the value is of another kind than the key")]
     WrongKind,
     /// Another key, or another value of the contest, has the same id.
-    #[error("another has the same id, which is a hash: change what it says a little")]
+    #[error("this id already belongs to another candidate; change the value slightly and try again")]
     SameId,
     /// The namespace holds as many resources of the kind as the policy allows, or this would be one more than
     /// [`MAX_SCOPES`] kinds in namespaces that hold any.
@@ -416,10 +420,10 @@ pub(crate) fn decide_by(
     };
     let mut evaluation = Evaluation::new(state, cast, policy, now);
     let happened = match rule {
-        Rule::Votes { .. } => happen(&mut evaluation, event),
-        Rule::Ruling(rules) => ruling::happen(&mut evaluation, rules, event),
-        Rule::Window(rules) => window::happen(&mut evaluation, rules, event),
-        Rule::Review(rules) => review::happen(&mut evaluation, *rules, event),
+        Rule::Votes { .. } => apply_event(&mut evaluation, event),
+        Rule::Ruling(rules) => ruling::apply_event(&mut evaluation, rules, event),
+        Rule::Window(rules) => window::apply_event(&mut evaluation, rules, event),
+        Rule::Review(rules) => review::apply_event(&mut evaluation, *rules, event),
     };
     match happened {
         Ok(()) => Ok(evaluation.finish(rule)),
@@ -441,7 +445,7 @@ fn has_an_id_of_its_own(value: &ResourceValue, event: &Event, state: &ContestSta
 }
 
 /// All refusals happen before anything changes.
-fn happen(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal> {
+fn apply_event(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Refusal> {
     match event {
         Event::Recorded {
             ballot,
@@ -700,7 +704,7 @@ impl<'a> Evaluation<'a> {
             Some(said) => said.clone(),
             None if is_its_alone => candidate.value.clone(),
             // What others wrote is not shown: the key is what all wrote.
-            None => ResourceValue::of(candidate.value.learned.in_normal_form(&self.state.key)),
+            None => ResourceValue::of(candidate.value.learned.in_normal_form(&self.state.key.qualifier)),
         };
         let figures = Outcome::figures(
             self.state.key.key.as_str(),

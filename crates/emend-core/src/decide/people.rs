@@ -3,9 +3,8 @@
 
 use super::{Cause, Evaluation, Refusal, votes};
 use crate::{
-    contest::{Hold, Origin, Status},
+    candidate::{Hold, Origin, Reason, Status},
     ids::CandidateId,
-    outcome::Reason,
     resource::ResourceValue,
 };
 

@@ -7,15 +7,14 @@
 
 use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
 use crate::{
-    contest::{Origin, Proposed, Status, Verdict},
+    candidate::{Origin, Proposed, Reason, Status, Verdict},
     ids::CandidateId,
     kinds::ReviewRules,
-    outcome::Reason,
     resource::{ResourceValue, proposal_of},
 };
 
 /// All refusals happen before anything changes.
-pub(super) fn happen(
+pub(super) fn apply_event(
     evaluation: &mut Evaluation<'_>,
     rules: ReviewRules,
     event: &Event,
@@ -372,7 +371,7 @@ fn revert(
         close_all(evaluation, reverted);
     }
     let Some(value) = restore else { return Ok(()) };
-    let approved = |of: &&crate::contest::Candidate| {
+    let approved = |of: &&crate::candidate::Candidate| {
         of.value == *value && of.proposal.is_some_and(|kept| kept.verdict == Verdict::Approved)
     };
     let before = evaluation.state.candidates.iter().filter(approved);

@@ -7,16 +7,16 @@
 use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
 use crate::{
     ballots::Ballot,
-    contest::{Hold, Origin, Ruling, Status, TakenBack, Target},
+    candidate::{Hold, Origin, Reason, Ruling, Status, TakenBack},
+    contest::Target,
     ids::{CandidateId, Revision},
     kinds::RulingRules,
-    outcome::Reason,
-    policy::{RiskLevel, Roles},
     resource::{ResourceValue, ruling_at, ruling_of},
+    roles::{RiskLevel, Roles},
 };
 
 /// All refusals happen before anything changes.
-pub(super) fn happen(
+pub(super) fn apply_event(
     evaluation: &mut Evaluation<'_>,
     rules: &RulingRules,
     event: &Event,

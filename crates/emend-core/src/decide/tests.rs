@@ -15,12 +15,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::{
-    contest::Voter,
     ids::{AcceptOrder, Caller, FeedbackId, ReporterId, UserId},
     kinds::{Kind, Learned},
     outcome::OutcomeState,
-    policy::{Counting, Roles},
+    policy::Counting,
     resource::ResourceKey,
+    roles::Roles,
+    voter::Voter,
 };
 
 /// A contest played step by step; revisions increase as in the log.

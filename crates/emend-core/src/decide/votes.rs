@@ -3,11 +3,10 @@
 use super::{Cause, Evaluation, ReportedCandidate};
 use crate::{
     ballots::Ballot,
-    contest::{Hold, Origin, Status},
+    candidate::{Hold, Origin, Reason, Status},
     ids::CandidateId,
-    outcome::Reason,
-    policy::RiskLevel,
     resource::ResourceValue,
+    roles::RiskLevel,
 };
 
 /// A correction proposes a value. The ballots have already counted its vote, which may decide the contest.

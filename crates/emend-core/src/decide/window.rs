@@ -10,13 +10,14 @@ use std::cmp::Reverse;
 
 use super::{Cause, Evaluation, Event, Exclusion, Refusal, ResourceChange};
 use crate::{
+    candidate::Reason,
     contest::ContestState,
     ids::FeedbackId,
     kinds::WindowRules,
-    outcome::{Outcome, OutcomeState, Reason},
-    outputs::{OutputTally, Rated, RatingClass},
-    policy::RiskLevel,
+    outcome::{Outcome, OutcomeState},
+    ratings::{OutputTally, Rated, RatingClass},
     resource::ResourceValue,
+    roles::RiskLevel,
 };
 
 /// What is shown after an event.
@@ -39,7 +40,7 @@ struct Reported {
 }
 
 /// All refusals happen before anything changes.
-pub(super) fn happen(
+pub(super) fn apply_event(
     evaluation: &mut Evaluation<'_>,
     rules: &WindowRules,
     event: &Event,
@@ -131,7 +132,9 @@ fn show(
     about: Option<(FeedbackId, Option<Exclusion>)>,
 ) -> Shown {
     let state = &evaluation.state;
-    let due = (rules.value)(&state.outputs, &state.ratings, evaluation.policy);
+    let due = evaluation
+        .policy
+        .window_value(rules, &state.outputs, &state.ratings);
     let current = state.resource.as_ref();
     let waits = if evaluation.policy.frozen {
         Some(Reason::Frozen)

@@ -5,10 +5,7 @@
 //! or as one above it.
 
 use super::{Covering, TrustLevel, suffixes};
-use crate::{
-    kinds::{DomainDecision, DomainRule},
-    violation::Invalid,
-};
+use crate::{evidence::DomainRule, violation::Invalid};
 
 /// Who made a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,7 +132,7 @@ pub fn deciding<R: RulesHere>(
                 continue;
             };
             let at = layer as usize;
-            if rule.decision != DomainDecision::Block {
+            if rule != DomainRule::Block {
                 shown[at] = shown[at].or(Some(rule));
             }
             if first[at].is_none() {
@@ -158,7 +155,7 @@ pub fn deciding<R: RulesHere>(
         .find_map(|(layer, rule)| rule.map(|rule| (layer, rule)))?;
     let level = if rule.leaves_level_open() {
         let below = &shown[layer as usize + 1..];
-        let mut levels = below.iter().filter_map(|rule| rule.as_ref()?.level);
+        let mut levels = below.iter().filter_map(|rule| rule.as_ref()?.level());
         levels.next().unwrap_or_default()
     } else {
         rule.trust()

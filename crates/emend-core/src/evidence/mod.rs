@@ -3,6 +3,7 @@
 
 mod citations;
 mod confidence;
+mod domain_rule;
 mod identity;
 mod layers;
 mod node;
@@ -19,9 +20,10 @@ mod works;
 pub use self::{
     citations::{DEFAULT_BEST, MAX_BEST, RankedPaper, Ranking, RelatedPaper, parse_best, rank},
     confidence::{Combining, Confidence, Evidence, EvidenceEdge, Verdict, Weight, combine},
+    domain_rule::{DomainDecision, DomainRule, DomainRuleValue, Finding, RuleCause},
     identity::{WorkId, leads_elsewhere, registrable_domain},
     layers::{Decided, Layer, Layers, Place, RulesHere, deciding},
-    node::{EvidenceId, NodeRef, NodeSort},
+    node::{EvidenceId, NodeRef, NodeType},
     pattern::{DomainPattern, Suffix, host, suffixes},
     policy::NamespacePolicy,
     relation::{EdgeLabels, EdgeRelation, LabelCorrection, Split},

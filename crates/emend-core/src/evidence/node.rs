@@ -40,7 +40,7 @@ impl fmt::Display for EvidenceId {
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NodeSort {
+pub enum NodeType {
     /// A page of a source.
     Page,
     /// A part of a page.
@@ -49,8 +49,8 @@ pub enum NodeSort {
     Claim,
 }
 
-impl NodeSort {
-    /// All sorts.
+impl NodeType {
+    /// All types.
     pub const ALL: [Self; 3] = [Self::Page, Self::Fragment, Self::Claim];
 
     /// The number in databases.
@@ -62,9 +62,11 @@ impl NodeSort {
         }
     }
 
-    /// The sort with this number.
+    /// The type with this number.
     pub fn from_number(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|sort| sort.number() == number)
+        Self::ALL
+            .into_iter()
+            .find(|node_type| node_type.number() == number)
     }
 
     /// The name that files use: `fragment` in `fragment:abc123`.
@@ -81,7 +83,7 @@ impl NodeSort {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeRef {
     /// What it is.
-    pub sort: NodeSort,
+    pub sort: NodeType,
     /// Its id among those of its sort.
     pub id: EvidenceId,
 }
@@ -106,10 +108,10 @@ mod tests {
     #[test]
     fn a_node_says_once_what_it_is() {
         for (sort, id, shown) in [
-            (NodeSort::Page, "none", "page:none"),
-            (NodeSort::Page, "page:none", "page:none"),
-            (NodeSort::Page, "pages", "page:pages"),
-            (NodeSort::Claim, "page:1", "claim:page:1"),
+            (NodeType::Page, "none", "page:none"),
+            (NodeType::Page, "page:none", "page:none"),
+            (NodeType::Page, "pages", "page:pages"),
+            (NodeType::Claim, "page:1", "claim:page:1"),
         ] {
             let id = EvidenceId::parse(id).unwrap();
             assert_eq!(NodeRef { sort, id }.to_string(), shown);

@@ -1,7 +1,7 @@
 //! Patterns in their form taken apart, and the rules that share a name.
 
+use super::DomainRule;
 use super::layers::{Layer, Place, RulesHere};
-use crate::kinds::DomainRule;
 
 /// The rules whose patterns have one name, of all layers, each with something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

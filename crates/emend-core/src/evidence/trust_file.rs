@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{DomainPattern, Suffix, TrustLevel};
 use crate::{
+    evidence::DomainRule,
     ids::Namespace,
-    kinds::{DomainDecision, DomainRule, parse_choice},
+    normalize::parse_choice,
     violation::{Invalid, Violations},
 };
 
@@ -144,8 +145,7 @@ fn rules(
             continue;
         };
         if is_new(violations, &mut places, pattern.clone(), path) {
-            let decision = DomainDecision::SetTrust;
-            rules.insert(pattern, DomainRule { decision, level });
+            rules.extend(level.map(|level| (pattern, DomainRule::SetTrust(level))));
         }
     }
     for (index, pattern) in blocked.iter().enumerate() {
@@ -155,14 +155,7 @@ fn rules(
             continue;
         };
         if is_new(violations, &mut places, pattern.clone(), path) {
-            let decision = DomainDecision::Block;
-            rules.insert(
-                pattern,
-                DomainRule {
-                    decision,
-                    level: None,
-                },
-            );
+            rules.insert(pattern, DomainRule::Block);
         }
     }
     rules

@@ -6,7 +6,7 @@
 
 use super::{DomainPattern, Suffix, TrustLevel};
 use crate::{
-    kinds::{DomainDecision, DomainRule, DomainRuleValue, Finding, RuleCause},
+    evidence::{DomainRule, DomainRuleValue, Finding, RuleCause},
     violation::Invalid,
 };
 
@@ -199,28 +199,18 @@ impl ClaimsOfDomain {
         if is_set || !is_somebodys {
             return None;
         }
-        let (decision, level, found, claim_id) = if let Some(claim) = &self.dangerous {
-            (
-                DomainDecision::Block,
-                None,
-                Finding::DangerousPattern,
-                claim.as_str(),
-            )
+        let (rule, found, claim_id) = if let Some(claim) = &self.dangerous {
+            (DomainRule::Block, Finding::DangerousPattern, claim.as_str())
         } else if policy.blocks(self.rejected, self.claims) {
-            (DomainDecision::Block, None, Finding::RejectedShare, "")
+            (DomainRule::Block, Finding::RejectedShare, "")
         } else if let (Some(claim), TrustLevel::Unverified) = (&self.verified, level) {
-            let rise = Some(TrustLevel::Low);
-            (
-                DomainDecision::SetTrust,
-                rise,
-                Finding::IndependentSupport,
-                claim.as_str(),
-            )
+            let raised = DomainRule::SetTrust(TrustLevel::Low);
+            (raised, Finding::IndependentSupport, claim.as_str())
         } else {
             return None;
         };
         Some(DomainRuleValue {
-            rule: DomainRule { decision, level },
+            rule,
             cause: Some(RuleCause {
                 found,
                 claim_id: claim_id.to_owned(),

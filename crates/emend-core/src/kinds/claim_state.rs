@@ -2,59 +2,42 @@
 //!
 //! That a claim was restored is a value: it beats what the backend reports against the claim.
 
+#![expect(clippy::ref_option, reason = "the same signatures for all kinds")]
+
 use std::sync::Arc;
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{policy::Role, violation::Invalid};
+use crate::{roles::Role, violation::Invalid};
 
 /// Maximum length of a reason code in characters.
 const MAX_REASON_CODE_CHARS: usize = 64;
+const REJECTED: &str = "rejected";
+const RESTORED: &str = "restored";
+/// What files call that nobody decided.
+const CLEARED: &str = "cleared";
 
-/// A decision about a claim, and for a rejection perhaps why, as a code.
+/// What a person decided about a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClaimState {
-    decision: ClaimDecision,
-    /// The decision as one word, with the reason code after a colon.
+pub enum ClaimState {
+    /// It is hidden from results, and kept; perhaps a code says why.
+    Rejected(Option<ReasonCode>),
+    /// It is shown, whatever the backend reports against it.
+    Restored,
+}
+
+/// Why a claim was rejected: 1 to 64 characters in `UPPER_SNAKE_CASE`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReasonCode {
+    /// The decision as one word: the code follows the colon.
     word: Arc<str>,
 }
 
-/// What is decided about a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClaimDecision {
-    /// It is hidden from results, and kept.
-    Rejected,
-    /// It is shown, whatever the backend reports against it.
-    Restored,
-    /// Nobody decides: what the backend reports applies. Never a resource.
-    Cleared,
-}
-
-impl ClaimDecision {
-    /// All decisions, in the order of their numbers on the wire.
-    pub const ALL: [Self; 3] = [Self::Rejected, Self::Restored, Self::Cleared];
-
-    /// The name that files and command lines use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rejected => "rejected",
-            Self::Restored => "restored",
-            Self::Cleared => "cleared",
-        }
-    }
-}
-
-impl ClaimState {
-    /// A decision. Only a rejection may have a reason code, 1 to 64 characters in `UPPER_SNAKE_CASE`; empty: none.
-    pub fn new(decision: ClaimDecision, reason_code: &str) -> Result<Self, Invalid> {
-        let code = reason_code.trim();
+impl ReasonCode {
+    /// Parses a code. Empty: none.
+    pub fn parse(raw: &str) -> Result<Option<Self>, Invalid> {
+        let code = raw.trim();
         if code.is_empty() {
-            return Ok(Self {
-                decision,
-                word: decision.name().into(),
-            });
-        }
-        if decision != ClaimDecision::Rejected {
-            return Err(Invalid::new("must be empty with this decision"));
+            return Ok(None);
         }
         let is_code = code.len() <= MAX_REASON_CODE_CHARS
             && code.starts_with(|first: char| first.is_ascii_uppercase())
@@ -66,39 +49,51 @@ impl ClaimState {
                 "must be 1 to {MAX_REASON_CODE_CHARS} characters of [A-Z0-9_], beginning with a letter"
             )));
         }
-        Ok(Self {
-            decision,
-            word: format!("{}:{code}", decision.name()).into(),
-        })
+        let word = format!("{REJECTED}:{code}").into();
+        Ok(Some(Self { word }))
     }
 
+    /// The code.
+    pub fn as_str(&self) -> &str {
+        self.word.get(REJECTED.len() + 1..).unwrap_or_default()
+    }
+}
+
+impl ClaimState {
     /// The decision as one word: `rejected`, `rejected:SPAM`, `restored`.
     pub fn parse(word: &str) -> Result<Self, Invalid> {
         let (decision, code) = word.split_once(':').unwrap_or((word, ""));
-        let sought = decision.trim().to_ascii_lowercase();
-        let mut decisions = [ClaimDecision::Rejected, ClaimDecision::Restored].into_iter();
-        match decisions.find(|decision| decision.name() == sought) {
-            Some(decision) => Self::new(decision, code)
-                .map_err(|Invalid(why)| Invalid::new(format!("the reason code after the colon {why}"))),
-            None => Err(Invalid::new(format!(
+        let in_word = |Invalid(why)| Invalid::new(format!("the reason code after the colon {why}"));
+        match decision.trim().to_ascii_lowercase().as_str() {
+            REJECTED => ReasonCode::parse(code).map(Self::Rejected).map_err(in_word),
+            RESTORED if code.trim().is_empty() => Ok(Self::Restored),
+            RESTORED => Err(in_word(Invalid::new("must be empty with this decision"))),
+            _ => Err(Invalid::new(format!(
                 "must be rejected, rejected:REASON_CODE or restored, is {word:?}"
             ))),
         }
     }
 
-    /// What was decided.
-    pub const fn decision(&self) -> ClaimDecision {
-        self.decision
+    /// The decision as one word.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Rejected(Some(code)) => &code.word,
+            Self::Rejected(None) => REJECTED,
+            Self::Restored => RESTORED,
+        }
     }
 
     /// Why it was rejected, as a code; empty if nobody said.
     pub fn reason_code(&self) -> &str {
-        self.word.split_once(':').map_or("", |(_, code)| code)
+        match self {
+            Self::Rejected(code) => code.as_ref().map_or("", ReasonCode::as_str),
+            Self::Restored => "",
+        }
     }
 
     /// Whether the claim is hidden from results.
-    pub fn is_rejected(&self) -> bool {
-        self.decision == ClaimDecision::Rejected
+    pub const fn is_rejected(&self) -> bool {
+        matches!(self, Self::Rejected(_))
     }
 }
 
@@ -117,29 +112,35 @@ pub(super) const RULES: KindRules = KindRules {
         needs_target: true,
         entitled: Role::Reviewer,
     }),
-    parse: |word| ClaimState::parse(&word).map(Learned::ClaimState),
+    parse: |word| ClaimState::parse(&word).map(|state| Learned::ClaimState(Some(state))),
     allows: |_, _| Ok(()),
     is_answer: false,
     arrow: '⊢',
 };
 
-pub(super) fn fields(state: &ClaimState) -> Vec<Field<'_>> {
+pub(super) fn fields(state: &Option<ClaimState>) -> Vec<Field<'_>> {
+    let decision = match state {
+        Some(ClaimState::Rejected(_)) => REJECTED,
+        Some(ClaimState::Restored) => RESTORED,
+        None => CLEARED,
+    };
+    let reason_code = state.as_ref().map_or("", ClaimState::reason_code);
     vec![
-        Field::distinguishing("decision", state.decision.name()),
-        Field::distinguishing("reason_code", state.reason_code()),
+        Field::distinguishing("decision", decision),
+        Field::distinguishing("reason_code", reason_code),
     ]
 }
 
-pub(super) fn maps_to(state: &ClaimState) -> &str {
-    &state.word
+pub(super) fn maps_to(state: &Option<ClaimState>) -> &str {
+    state.as_ref().map_or(CLEARED, ClaimState::word)
 }
 
-pub(super) fn describe(id: &str, state: &ClaimState) -> String {
-    match (state.decision, state.reason_code()) {
-        (ClaimDecision::Rejected, "") => format!("claim “{id}” is rejected"),
-        (ClaimDecision::Rejected, code) => format!("claim “{id}” is rejected ({code})"),
-        (ClaimDecision::Restored, _) => format!("claim “{id}” is restored"),
-        (ClaimDecision::Cleared, _) => format!("nothing is decided about claim “{id}”"),
+pub(super) fn describe(id: &str, state: &Option<ClaimState>) -> String {
+    match state {
+        Some(ClaimState::Rejected(None)) => format!("claim “{id}” is rejected"),
+        Some(ClaimState::Rejected(Some(code))) => format!("claim “{id}” is rejected ({})", code.as_str()),
+        Some(ClaimState::Restored) => format!("claim “{id}” is restored"),
+        None => format!("nothing is decided about claim “{id}”"),
     }
 }
 
@@ -148,10 +149,7 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
 }
 
 fn nothing() -> Learned {
-    Learned::ClaimState(ClaimState {
-        decision: ClaimDecision::Cleared,
-        word: ClaimDecision::Cleared.name().into(),
-    })
+    Learned::ClaimState(None)
 }
 
 #[cfg(test)]
@@ -161,7 +159,7 @@ mod tests {
     #[test]
     fn the_newest_decision_applies_and_a_cleared_one_leaves_nothing() {
         let [rejected, restored] =
-            ["rejected", "restored"].map(|word| Learned::ClaimState(ClaimState::parse(word).unwrap()));
+            ["rejected", "restored"].map(|word| Learned::ClaimState(Some(ClaimState::parse(word).unwrap())));
         assert_eq!(in_force(&[]), None);
         assert_eq!(in_force(&[&restored, &rejected]), Some(restored.clone()));
         assert_eq!(in_force(&[&rejected, &restored]), Some(rejected.clone()));
@@ -170,18 +168,18 @@ mod tests {
 
     #[test]
     fn a_decision_is_one_word() {
-        for (word, decision, code) in [
-            ("rejected", ClaimDecision::Rejected, ""),
-            (" Restored ", ClaimDecision::Restored, ""),
-            ("rejected:SPAM_2", ClaimDecision::Rejected, "SPAM_2"),
+        for (word, is_rejected, code) in [
+            ("rejected", true, ""),
+            (" Restored ", false, ""),
+            ("rejected:SPAM_2", true, "SPAM_2"),
         ] {
             let state = ClaimState::parse(word).unwrap();
             assert_eq!(
-                (state.decision(), state.reason_code()),
-                (decision, code),
+                (state.is_rejected(), state.reason_code()),
+                (is_rejected, code),
                 "{word}"
             );
-            assert_eq!(ClaimState::parse(maps_to(&state)), Ok(state));
+            assert_eq!(ClaimState::parse(maps_to(&Some(state.clone()))), Ok(state));
         }
         let long = format!("rejected:{}", "A".repeat(65));
         for word in [

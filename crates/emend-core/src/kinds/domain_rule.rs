@@ -6,171 +6,13 @@
 
 use super::{Field, Form, KindRules, Learned, Qualifier, Rule, RulingRules};
 use crate::{
-    evidence::{DomainPattern, Layer, Suffix, TrustLevel},
-    policy::Role,
+    evidence::{DomainPattern, DomainRule, DomainRuleValue, Layer, RuleCause, Suffix, TrustLevel},
+    roles::Role,
     violation::Invalid,
 };
 
 /// The layer of what people decided.
 pub const HUMAN: &str = Layer::Human.name();
-
-/// A decision about the sources that a pattern covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DomainRule {
-    /// What was decided.
-    pub decision: DomainDecision,
-    /// How far they are trusted: always given with `SetTrust`, perhaps with `Unblock`, never otherwise. Never `Blocked`.
-    pub level: Option<TrustLevel>,
-}
-
-/// A decision, and why where the system made it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct DomainRuleValue {
-    /// What was decided.
-    pub rule: DomainRule,
-    /// Why the system decided it; `None` where people or the trust file did.
-    pub cause: Option<RuleCause>,
-}
-
-impl From<DomainRule> for DomainRuleValue {
-    fn from(rule: DomainRule) -> Self {
-        Self { rule, cause: None }
-    }
-}
-
-/// Why the system decided about a domain.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RuleCause {
-    /// What it found.
-    pub found: Finding,
-    /// The claim it found it in, 1 to 512 characters; empty where no single claim is the cause.
-    pub claim_id: String,
-}
-
-impl RuleCause {
-    /// What was found, and in which claim.
-    pub fn parse(found: Finding, claim_id: &str) -> Result<Self, Invalid> {
-        let claim_id = match claim_id {
-            "" => String::new(),
-            id => Form::Exact.parse(id)?,
-        };
-        Ok(Self { found, claim_id })
-    }
-}
-
-/// What the system found about a domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Finding {
-    /// A claim with a dangerous pattern.
-    DangerousPattern,
-    /// Too many of its claims are rejected.
-    RejectedShare,
-    /// A claim that independent sources support.
-    IndependentSupport,
-}
-
-impl Finding {
-    /// All findings, in the order of their numbers on the wire.
-    pub const ALL: [Self; 3] = [
-        Self::DangerousPattern,
-        Self::RejectedShare,
-        Self::IndependentSupport,
-    ];
-
-    /// The name that files and command lines use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DangerousPattern => "dangerous_pattern",
-            Self::RejectedShare => "rejected_share",
-            Self::IndependentSupport => "independent_support",
-        }
-    }
-}
-
-/// What is decided about sources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DomainDecision {
-    /// They are not shown.
-    Block,
-    /// They are shown, whatever lower layers say. Without a level they keep the one given to the pattern before.
-    Unblock,
-    /// They are trusted this far.
-    SetTrust,
-    /// No rule: the default applies again. Never a resource.
-    Clear,
-}
-
-impl DomainDecision {
-    /// All decisions, in the order of their numbers on the wire.
-    pub const ALL: [Self; 4] = [Self::Block, Self::Unblock, Self::SetTrust, Self::Clear];
-
-    /// The name that files and command lines use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Block => "block",
-            Self::Unblock => "unblock",
-            Self::SetTrust => "set_trust",
-            Self::Clear => "clear",
-        }
-    }
-}
-
-impl DomainRule {
-    /// No rule: the default applies.
-    pub const CLEAR: Self = Self {
-        decision: DomainDecision::Clear,
-        level: None,
-    };
-
-    /// A decision with its level. `SetTrust` needs one, `Unblock` may have one, the others have none; `Blocked` is none.
-    pub fn new(decision: DomainDecision, level: Option<TrustLevel>) -> Result<Self, Invalid> {
-        use DomainDecision::{Block, Clear, SetTrust, Unblock};
-        match (decision, level) {
-            (_, Some(TrustLevel::Blocked)) => {
-                Err(Invalid::new("must not be BLOCKED: block the pattern instead"))
-            }
-            (SetTrust, None) => Err(Invalid::new("is required: how far the sources are trusted")),
-            (Block | Clear, Some(_)) => Err(Invalid::new("must be empty with this decision")),
-            (Block | Clear | Unblock, None) | (Unblock | SetTrust, Some(_)) => Ok(Self { decision, level }),
-        }
-    }
-
-    /// The decision as one word: `block`, `unblock`, `unblock:academic`, `academic`, `clear`.
-    pub fn parse(word: &str) -> Result<Self, Invalid> {
-        let word = word.trim().to_ascii_lowercase();
-        let (decision, level) = match word.split_once(':') {
-            Some(("unblock", level)) => (DomainDecision::Unblock, Some(level)),
-            _ => match word.as_str() {
-                "block" => (DomainDecision::Block, None),
-                "unblock" => (DomainDecision::Unblock, None),
-                "clear" => (DomainDecision::Clear, None),
-                level => (DomainDecision::SetTrust, Some(level)),
-            },
-        };
-        let level = level.map(TrustLevel::parse).transpose();
-        let level = level.map_err(|Invalid(why)| {
-            Invalid::new(format!(
-                "must be block, unblock, unblock:LEVEL, clear or a level; a level {why}"
-            ))
-        })?;
-        Self::new(decision, level)
-    }
-
-    /// Whether it says that sources are shown, and not how far they are trusted.
-    pub fn leaves_level_open(self) -> bool {
-        self.decision == DomainDecision::Unblock && self.level.is_none()
-    }
-
-    /// How far a source that this rule decides about is trusted, if no other rule is known.
-    pub fn trust(self) -> TrustLevel {
-        match self.decision {
-            DomainDecision::Block => TrustLevel::Blocked,
-            DomainDecision::Unblock | DomainDecision::SetTrust | DomainDecision::Clear => {
-                self.level.unwrap_or_default()
-            }
-        }
-    }
-}
 
 pub(super) const RULES: KindRules = KindRules {
     name: "domain_rule",
@@ -201,8 +43,8 @@ pub(super) const RULES: KindRules = KindRules {
 pub(super) fn fields(value: &DomainRuleValue) -> Vec<Field<'_>> {
     let DomainRuleValue { rule, cause } = value;
     let mut fields = vec![
-        Field::distinguishing("decision", rule.decision.name()),
-        Field::distinguishing("level", rule.level.map_or("", TrustLevel::name)),
+        Field::distinguishing("decision", rule.decision().name()),
+        Field::distinguishing("level", rule.level().map_or("", TrustLevel::name)),
     ];
     if let Some(RuleCause { found, claim_id }) = cause {
         fields.push(Field::distinguishing("cause", found.name()));
@@ -213,8 +55,8 @@ pub(super) fn fields(value: &DomainRuleValue) -> Vec<Field<'_>> {
 
 pub(super) fn maps_to(value: &DomainRuleValue) -> &str {
     use TrustLevel::{Academic, Blocked, Government, Low, Primary, Trusted, Unverified};
-    match (value.rule.decision, value.rule.level) {
-        (DomainDecision::Unblock, Some(level)) => match level {
+    match value.rule {
+        DomainRule::Unblock(Some(level)) => match level {
             Primary => "unblock:primary",
             Government => "unblock:government",
             Academic => "unblock:academic",
@@ -223,22 +65,18 @@ pub(super) fn maps_to(value: &DomainRuleValue) -> &str {
             Unverified => "unblock:unverified",
             Blocked => "unblock",
         },
-        (DomainDecision::SetTrust, Some(level)) => level.name(),
-        (decision, _) => decision.name(),
+        DomainRule::SetTrust(level) => level.name(),
+        rule => rule.decision().name(),
     }
 }
 
 pub(super) fn describe(pattern: &str, value: &DomainRuleValue) -> String {
-    match (value.rule.decision, value.rule.level) {
-        (DomainDecision::Block, _) => format!("“{pattern}” is blocked"),
-        (DomainDecision::Unblock, None) => format!("“{pattern}” is not blocked"),
-        (DomainDecision::Unblock, Some(level)) => format!("“{pattern}” is not blocked; its trust is {level}"),
-        (DomainDecision::SetTrust, level) => {
-            format!("the trust of “{pattern}” is {}", level.unwrap_or_default())
-        }
-        (DomainDecision::Clear, _) => {
-            format!("“{pattern}” has no rule of its own, and the default applies again")
-        }
+    match value.rule {
+        DomainRule::Block => format!("“{pattern}” is blocked"),
+        DomainRule::Unblock(None) => format!("“{pattern}” is not blocked"),
+        DomainRule::Unblock(Some(level)) => format!("“{pattern}” is not blocked; its trust is {level}"),
+        DomainRule::SetTrust(level) => format!("the trust of “{pattern}” is {level}"),
+        DomainRule::Clear => format!("“{pattern}” has no rule of its own, and the default applies again"),
     }
 }
 
@@ -250,19 +88,19 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
     });
     let newest = values.next()?;
     let rule = newest.rule;
-    if rule.decision == DomainDecision::Clear {
+    if rule == DomainRule::Clear {
         return None;
     }
     let mut value = newest.clone();
     if rule.leaves_level_open() {
-        let mut before = values.take_while(|value| value.rule.decision != DomainDecision::Clear);
-        value.rule.level = before.find_map(|value| value.rule.level);
+        let mut before = values.take_while(|value| value.rule != DomainRule::Clear);
+        value.rule = DomainRule::Unblock(before.find_map(|value| value.rule.level()));
     }
     Some(Learned::DomainRule(value))
 }
 
 fn nothing() -> Learned {
-    Learned::DomainRule(DomainRule::CLEAR.into())
+    Learned::DomainRule(DomainRule::Clear.into())
 }
 
 /// Who has a name below a private suffix is not who owns the suffix: a person decides about all of them.
@@ -283,6 +121,7 @@ fn allows(pattern: &str, layer: &str) -> Result<(), Invalid> {
 #[cfg(test)]
 mod tests {
     use super::{super::Kind, *};
+    use crate::evidence::DomainDecision;
 
     fn applies(newest_first: &[&str]) -> Option<String> {
         let rulings: Vec<Learned> = newest_first

@@ -1,21 +1,24 @@
 //! What a person said an edge's label is. Decided by rulings: the newest one in force applies. That it differs from the
 //! model's prediction follows from the newest prediction, and is no part of the value.
 
+#![expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the same signatures for all kinds"
+)]
+
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{evidence::EdgeRelation, policy::Role, violation::Invalid};
+use crate::{evidence::EdgeRelation, roles::Role, violation::Invalid};
 
 /// The label that a person gave an edge; never `Cites`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EdgeLabel(Option<EdgeRelation>);
+pub struct EdgeLabel(EdgeRelation);
 
 impl EdgeLabel {
-    /// No person's label: the model's applies. Never a resource.
-    pub const CLEARED: Self = Self(None);
-
     /// A label.
     pub fn new(relation: EdgeRelation) -> Result<Self, Invalid> {
         if relation.is_label() {
-            Ok(Self(Some(relation)))
+            Ok(Self(relation))
         } else {
             Err(Invalid::new(
                 "must be supports, refutes or neutral: CITES edges can't be corrected",
@@ -27,20 +30,20 @@ impl EdgeLabel {
     pub fn parse(word: &str) -> Result<Self, Invalid> {
         match EdgeRelation::parse(word) {
             Ok(relation) => Self::new(relation),
-            Err(_) => EdgeRelation::parse_label(word).map(|relation| Self(Some(relation))),
+            Err(_) => EdgeRelation::parse_label(word).map(Self),
         }
     }
 
-    /// The relation; `None` if no person gave one.
-    pub const fn relation(self) -> Option<EdgeRelation> {
+    /// The relation.
+    pub const fn relation(self) -> EdgeRelation {
         self.0
     }
+}
 
-    const fn word(self) -> &'static str {
-        match self.0 {
-            Some(relation) => relation.name(),
-            None => "cleared",
-        }
+const fn word(label: Option<EdgeLabel>) -> &'static str {
+    match label {
+        Some(label) => label.0.name(),
+        None => "cleared",
     }
 }
 
@@ -59,27 +62,23 @@ pub(super) const RULES: KindRules = KindRules {
         needs_target: true,
         entitled: Role::Reviewer,
     }),
-    parse: |word| EdgeLabel::parse(&word).map(Learned::EdgeLabel),
+    parse: |word| EdgeLabel::parse(&word).map(|label| Learned::EdgeLabel(Some(label))),
     allows: |_, _| Ok(()),
     is_answer: false,
     arrow: '⊢',
 };
 
-pub(super) fn fields(label: &EdgeLabel) -> Vec<Field<'_>> {
-    vec![Field::distinguishing("relation", label.word())]
+pub(super) fn fields(label: &Option<EdgeLabel>) -> Vec<Field<'_>> {
+    vec![Field::distinguishing("relation", word(*label))]
 }
 
-pub(super) const fn maps_to(label: &EdgeLabel) -> &str {
-    label.word()
+pub(super) const fn maps_to(label: &Option<EdgeLabel>) -> &str {
+    word(*label)
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the same signature for all kinds"
-)]
-pub(super) fn describe(id: &str, label: &EdgeLabel) -> String {
-    match label.0 {
-        Some(relation) => format!("the label of edge “{id}” is {relation}"),
+pub(super) fn describe(id: &str, label: &Option<EdgeLabel>) -> String {
+    match label {
+        Some(EdgeLabel(relation)) => format!("the label of edge “{id}” is {relation}"),
         None => format!("nobody decided the label of edge “{id}”"),
     }
 }
@@ -89,7 +88,7 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
 }
 
 fn nothing() -> Learned {
-    Learned::EdgeLabel(EdgeLabel::CLEARED)
+    Learned::EdgeLabel(None)
 }
 
 #[cfg(test)]
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn the_newest_label_applies_and_a_cleared_one_leaves_the_models() {
         let [supports, refutes] =
-            ["supports", "refutes"].map(|word| Learned::EdgeLabel(EdgeLabel::parse(word).unwrap()));
+            ["supports", "refutes"].map(|word| Learned::EdgeLabel(Some(EdgeLabel::parse(word).unwrap())));
         assert_eq!(in_force(&[&refutes, &supports]), Some(refutes.clone()));
         assert_eq!(in_force(&[&nothing(), &supports]), None);
         assert_eq!(in_force(&[]), None);
@@ -109,8 +108,8 @@ mod tests {
     fn a_label_is_a_relation_other_than_cites() {
         for relation in EdgeRelation::LABELS {
             let label = EdgeLabel::parse(&relation.name().to_uppercase()).unwrap();
-            assert_eq!(label.relation(), Some(relation));
-            assert_eq!(maps_to(&label), relation.name());
+            assert_eq!(label.relation(), relation);
+            assert_eq!(maps_to(&Some(label)), relation.name());
         }
         let refused = EdgeLabel::parse("cites").unwrap_err();
         assert!(refused.0.contains("CITES edges can't be corrected"), "{refused}");

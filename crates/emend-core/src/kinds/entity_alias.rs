@@ -1,7 +1,7 @@
 //! A name people use and the entity it means. Decided by votes; the entities proposed for one alias are rivals.
 
 use super::{Field, Form, KindRules, Learned, Rule};
-use crate::policy::RiskLevel;
+use crate::roles::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "entity_alias",

@@ -5,51 +5,9 @@ use std::borrow::Cow;
 
 use super::{Field, Form, KindRules, Learned, Rule, WindowRules};
 use crate::{
-    ids::FeedbackId,
-    outputs::{Language, OutputTally, Rated, RatedId, RatingClass, set_of},
-    policy::Policy,
+    ratings::{Example, FewShotSet, OutputTally, Rated, RatedId, RatingClass, WindowPolicy, set_of},
     violation::Invalid,
 };
-
-/// Examples for one target, the newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct FewShotSet {
-    /// The language of the headings and labels around the examples.
-    pub language: Language,
-    /// Examples of good outputs.
-    pub good: Vec<Example>,
-    /// Examples to avoid.
-    pub bad: Vec<Example>,
-}
-
-/// One rated output. Its texts are masked and cut.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Example {
-    /// The newest live rating of its class, of which its input and output are.
-    pub feedback: FeedbackId,
-    /// The output: in a set it stands once.
-    pub rated: RatedId,
-    /// What the AI was given.
-    pub input: String,
-    /// What it made of it.
-    pub output: String,
-    /// What it should have made of it, as who said so last; empty if nobody said, and of good examples.
-    pub corrected: String,
-    /// What is wrong with the output, most named first; none of good examples.
-    pub issues: Vec<String>,
-}
-
-impl FewShotSet {
-    /// Whether there is nothing to show.
-    pub fn is_empty(&self) -> bool {
-        self.good.is_empty() && self.bad.is_empty()
-    }
-
-    /// All examples, the good ones first.
-    pub fn examples(&self) -> impl Iterator<Item = &Example> {
-        self.good.iter().chain(&self.bad)
-    }
-}
 
 pub(super) const RULES: KindRules = KindRules {
     name: "few_shot_set",
@@ -117,8 +75,13 @@ pub(super) fn describe(target: &str, set: &FewShotSet) -> String {
     format!("“{target}” has {good} good examples and {bad} to avoid")
 }
 
-fn value(outputs: &[OutputTally], ratings: &[Rated], policy: &Policy) -> Option<Learned> {
-    let set = set_of(outputs, ratings, &policy.window, policy.max_value_bytes as usize);
+fn value(
+    outputs: &[OutputTally],
+    ratings: &[Rated],
+    window: &WindowPolicy,
+    max_bytes: usize,
+) -> Option<Learned> {
+    let set = set_of(outputs, ratings, window, max_bytes);
     (!set.is_empty()).then_some(Learned::FewShotSet(set))
 }
 

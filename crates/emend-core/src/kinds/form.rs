@@ -3,13 +3,10 @@
 use crate::{
     evidence::DomainPattern,
     normalize::{
-        MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, is_default_ignorable, normalize,
+        MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, normalize, parse_choice, parse_exact,
     },
-    violation::{Invalid, bounded_line, bounded_text, has_hidden},
+    violation::{Invalid, bounded_line, bounded_text},
 };
-
-/// Maximum length of an exact text in characters.
-const MAX_EXACT_CHARS: usize = 256;
 
 /// How a key or qualifier is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,7 +42,7 @@ impl Form {
             Self::PhraseOrNone => Self::Phrase.parse(raw),
             Self::Choice => parse_choice(raw),
             Self::Domain => DomainPattern::parse(raw).map(|pattern| pattern.to_string()),
-            Self::Exact => bounded_text(raw, 1, MAX_EXACT_CHARS),
+            Self::Exact => parse_exact(raw),
             Self::OneOf(names) => {
                 let sought = raw.trim().to_ascii_lowercase();
                 let found = names.iter().find(|name| **name == sought);
@@ -66,17 +63,6 @@ impl Form {
             Self::Domain => self.parse(raw),
             Self::Exact | Self::OneOf(_) => bounded_text(raw, 0, MAX_KEY_CHARS),
         }
-    }
-}
-
-/// A verb or entity id: 1 to 256 characters, trimmed and in NFC, without invisible characters, so that what looks alike is
-/// one choice. Case and width are kept.
-pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
-    let text = bounded_text(&compose(raw), 1, 256)?;
-    // Also none that a script or an emoji needs: two choices must not look alike.
-    match text.chars().find(|&c| is_default_ignorable(c)) {
-        None => Ok(text),
-        Some(invisible) => Err(has_hidden(invisible)),
     }
 }
 

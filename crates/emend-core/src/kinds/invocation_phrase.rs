@@ -1,7 +1,7 @@
 //! A phrase and the verb it invokes. Decided by votes; the verbs proposed for one phrase are rivals.
 
 use super::{Field, Form, KindRules, Learned, Rule};
-use crate::policy::RiskLevel;
+use crate::roles::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "invocation_phrase",

@@ -17,11 +17,10 @@ mod synonym;
 use std::{borrow::Cow, fmt};
 
 pub use self::{
-    claim_state::{ClaimDecision, ClaimState},
-    domain_rule::{DomainDecision, DomainRule, DomainRuleValue, Finding, HUMAN, RuleCause},
+    claim_state::{ClaimState, ReasonCode},
+    domain_rule::HUMAN,
     edge_label::EdgeLabel,
-    few_shot_set::{Example, FewShotSet},
-    form::{Form, parse_choice},
+    form::Form,
     profile::{
         EXPERIENCE_YEARS, KNOWN_TECHNOLOGIES, LEARNING_GOALS, LISTS, MAX_YEARS, ProfileEntry, SPECIALTIES,
     },
@@ -30,9 +29,10 @@ pub use self::{
     synonym::{Relation, Synonym},
 };
 use crate::{
-    outputs::{OutputTally, Rated, RatedId, RatingClass},
-    policy::{Policy, RiskLevel, Role},
-    resource::length_prefixed,
+    evidence::DomainRuleValue,
+    ids::length_prefixed,
+    ratings::{FewShotSet, OutputTally, Rated, RatedId, RatingClass, WindowPolicy},
+    roles::{RiskLevel, Role},
     violation::Invalid,
 };
 
@@ -181,8 +181,9 @@ fn newest(newest_first: &[&Learned], nothing: &Learned) -> Option<Learned> {
 /// What distinguishes the kinds that are decided by a window of ratings.
 #[derive(Debug, Clone, Copy)]
 pub struct WindowRules {
-    /// What the outputs and their live ratings come to, given in any order; `None`: nothing, and there is no resource.
-    pub value: fn(&[OutputTally], &[Rated], &Policy) -> Option<Learned>,
+    /// What the outputs and their live ratings come to, given in any order, in at most as many bytes; `None`: nothing, and there
+    /// is no resource.
+    pub value: fn(&[OutputTally], &[Rated], &WindowPolicy, usize) -> Option<Learned>,
     /// Whether a value shows an output as one of this class.
     pub shows: fn(&Learned, RatedId, RatingClass) -> bool,
     /// What is left of a value without an output that it shows as one of this class.
@@ -325,12 +326,12 @@ kinds! {
         FewShotSet(FewShotSet) in few_shot_set;
     /// Whether a claim is shown.
     ClaimState:
-        /// What was decided about it.
-        ClaimState(ClaimState) in claim_state;
+        /// What was decided about it; `None`: nothing, which is never a resource.
+        ClaimState(Option<ClaimState>) in claim_state;
     /// The label that a person gave an edge of the evidence graph.
     EdgeLabel:
-        /// The label.
-        EdgeLabel(EdgeLabel) in edge_label;
+        /// The label; `None`: the model's applies, which is never a resource.
+        EdgeLabel(Option<EdgeLabel>) in edge_label;
     /// The prompt with which an AI is asked for an output.
     Prompt:
         /// The version.
@@ -341,8 +342,8 @@ kinds! {
         ProfileEntry(ProfileEntry) in profile;
     /// How queries of one type are searched.
     SearchTuning:
-        /// How.
-        SearchTuning(SearchTuning) in search_tuning;
+        /// How; `None`: by the defaults, which is never a resource.
+        SearchTuning(Option<SearchTuning>) in search_tuning;
 }
 
 impl Kind {
@@ -420,16 +421,16 @@ impl Learned {
     /// The field that says the key's qualifier, if the kind has one.
     pub fn qualifier(&self) -> Option<Field<'_>> {
         let field = self.kind().rules().qualifier?.field?;
-        self.fields().into_iter().find(|of| of.name == field)
+        self.fields().into_iter().find(|known| known.name == field)
     }
 
     /// The same with what another field only writes as people do in the form that it has in the key.
     #[must_use]
-    pub fn in_normal_form(&self, key: &crate::ResourceKey) -> Self {
+    pub fn in_normal_form(&self, qualifier: &str) -> Self {
         match self {
             Self::Synonym(synonym) => Self::Synonym(Synonym {
                 relation: synonym.relation,
-                representative: key.qualifier.clone(),
+                representative: qualifier.to_owned(),
             }),
             _ => self.clone(),
         }
@@ -444,9 +445,9 @@ impl Learned {
     }
 
     /// Checks that this may be learned for a key, where the kind's keys say something of it; the error names the field.
-    pub fn check_key(&self, key: &crate::ResourceKey) -> Result<(), (&'static str, Invalid)> {
+    pub fn check_key(&self, key: &str) -> Result<(), (&'static str, Invalid)> {
         match self {
-            Self::ProfileEntry(entry) => profile::check_key(key.key.as_str(), entry),
+            Self::ProfileEntry(entry) => profile::check_key(key, entry),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,10 @@
 use std::borrow::Cow;
 
 use super::{Field, Form, KindRules, Learned, Qualifier, ReviewRules, Rule};
-use crate::{resource::ResourceValue, violation::Invalid};
+use crate::{
+    normalize::MAX_KEY_CHARS,
+    violation::{Invalid, bounded_line},
+};
 
 /// The key of how many years of experience a user has.
 pub const EXPERIENCE_YEARS: &str = "experience_years";
@@ -41,7 +44,7 @@ impl ProfileEntry {
 
     /// An entry of a list, 1 to 512 characters.
     pub fn text(text: &str) -> Result<Self, Invalid> {
-        ResourceValue::parse_display(text).map(Self::Text)
+        bounded_line(text, 1, MAX_KEY_CHARS).map(Self::Text)
     }
 
     /// `years:N`, or else an entry of a list.

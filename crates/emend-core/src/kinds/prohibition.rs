@@ -2,7 +2,7 @@
 //! no rivals.
 
 use super::{Field, Form, KindRules, Learned, Qualifier, Rule};
-use crate::policy::RiskLevel;
+use crate::roles::RiskLevel;
 
 pub(super) const RULES: KindRules = KindRules {
     name: "prohibition",

@@ -1,31 +1,25 @@
 //! How queries of one type are searched. Decided by rulings of whoever sets values: the newest one in force applies. Where none
 //! is, the defaults do.
 
+#![expect(clippy::ref_option, reason = "the same signatures for all kinds")]
+
 use std::{borrow::Cow, sync::Arc};
 
 use super::{Field, Form, KindRules, Learned, Rule, RulingRules, newest};
-use crate::{policy::Role, search::Tuning};
+use crate::{roles::Role, search::Tuning};
 
-/// A tuning, or that nothing is set.
+/// A tuning that somebody set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SearchTuning {
-    tuning: Option<Arc<Tuning>>,
+    tuning: Arc<Tuning>,
     /// As one line.
     line: Arc<str>,
 }
 
 impl SearchTuning {
-    /// Nothing is set: the defaults apply. Never a resource.
-    pub fn cleared() -> Self {
-        Self {
-            tuning: None,
-            line: "cleared".into(),
-        }
-    }
-
-    /// What is set; `None` if it was cleared.
-    pub fn tuning(&self) -> Option<&Arc<Tuning>> {
-        self.tuning.as_ref()
+    /// What is set.
+    pub const fn tuning(&self) -> &Arc<Tuning> {
+        &self.tuning
     }
 }
 
@@ -33,7 +27,7 @@ impl From<Tuning> for SearchTuning {
     fn from(tuning: Tuning) -> Self {
         Self {
             line: tuning.to_string().into(),
-            tuning: Some(Arc::new(tuning)),
+            tuning: Arc::new(tuning),
         }
     }
 }
@@ -53,19 +47,19 @@ pub(super) const RULES: KindRules = KindRules {
         needs_target: false,
         entitled: Role::Operator,
     }),
-    parse: |line| Tuning::parse(&line).map(|tuning| Learned::SearchTuning(tuning.into())),
+    parse: |line| Tuning::parse(&line).map(|tuning| Learned::SearchTuning(Some(tuning.into()))),
     allows: |_, _| Ok(()),
     is_answer: false,
     arrow: '⊢',
 };
 
-pub(super) fn fields(of: &SearchTuning) -> Vec<Field<'_>> {
+pub(super) fn fields(set: &Option<SearchTuning>) -> Vec<Field<'_>> {
     let field = |name, text: String| Field {
         name,
         text: Cow::Owned(text),
         distinguishes: true,
     };
-    let Some(tuning) = of.tuning() else {
+    let Some(SearchTuning { tuning, .. }) = set else {
         return vec![field("cleared", "true".to_owned())];
     };
     let mut fields = vec![
@@ -73,32 +67,26 @@ pub(super) fn fields(of: &SearchTuning) -> Vec<Field<'_>> {
         field("min_score", tuning.min_score().to_string()),
     ];
     // As the line has them, so that no two texts are equal that mean something else.
-    let named = |what, (name, number): (&str, f64)| format!("{what}.{name}={number}");
-    fields.extend(
-        tuning
-            .confidences()
-            .map(|of| field("confidences", named("confidence", of))),
-    );
-    fields.extend(tuning.weights().map(|of| field("weights", named("weight", of))));
-    fields.extend(
-        tuning
-            .namespaces()
-            .iter()
-            .map(|of| field("namespaces", of.clone())),
-    );
+    let pair = |setting, (name, number): (&str, f64)| format!("{setting}.{name}={number}");
+    let confidences = tuning.confidences();
+    fields.extend(confidences.map(|threshold| field("confidences", pair("confidence", threshold))));
+    let weights = tuning.weights();
+    fields.extend(weights.map(|weight| field("weights", pair("weight", weight))));
+    let namespaces = tuning.namespaces().iter();
+    fields.extend(namespaces.map(|namespace| field("namespaces", namespace.clone())));
     let steps = tuning.retry().iter();
     fields.extend(steps.map(|step| field("retry", format!("retry={step}"))));
     fields.push(field("suggestion", tuning.suggestion().to_owned()));
     fields
 }
 
-pub(super) fn maps_to(of: &SearchTuning) -> &str {
-    &of.line
+pub(super) fn maps_to(set: &Option<SearchTuning>) -> &str {
+    set.as_ref().map_or("cleared", |set| &set.line)
 }
 
-pub(super) fn describe(query_type: &str, of: &SearchTuning) -> String {
-    match of.tuning() {
-        Some(_) => format!("queries of type “{query_type}” are searched with {}", of.line),
+pub(super) fn describe(query_type: &str, set: &Option<SearchTuning>) -> String {
+    match set {
+        Some(set) => format!("queries of type “{query_type}” are searched with {}", set.line),
         None => format!("queries of type “{query_type}” are searched with the defaults"),
     }
 }
@@ -108,7 +96,7 @@ fn in_force(newest_first: &[&Learned]) -> Option<Learned> {
 }
 
 fn nothing() -> Learned {
-    Learned::SearchTuning(SearchTuning::cleared())
+    Learned::SearchTuning(None)
 }
 
 #[cfg(test)]
@@ -122,7 +110,7 @@ mod tests {
         assert_eq!(in_force(&[&many, &few]), Some(many.clone()));
         assert_eq!(in_force(&[&nothing(), &few]), None);
         // The defaults, set by somebody, are a resource.
-        let defaults = Learned::SearchTuning(Tuning::default().into());
+        let defaults = Learned::SearchTuning(Some(Tuning::default().into()));
         assert_eq!(in_force(&[&defaults, &few]), Some(defaults));
     }
 

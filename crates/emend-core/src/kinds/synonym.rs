@@ -4,7 +4,7 @@
 //! The terms that stand for one representative are its set. Nothing is joined beyond it: one pair never merges two sets.
 
 use super::{Field, Form, KindRules, Learned, Qualifier, Rule};
-use crate::{policy::RiskLevel, violation::Invalid};
+use crate::{roles::RiskLevel, violation::Invalid};
 
 /// A term's representative and how the two are related.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -6,11 +6,15 @@
 use std::collections::HashMap;
 
 use super::{
-    Improved, Language, Material, RatingClass, Unimproved,
-    rating::cut,
+    Improved, Material, Unimproved,
     render::{fenced, visible},
 };
-use crate::{kinds::PROMPT_CHARS, normalize::normalize, text::clean};
+use crate::{
+    kinds::PROMPT_CHARS,
+    normalize::normalize,
+    ratings::{Language, RatingClass},
+    text::{clean, cut},
+};
 
 /// The most faults listed, and the most characters of one.
 const FAULTS: (usize, usize) = (20, 256);
@@ -291,7 +295,8 @@ mod tests {
     use crate::{
         ids::FeedbackId,
         kinds::{Prompt, Variable},
-        outputs::{RatedOutput, RatedTexts},
+        outputs::RatedOutput,
+        ratings::RatedTexts,
     };
 
     fn rating(class: RatingClass, issues: &[&str], corrected: &str) -> RatedOutput {

@@ -1,9 +1,9 @@
 //! A better prompt from what people found wrong with its outputs.
 
-use super::{Language, RatedTexts, RatingClass};
 use crate::{
     ids::FeedbackId,
     kinds::Prompt,
+    ratings::{Language, RatedTexts, RatingClass},
     text::clean,
     violation::{Violations, bounded_prose},
 };

@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Material, RatedOutput, RatingClass, SuggestionMaterial, render::fenced};
+use super::{Material, RatedOutput, SuggestionMaterial, render::fenced};
+use crate::ratings::RatingClass;
 
 /// What a model is asked: its instructions, and the material.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub fn suggestion_question(material: &SuggestionMaterial) -> Question {
     }
     fenced(&mut text, "Profile:", &lines.join("\n"));
     for activity in &material.activities {
-        let of = |name: &str, entries: &[String]| {
+        let listed = |name: &str, entries: &[String]| {
             let entries: Vec<String> = entries.iter().map(|entry| one_line(entry)).collect();
             format!("{name}: {}", entries.join("; "))
         };
@@ -103,9 +104,9 @@ pub fn suggestion_question(material: &SuggestionMaterial) -> Question {
             format!("source_type: {}", one_line(&activity.source_type)),
             format!("source_id: {}", one_line(&activity.source_id)),
             format!("at: {}", activity.occurred_at),
-            of("technologies", &activity.technologies),
-            of("topics", &activity.topics),
-            of("goals", &activity.goals),
+            listed("technologies", &activity.technologies),
+            listed("topics", &activity.topics),
+            listed("goals", &activity.goals),
             format!("summary: {}", shortened(&activity.summary)),
         ];
         fenced(&mut text, "Activity:", &lines.join("\n"));
@@ -158,7 +159,8 @@ mod tests {
     use crate::{
         ids::FeedbackId,
         kinds::{Prompt, Variable},
-        outputs::{Activity, Profile, RatedTexts},
+        outputs::{Activity, Profile},
+        ratings::RatedTexts,
     };
 
     fn material(texts: RatedTexts) -> Material {
@@ -169,7 +171,7 @@ mod tests {
         Material {
             target: "SUMMARIZE_DAILY".into(),
             prompt: Prompt::new("Summarise {{day}}.", vec![variable], vec![]).unwrap(),
-            language: crate::outputs::Language::En,
+            language: crate::ratings::Language::En,
             ratings: vec![RatedOutput {
                 feedback: FeedbackId(Uuid::nil()),
                 class: RatingClass::Bad,

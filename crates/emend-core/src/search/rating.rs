@@ -3,9 +3,8 @@
 use uuid::Uuid;
 
 use crate::{
-    ids::{Caller, Namespace},
+    ids::{Caller, Namespace, length_prefixed},
     reporter::Reporter,
-    resource::length_prefixed,
 };
 
 /// How somebody found what a search returned.

@@ -1,6 +1,6 @@
 //! OpenAlex's API of works.
 
-use emend_base::http_client::{Client, Sort, Unanswered};
+use emend_base::http_client::{Client, ErrorKind, ServiceError};
 use std::collections::BTreeMap;
 
 use emend_core::evidence::WorkId;
@@ -68,7 +68,7 @@ impl Works {
 impl Source for OpenAlex<'_> {
     type Found = Work;
 
-    async fn find(&self, wanted: &Wanted) -> Result<Work, Unanswered> {
+    async fn find(&self, wanted: &Wanted) -> Result<Work, ServiceError> {
         let fields = format!("{FIELDS},referenced_works");
         match wanted {
             Wanted::Id(id) => {
@@ -81,9 +81,11 @@ impl Source for OpenAlex<'_> {
                 self.0
                     .get(&path)
                     .await
-                    .map_err(|failure: Unanswered| match failure.sort {
-                        Sort::NotFound => self.0.unanswered(Sort::NotFound, "knows no paper with this id"),
-                        Sort::Later | Sort::Never => failure,
+                    .map_err(|failure: ServiceError| match failure.kind {
+                        ErrorKind::NotFound => {
+                            self.0.error(ErrorKind::NotFound, "knows no paper with this id")
+                        }
+                        ErrorKind::Later | ErrorKind::Never => failure,
                     })
             }
             Wanted::Title(title) => {
@@ -101,7 +103,7 @@ impl Source for OpenAlex<'_> {
         found.paper()
     }
 
-    async fn references(&self, of: &Work, count: usize) -> Result<Vec<Related>, Unanswered> {
+    async fn references(&self, of: &Work, count: usize) -> Result<Vec<Related>, ServiceError> {
         let wanted: Vec<&str> = of
             .referenced_works
             .iter()
@@ -121,9 +123,9 @@ impl Source for OpenAlex<'_> {
         Ok(related(&works, false))
     }
 
-    async fn cited_by(&self, of: &Work, count: usize) -> Result<Vec<Related>, Unanswered> {
+    async fn cited_by(&self, of: &Work, count: usize) -> Result<Vec<Related>, ServiceError> {
         let Some(id) = of.number() else {
-            return Err(self.0.unanswered(Sort::Never, "gave the paper no id"));
+            return Err(self.0.error(ErrorKind::Never, "gave the paper no id"));
         };
         let works = self.list(&format!("cites:{id}"), count).await?;
         Ok(related(&works, true))
@@ -131,7 +133,7 @@ impl Source for OpenAlex<'_> {
 }
 
 impl OpenAlex<'_> {
-    async fn list(&self, filter: &str, count: usize) -> Result<Vec<Work>, Unanswered> {
+    async fn list(&self, filter: &str, count: usize) -> Result<Vec<Work>, ServiceError> {
         let filter = encoded_path(filter);
         let path = format!("/works?filter={filter}&per_page={count}&select={FIELDS}");
         let works: Works = self.0.get(&path).await?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::json;
 
-use emend_base::http_client::{Client, Sort, Unanswered};
+use emend_base::http_client::{Client, ErrorKind, ServiceError};
 
 /// Says how similar texts are to one.
 pub trait Scorer: Sync {
@@ -14,7 +14,7 @@ pub trait Scorer: Sync {
         &self,
         query: &str,
         texts: &[String],
-    ) -> impl Future<Output = Result<Vec<f64>, Unanswered>> + Send;
+    ) -> impl Future<Output = Result<Vec<f64>, ServiceError>> + Send;
 }
 
 /// A service that is sent `{"query": …, "texts": […]}` and answers `{"scores": […]}`.
@@ -27,16 +27,16 @@ struct Scores {
 }
 
 impl Scorer for Service<'_> {
-    async fn scores(&self, query: &str, texts: &[String]) -> Result<Vec<f64>, Unanswered> {
+    async fn scores(&self, query: &str, texts: &[String]) -> Result<Vec<f64>, ServiceError> {
         let Scores { scores } = self.0.post("", &json!({"query": query, "texts": texts})).await?;
         if scores.len() != texts.len() {
             let what = format!("gave {} scores for {} texts", scores.len(), texts.len());
-            return Err(self.0.unanswered(Sort::Never, what));
+            return Err(self.0.error(ErrorKind::Never, what));
         }
         match scores.iter().find(|score| !(0.0..=1.0).contains(*score)) {
             Some(score) => {
                 let what = format!("gave a score of {score}, which is not from 0 to 1");
-                Err(self.0.unanswered(Sort::Never, what))
+                Err(self.0.error(ErrorKind::Never, what))
             }
             None => Ok(scores),
         }
@@ -48,7 +48,7 @@ impl Scorer for Service<'_> {
 pub struct Lexical;
 
 impl Scorer for Lexical {
-    async fn scores(&self, query: &str, texts: &[String]) -> Result<Vec<f64>, Unanswered> {
+    async fn scores(&self, query: &str, texts: &[String]) -> Result<Vec<f64>, ServiceError> {
         let query = frequencies(query);
         Ok(texts
             .iter()

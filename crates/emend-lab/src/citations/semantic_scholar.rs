@@ -1,6 +1,6 @@
 //! Semantic Scholar's Academic Graph API. Which citations are influential is known from here only.
 
-use emend_base::http_client::{Client, Sort, Unanswered};
+use emend_base::http_client::{Client, ErrorKind, ServiceError};
 use emend_core::evidence::WorkId;
 use serde::Deserialize;
 
@@ -63,7 +63,7 @@ struct Citation {
 impl Source for SemanticScholar<'_> {
     type Found = Sent;
 
-    async fn find(&self, wanted: &Wanted) -> Result<Sent, Unanswered> {
+    async fn find(&self, wanted: &Wanted) -> Result<Sent, ServiceError> {
         let found: Sent = match wanted {
             Wanted::Id(id) => {
                 let id = match id {
@@ -94,7 +94,7 @@ impl Source for SemanticScholar<'_> {
         };
         match found.paper_id {
             Some(_) => Ok(found),
-            None => Err(self.0.unanswered(Sort::Never, "gave the paper no id")),
+            None => Err(self.0.error(ErrorKind::Never, "gave the paper no id")),
         }
     }
 
@@ -102,11 +102,11 @@ impl Source for SemanticScholar<'_> {
         found.paper()
     }
 
-    async fn references(&self, of: &Sent, count: usize) -> Result<Vec<Related>, Unanswered> {
+    async fn references(&self, of: &Sent, count: usize) -> Result<Vec<Related>, ServiceError> {
         self.list(of, "references", count, false).await
     }
 
-    async fn cited_by(&self, of: &Sent, count: usize) -> Result<Vec<Related>, Unanswered> {
+    async fn cited_by(&self, of: &Sent, count: usize) -> Result<Vec<Related>, ServiceError> {
         self.list(of, "citations", count, true).await
     }
 }
@@ -118,7 +118,7 @@ impl SemanticScholar<'_> {
         which: &str,
         count: usize,
         cites_the_paper: bool,
-    ) -> Result<Vec<Related>, Unanswered> {
+    ) -> Result<Vec<Related>, ServiceError> {
         let id = encoded(of.paper_id.as_deref().unwrap_or_default());
         let path = format!("/graph/v1/paper/{id}/{which}?fields={FIELDS},isInfluential&limit={count}");
         let listed: Listed<Citation> = self.0.get(&path).await?;
@@ -159,12 +159,12 @@ impl Sent {
 }
 
 /// A failure whose reason is that there is no such paper says so.
-fn known(failure: Unanswered, what: &str) -> Unanswered {
-    match failure.sort {
-        Sort::NotFound => Unanswered {
+fn known(failure: ServiceError, what: &str) -> ServiceError {
+    match failure.kind {
+        ErrorKind::NotFound => ServiceError {
             what: what.to_owned(),
             ..failure
         },
-        Sort::Later | Sort::Never => failure,
+        ErrorKind::Later | ErrorKind::Never => failure,
     }
 }

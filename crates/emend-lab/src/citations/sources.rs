@@ -1,6 +1,6 @@
 //! What a source is asked, and what it gives.
 
-use emend_base::http_client::{Client, Sort, Unanswered};
+use emend_base::http_client::{Client, ErrorKind, ServiceError};
 use emend_core::evidence::WorkId;
 
 use super::{
@@ -34,7 +34,7 @@ pub struct Given {
     /// What it cites, and then what cites it.
     pub related: Vec<Related>,
     /// What was asked for in vain.
-    pub failures: Vec<Unanswered>,
+    pub failures: Vec<ServiceError>,
 }
 
 /// A source of citations.
@@ -43,7 +43,7 @@ pub trait Source: Sync {
     type Found: Send;
 
     /// Finds a paper.
-    fn find(&self, wanted: &Wanted) -> impl Future<Output = Result<Self::Found, Unanswered>> + Send;
+    fn find(&self, wanted: &Wanted) -> impl Future<Output = Result<Self::Found, ServiceError>> + Send;
 
     /// The paper that was found.
     fn paper(found: &Self::Found) -> Paper;
@@ -53,14 +53,14 @@ pub trait Source: Sync {
         &self,
         of: &Self::Found,
         count: usize,
-    ) -> impl Future<Output = Result<Vec<Related>, Unanswered>> + Send;
+    ) -> impl Future<Output = Result<Vec<Related>, ServiceError>> + Send;
 
     /// Papers that cite it.
     fn cited_by(
         &self,
         of: &Self::Found,
         count: usize,
-    ) -> impl Future<Output = Result<Vec<Related>, Unanswered>> + Send;
+    ) -> impl Future<Output = Result<Vec<Related>, ServiceError>> + Send;
 }
 
 /// All that a source gives; what one question fails at does not keep the others from being asked.
@@ -73,9 +73,9 @@ pub async fn ask<S: Source>(source: &S, wanted: &Wanted, counts: Counts) -> Give
             return given;
         }
     };
-    let mut take = |what: &str, answer: Result<Vec<Related>, Unanswered>| match answer {
+    let mut take = |what: &str, answer: Result<Vec<Related>, ServiceError>| match answer {
         Ok(related) => given.related.extend(related),
-        Err(failure) => given.failures.push(Unanswered {
+        Err(failure) => given.failures.push(ServiceError {
             what: format!("{what}: {}", failure.what),
             ..failure
         }),
@@ -96,7 +96,7 @@ pub fn titled<F>(
     title: &str,
     found: impl IntoIterator<Item = F>,
     title_of: impl Fn(&F) -> &str,
-) -> Result<F, Unanswered> {
+) -> Result<F, ServiceError> {
     let wanted: Vec<String> = words(title).collect();
     let mut similar = None;
     for paper in found {
@@ -106,5 +106,8 @@ pub fn titled<F>(
         similar.get_or_insert_with(|| title_of(&paper).to_owned());
     }
     let similar = similar.map_or_else(String::new, |similar| format!("; the nearest is {similar:?}"));
-    Err(client.unanswered(Sort::NotFound, format!("knows no paper with this title{similar}")))
+    Err(client.error(
+        ErrorKind::NotFound,
+        format!("knows no paper with this title{similar}"),
+    ))
 }

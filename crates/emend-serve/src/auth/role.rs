@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn an_event_can_say_that_its_sender_has_every_role() {
         let names = Role::ALL.into_iter().map(Role::name);
-        let roles = emend_core::policy::Roles::parse(names).expect("names of roles");
+        let roles = emend_core::roles::Roles::parse(names).expect("names of roles");
         assert_eq!(roles.names().count(), Role::ALL.len());
     }
 

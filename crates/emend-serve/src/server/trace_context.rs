@@ -18,7 +18,7 @@ use emend_base::{
     error::Error,
     lifecycle::panic_message,
     request_id::{self, RequestId},
-    span::{self, Span},
+    span,
     status::{Explained, code_name},
     telemetry::sparse::Sparse,
     traceparent::Traceparent,
@@ -28,7 +28,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tonic::{Code, Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span, field::Empty, info_span};
 
 use crate::{
     caller::Caller,
@@ -110,18 +110,19 @@ where
         let call = self.edge.calls.begin(request.uri().path());
         let allowed = deadline::allowed(request.headers()).ok().flatten();
         // Traces leave out health checks and reflection.
-        let traced = (span::is_exported() && !request.uri().path().starts_with(ALWAYS)).then(|| {
-            let (service, method) = call.names();
-            Span::of_call(service, method, traceparent.as_ref())
-        });
+        let exported = if request.uri().path().starts_with(ALWAYS) {
+            Span::none()
+        } else {
+            exported_span(call.names(), traceparent.as_ref())
+        };
         // Work for this call runs under the call's own span.
-        let traceparent = traced.as_ref().and_then(Span::traceparent).or(traceparent);
+        let traceparent = span::traceparent_of(&exported).or(traceparent);
         let peer = request
             .extensions()
             .get::<TcpConnectInfo>()
             .and_then(TcpConnectInfo::remote_addr);
 
-        let span = tracing::info_span!(
+        let span = info_span!(
             "rpc",
             method = request.uri().path(),
             request_id = id.as_str(),
@@ -132,8 +133,8 @@ where
         );
         let ending = RpcCompletion {
             span: span.clone(),
+            exported,
             call,
-            traced,
             id: id.clone(),
             code: None,
             unanswered: allowed,
@@ -159,6 +160,26 @@ where
     }
 }
 
+/// The span of a call, in the trace that it arrived with. Without one it starts a trace.
+fn exported_span((service, method): (&str, &str), traceparent: Option<&Traceparent>) -> Span {
+    let span = info_span!(
+        target: span::TARGET,
+        parent: None,
+        "call",
+        otel.name = %format_args!("{service}/{method}"),
+        otel.kind = "server",
+        rpc.system = "grpc",
+        rpc.service = service,
+        rpc.method = method,
+        rpc.grpc.status_code = Empty,
+        otel.status_description = Empty,
+    );
+    if let Some(traceparent) = traceparent {
+        span::set_parent(&span, traceparent);
+    }
+    span
+}
+
 /// Adds the request id to the answer and watches its body for the end.
 fn seal(mut response: Response<Body>, mut ending: RpcCompletion) -> Response<Body> {
     if let Ok(mut id) = HeaderValue::from_str(ending.id.as_str()) {
@@ -180,9 +201,11 @@ fn seal(mut response: Response<Body>, mut ending: RpcCompletion) -> Response<Bod
 
 /// Logs and counts an RPC when dropped: at the end of the answer, or when the caller went away.
 struct RpcCompletion {
-    span: tracing::Span,
+    /// That of log lines.
+    span: Span,
+    /// That of the call's trace, if it is exported.
+    exported: Span,
     call: Call,
-    traced: Option<Span>,
     id: RequestId,
     code: Option<Code>,
     /// How long the caller waits for an answer to begin, if it said so; `None` once it has begun.
@@ -219,11 +242,10 @@ impl Drop for RpcCompletion {
         let code = self.code.unwrap_or_else(|| self.abandoned());
         let ms = u64::try_from(self.call.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.call.ended(code);
-        if let Some(mut traced) = self.traced.take() {
-            traced.set("rpc.grpc.status_code", i64::from(code as i32));
-            if is_fault(code) {
-                traced.fail(code_name(code));
-            }
+        self.exported
+            .record("rpc.grpc.status_code", i64::from(code as i32));
+        if is_fault(code) {
+            self.exported.record("otel.status_description", code_name(code));
         }
         // What many calls would say alike is said seldom: while a database is away, or somebody tries out tokens.
         let is_refused =

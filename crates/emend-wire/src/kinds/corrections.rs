@@ -1,40 +1,39 @@
 //! The forms of corrections.
 
 use emend_core::{
-    ClaimDecision, ClaimState, Correction, DomainDecision, DomainRule, EdgeLabel, Invalid, Learned, Rating,
-    RatingClass, SearchTuning, Violations,
-    correction::{Assertion, Form},
-    outputs::{OwnTarget, RatingFields},
+    ClaimState, Correction, DomainDecision, DomainRule, EdgeLabel, Invalid, Rating, RatingClass, Violations,
+    correction::{Form, Subject},
+    kinds::ReasonCode,
+    ratings::{OwnTarget, RatingFields, RefusedRating},
+    search::Tuning,
 };
 use emend_proto::common::v1::{self as pb, correction::Correction as Oneof};
 
 use super::numbers::{
-    self, edge_relation, level_number, relation_number, relation_of, search_rating, search_rating_value,
-    trust_level,
+    self, edge_relation, level_number, relation_number, search_rating, search_rating_value, trust_level,
 };
 use crate::{render, search};
 
-/// A correction of one form, where the application has these targets of its own, which can be rated. Violations name the field
-/// within the form's message.
-pub(crate) fn correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Correction, Violations> {
+/// A correction as it was stored or travels. Violations name the field within the form's message.
+pub(crate) fn correction(form: &Oneof) -> Result<Correction, Violations> {
     match form {
         Oneof::Verb(pb::VerbCorrection {
             original_input,
             system_choice,
             correct_choice,
-        }) => Correction::parse(Form::Verb, original_input, system_choice, correct_choice),
+        }) => Correction::parse_verb(original_input, system_choice, correct_choice),
         Oneof::PhraseMapping(pb::PhraseMapping { phrase, verb }) => {
-            Correction::parse(Form::PhraseMapping, phrase, "", verb)
+            Correction::parse_phrase_mapping(phrase, verb)
         }
         Oneof::Entity(pb::EntityCorrection {
             original_input,
             system_choice,
             correct_choice,
-        }) => Correction::parse(Form::Entity, original_input, system_choice, correct_choice),
+        }) => Correction::parse_entity(original_input, system_choice, correct_choice),
         Oneof::Prohibition(pb::Prohibition {
             phrase,
             forbidden_choice,
-        }) => Correction::parse(Form::Prohibition, phrase, "", forbidden_choice),
+        }) => Correction::parse_prohibition(phrase, forbidden_choice),
         Oneof::Term(pb::TermCorrection {
             term,
             equivalents,
@@ -48,42 +47,44 @@ pub(crate) fn correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Corr
             violations.finish(parsed)
         }
         Oneof::DomainBlock(pb::DomainBlock { pattern, task_id }) => {
-            in_task(task_id, domain(Form::DomainBlock, pattern, 0))
+            Correction::parse_domain(pattern, Ok(DomainRule::Block), task_id)
         }
         Oneof::DomainUnblock(pb::DomainUnblock {
             pattern,
             level,
             task_id,
-        }) => in_task(task_id, domain(Form::DomainUnblock, pattern, *level)),
+        }) => Correction::parse_domain(pattern, rule(DomainDecision::Unblock, *level), task_id),
         Oneof::DomainClearOverride(pb::DomainClearOverride { pattern, task_id }) => {
-            in_task(task_id, domain(Form::DomainClearOverride, pattern, 0))
+            Correction::parse_domain(pattern, Ok(DomainRule::Clear), task_id)
         }
         Oneof::DomainSetTrust(pb::DomainSetTrust {
             pattern,
             level,
             task_id,
-        }) => in_task(task_id, domain(Form::DomainSetTrust, pattern, *level)),
+        }) => Correction::parse_domain(pattern, rule(DomainDecision::SetTrust, *level), task_id),
         Oneof::ClaimReject(pb::ClaimReject {
             claim_id,
             reason_code,
             task_id,
-        }) => in_task(task_id, Correction::parse_claim_reject(claim_id, reason_code)),
+        }) => Correction::parse_claim_reject(claim_id, reason_code, task_id),
         Oneof::ClaimRestore(pb::ClaimRestore { claim_id, task_id }) => {
-            in_task(task_id, Correction::parse_claim_restore(claim_id))
+            Correction::parse_claim_restore(claim_id, task_id)
         }
         Oneof::EdgeCorrect(pb::EdgeCorrect {
             edge_id,
             correct_relation,
             task_id,
-        }) => in_task(
-            task_id,
-            Correction::parse_edge(edge_id, edge_relation(*correct_relation)),
-        ),
-        Oneof::Rating(message) => rating(message, own_targets),
+        }) => Correction::parse_edge(edge_id, edge_relation(*correct_relation), task_id),
+        Oneof::Rating(message) => {
+            let mut violations = Violations::new();
+            let fields = rating_fields(message, &mut violations);
+            let parsed = violations.part("", Correction::parse_rating(fields));
+            violations.finish(parsed)
+        }
         Oneof::SearchRating(pb::SearchRating { value }) => {
             let mut violations = Violations::new();
             let rating = violations.check("value", search_rating(*value));
-            violations.finish(rating.map(Correction::of_search_rating))
+            violations.finish(rating.map(Correction::SearchRating))
         }
         Oneof::Tuning(pb::TuningCorrection { query_type, tuning }) => {
             let tuning = tuning.as_ref().map_or_else(
@@ -99,29 +100,37 @@ pub(crate) fn correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Corr
     }
 }
 
-/// A correction that was said in a research task.
-fn in_task(task_id: &str, parsed: Result<Correction, Violations>) -> Result<Correction, Violations> {
-    let mut violations = Violations::new();
-    let parsed = violations.part("", parsed);
-    let task = violations.check("task_id", Correction::parse_task(task_id));
-    violations.finish(
-        parsed
-            .zip(task)
-            .map(|(correction, task)| correction.in_task(task)),
-    )
+/// A correction as somebody says it, where the application has these targets of its own, which can be rated.
+pub(crate) fn new_correction(form: &Oneof, own_targets: &[OwnTarget]) -> Result<Correction, RefusedRating> {
+    if let Oneof::Rating(message) = form {
+        let mut violations = Violations::new();
+        let fields = rating_fields(message, &mut violations);
+        let parsed = Correction::parse_new_rating(fields, own_targets);
+        if violations.is_empty() {
+            return parsed;
+        }
+        violations.part("", parsed.map_err(|refused| refused.violations));
+        return Err(violations.into());
+    }
+    let parsed = correction(form)?;
+    parsed.check_new()?;
+    Ok(parsed)
 }
 
-fn rating(message: &pb::Rating, own_targets: &[OwnTarget]) -> Result<Correction, Violations> {
-    let mut violations = Violations::new();
+fn rule(decision: DomainDecision, level: i32) -> Result<DomainRule, Invalid> {
+    trust_level(level).and_then(|level| DomainRule::new(decision, level))
+}
+
+fn rating_fields<'a>(message: &'a pb::Rating, violations: &mut Violations) -> RatingFields<'a> {
     let counts_as = match message.counts_as {
-        0 => Some(None),
+        0 => None,
         number => {
             let class = RatingClass::from_number(number);
             let class = class.ok_or_else(|| Invalid::new(format!("is not a known class: {number}")));
-            violations.check("counts_as", class).map(Some)
+            violations.check("counts_as", class)
         }
     };
-    let fields = RatingFields {
+    RatingFields {
         target: &message.target,
         value: &message.value,
         target_id: &message.target_id,
@@ -131,34 +140,24 @@ fn rating(message: &pb::Rating, own_targets: &[OwnTarget]) -> Result<Correction,
         issues: &message.issues,
         corrected_text: &message.corrected_text,
         correct_judgement: &message.correct_judgement,
-        counts_as: counts_as.flatten(),
-    };
-    let parsed = violations.part("", Correction::parse_rating(fields, own_targets));
-    violations.finish(parsed)
+        counts_as,
+    }
 }
 
-fn rating_message(rating: &Rating) -> pb::Rating {
+/// The message of a rating, whether or not it is known what it counts as.
+pub(crate) fn rating_message<C>(rating: &Rating<C>, class: Option<RatingClass>) -> pb::Rating {
     pb::Rating {
         target: rating.target.clone(),
         value: rating.value.clone(),
         target_id: rating.target_id.clone(),
         prompt_version: rating.prompt_version.clone(),
-        counts_as: rating.class.number(),
-        ..render::rated_texts(Some(rating))
+        counts_as: class.map_or(0, RatingClass::number),
+        ..render::rated_texts(&rating.texts)
     }
 }
 
-fn domain(form: Form, pattern: &str, level: i32) -> Result<Correction, Violations> {
-    let mut violations = Violations::new();
-    let parsed = match violations.check("level", trust_level(level)) {
-        Some(level) => violations.part("", Correction::parse_domain(form, pattern, level)),
-        None => None,
-    };
-    violations.finish(parsed)
-}
-
 /// The form of a correction on the wire.
-pub(crate) fn form_of(form: &Oneof) -> Form {
+pub const fn form_of(form: &Oneof) -> Form {
     match form {
         Oneof::Verb(_) => Form::Verb,
         Oneof::PhraseMapping(_) => Form::PhraseMapping,
@@ -180,54 +179,63 @@ pub(crate) fn form_of(form: &Oneof) -> Form {
 
 /// The message of a correction, in the form in which it was sent.
 pub(crate) fn form(correction: &Correction) -> Oneof {
-    if let Some(rating) = correction.search_rating() {
-        let value = search_rating_value(rating).into();
-        return Oneof::SearchRating(pb::SearchRating { value });
-    }
-    let assertions = correction.assertions();
-    let first = assertions
-        .first()
-        .expect("invariant: what is no rating of a search answer is parsed with at least one assertion");
-    let Assertion { input, learned, .. } = first;
-    let (input, choice) = (input.clone(), learned.maps_to().to_owned());
-    let system_choice = correction.system_choice().unwrap_or_default().to_owned();
-    let mut form = match learned {
-        Learned::Verb(_) if correction.form() == Form::PhraseMapping => {
-            Oneof::PhraseMapping(pb::PhraseMapping {
-                phrase: input,
-                verb: choice,
-            })
-        }
-        Learned::Verb(_) => Oneof::Verb(pb::VerbCorrection {
-            original_input: input,
+    let written = |subject: &Subject| subject.written().to_owned();
+    let mut form = match correction {
+        Correction::Verb {
+            phrase,
             system_choice,
-            correct_choice: choice,
+            verb,
+        } => Oneof::Verb(pb::VerbCorrection {
+            original_input: written(phrase),
+            system_choice: system_choice.clone().unwrap_or_default(),
+            correct_choice: verb.clone(),
         }),
-        Learned::Entity(_) => Oneof::Entity(pb::EntityCorrection {
-            original_input: input,
+        Correction::PhraseMapping { phrase, verb } => Oneof::PhraseMapping(pb::PhraseMapping {
+            phrase: written(phrase),
+            verb: verb.clone(),
+        }),
+        Correction::Entity {
+            alias,
             system_choice,
-            correct_choice: choice,
+            entity,
+        } => Oneof::Entity(pb::EntityCorrection {
+            original_input: written(alias),
+            system_choice: system_choice.clone().unwrap_or_default(),
+            correct_choice: entity.clone(),
         }),
-        Learned::Forbidden(_) => Oneof::Prohibition(pb::Prohibition {
-            phrase: input,
-            forbidden_choice: choice,
+        Correction::Prohibition { phrase, forbidden } => Oneof::Prohibition(pb::Prohibition {
+            phrase: written(phrase),
+            forbidden_choice: forbidden.clone(),
         }),
-        Learned::Synonym(synonym) => Oneof::Term(pb::TermCorrection {
-            term: choice,
-            equivalents: assertions
-                .iter()
-                .map(|assertion| assertion.input.clone())
-                .collect(),
-            relation: relation_number(synonym.relation).into(),
+        Correction::Term {
+            term,
+            equivalents,
+            relation,
+        } => Oneof::Term(pb::TermCorrection {
+            term: written(term),
+            equivalents: equivalents.iter().map(written).collect(),
+            relation: relation_number(*relation).into(),
         }),
-        Learned::DomainRule(value) => domain_decision(input, value.rule),
-        // No correction says a prompt or an entry of a profile.
-        Learned::FewShotSet(_) | Learned::Prompt(_) | Learned::ProfileEntry(_) => {
-            Oneof::Rating(correction.rating().map(rating_message).unwrap_or_default())
+        Correction::DomainBlock { pattern, .. } => domain_decision(written(pattern), DomainRule::Block),
+        Correction::DomainUnblock { pattern, level, .. } => {
+            domain_decision(written(pattern), DomainRule::Unblock(*level))
         }
-        Learned::ClaimState(state) => claim_decision(input, state),
-        Learned::EdgeLabel(label) => edge_correction(input, *label),
-        Learned::SearchTuning(tuning) => tuning_correction(input, tuning),
+        Correction::DomainClearOverride { pattern, .. } => {
+            domain_decision(written(pattern), DomainRule::Clear)
+        }
+        Correction::DomainSetTrust { pattern, level, .. } => {
+            domain_decision(written(pattern), DomainRule::SetTrust(*level))
+        }
+        Correction::Rating { rating, .. } => Oneof::Rating(rating_message(rating, Some(rating.class))),
+        Correction::ClaimReject {
+            claim, reason_code, ..
+        } => claim_reject(written(claim), reason_code.as_ref()),
+        Correction::ClaimRestore { claim, .. } => claim_restore(written(claim)),
+        Correction::EdgeCorrect { edge, label, .. } => edge_correction(written(edge), *label),
+        Correction::SearchRating(rating) => Oneof::SearchRating(pb::SearchRating {
+            value: search_rating_value(*rating).into(),
+        }),
+        Correction::Tuning { query_type, tuning } => tuning_correction(written(query_type), tuning.tuning()),
     };
     if let (Some(task), Some(said_in)) = (task_of(&mut form), correction.task()) {
         said_in.clone_into(task);
@@ -237,51 +245,58 @@ pub(crate) fn form(correction: &Correction) -> Oneof {
 
 /// The correction that decides this about a pattern of domains, in no research task.
 pub fn domain_decision(pattern: String, rule: DomainRule) -> Oneof {
-    let level = level_number(rule.level).into();
+    let level = level_number(rule.level()).into();
     let task_id = String::new();
-    match rule.decision {
-        DomainDecision::Block => Oneof::DomainBlock(pb::DomainBlock { pattern, task_id }),
-        DomainDecision::Unblock => Oneof::DomainUnblock(pb::DomainUnblock {
+    match rule {
+        DomainRule::Block => Oneof::DomainBlock(pb::DomainBlock { pattern, task_id }),
+        DomainRule::Unblock(_) => Oneof::DomainUnblock(pb::DomainUnblock {
             pattern,
             level,
             task_id,
         }),
-        DomainDecision::SetTrust => Oneof::DomainSetTrust(pb::DomainSetTrust {
+        DomainRule::SetTrust(_) => Oneof::DomainSetTrust(pb::DomainSetTrust {
             pattern,
             level,
             task_id,
         }),
-        DomainDecision::Clear => Oneof::DomainClearOverride(pb::DomainClearOverride { pattern, task_id }),
+        DomainRule::Clear => Oneof::DomainClearOverride(pb::DomainClearOverride { pattern, task_id }),
     }
 }
 
-/// The correction that decides this about a claim, in no research task. No correction clears a decision: a rejected claim is
-/// restored.
+/// The correction that decides this about a claim, in no research task.
 pub fn claim_decision(claim_id: String, state: &ClaimState) -> Oneof {
-    let task_id = String::new();
-    match state.decision() {
-        ClaimDecision::Rejected => Oneof::ClaimReject(pb::ClaimReject {
-            claim_id,
-            reason_code: state.reason_code().to_owned(),
-            task_id,
-        }),
-        ClaimDecision::Restored | ClaimDecision::Cleared => {
-            Oneof::ClaimRestore(pb::ClaimRestore { claim_id, task_id })
-        }
+    match state {
+        ClaimState::Rejected(reason_code) => claim_reject(claim_id, reason_code.as_ref()),
+        ClaimState::Restored => claim_restore(claim_id),
     }
+}
+
+fn claim_reject(claim_id: String, reason_code: Option<&ReasonCode>) -> Oneof {
+    Oneof::ClaimReject(pb::ClaimReject {
+        claim_id,
+        reason_code: reason_code.map_or("", ReasonCode::as_str).to_owned(),
+        task_id: String::new(),
+    })
+}
+
+const fn claim_restore(claim_id: String) -> Oneof {
+    Oneof::ClaimRestore(pb::ClaimRestore {
+        claim_id,
+        task_id: String::new(),
+    })
 }
 
 /// The correction that gives an edge this label, in no research task.
 pub fn edge_correction(edge_id: String, label: EdgeLabel) -> Oneof {
     Oneof::EdgeCorrect(pb::EdgeCorrect {
         edge_id,
-        correct_relation: relation_of(label),
+        correct_relation: label.relation().number(),
         task_id: String::new(),
     })
 }
 
 /// The correction that has queries of one type searched so.
-pub fn tuning_correction(query_type: String, tuning: &SearchTuning) -> Oneof {
+pub fn tuning_correction(query_type: String, tuning: &Tuning) -> Oneof {
     Oneof::Tuning(pb::TuningCorrection {
         query_type,
         tuning: Some(search::tuning_message(tuning)),
@@ -291,13 +306,13 @@ pub fn tuning_correction(query_type: String, tuning: &SearchTuning) -> Oneof {
 /// The research task in which a correction is said, if its form names one.
 pub fn task_of(form: &mut Oneof) -> Option<&mut String> {
     match form {
-        Oneof::DomainBlock(of) => Some(&mut of.task_id),
-        Oneof::DomainUnblock(of) => Some(&mut of.task_id),
-        Oneof::DomainClearOverride(of) => Some(&mut of.task_id),
-        Oneof::DomainSetTrust(of) => Some(&mut of.task_id),
-        Oneof::ClaimReject(of) => Some(&mut of.task_id),
-        Oneof::ClaimRestore(of) => Some(&mut of.task_id),
-        Oneof::EdgeCorrect(of) => Some(&mut of.task_id),
+        Oneof::DomainBlock(message) => Some(&mut message.task_id),
+        Oneof::DomainUnblock(message) => Some(&mut message.task_id),
+        Oneof::DomainClearOverride(message) => Some(&mut message.task_id),
+        Oneof::DomainSetTrust(message) => Some(&mut message.task_id),
+        Oneof::ClaimReject(message) => Some(&mut message.task_id),
+        Oneof::ClaimRestore(message) => Some(&mut message.task_id),
+        Oneof::EdgeCorrect(message) => Some(&mut message.task_id),
         Oneof::Verb(_)
         | Oneof::PhraseMapping(_)
         | Oneof::Entity(_)
@@ -319,13 +334,13 @@ mod tests {
     fn a_correction() -> impl Strategy<Value = Correction> {
         let choice = (0usize..4, "[a-z]{1,20}", "[a-m]{0,5}", "[n-z]{1,5}").prop_map(
             |(form, input, system, choice)| {
-                let form = Form::ALL[form];
-                let system = if matches!(form, Form::Verb | Form::Entity) {
-                    system
-                } else {
-                    String::new()
+                let parsed = match form {
+                    0 => Correction::parse_verb(&input, &system, &choice),
+                    1 => Correction::parse_phrase_mapping(&input, &choice),
+                    2 => Correction::parse_entity(&input, &system, &choice),
+                    _ => Correction::parse_prohibition(&input, &choice),
                 };
-                Correction::parse(form, &input, &system, &choice).unwrap()
+                parsed.unwrap()
             },
         );
         let equivalents = proptest::collection::btree_set("[n-z]{1,5}", 1..5);
@@ -342,24 +357,23 @@ mod tests {
             )
             .unwrap()
         });
-        let decisions = [
-            (Form::DomainBlock, None),
-            (Form::DomainUnblock, None),
-            (Form::DomainUnblock, Some(TrustLevel::Low)),
-            (Form::DomainClearOverride, None),
-            (Form::DomainSetTrust, Some(TrustLevel::Primary)),
+        let task = || proptest::option::of("[A-Za-z]{1,9}").prop_map(Option::unwrap_or_default);
+        let rules = [
+            DomainRule::Block,
+            DomainRule::Unblock(None),
+            DomainRule::Unblock(Some(TrustLevel::Low)),
+            DomainRule::Clear,
+            DomainRule::SetTrust(TrustLevel::Primary),
         ];
-        let domain = (
-            "(\\*\\.)?[A-Za-z]{1,9}\\.org",
-            proptest::sample::select(decisions.to_vec()),
-        )
-            .prop_map(|(pattern, (form, level))| Correction::parse_domain(form, &pattern, level).unwrap());
-        let of_evidence = ("[A-Za-z0-9:]{1,9}", 0usize..6).prop_map(|(id, which)| {
+        let rules = proptest::sample::select(rules.to_vec());
+        let domain = ("(\\*\\.)?[A-Za-z]{1,9}\\.org", rules, task())
+            .prop_map(|(pattern, rule, task)| Correction::parse_domain(&pattern, Ok(rule), &task).unwrap());
+        let evidence = ("[A-Za-z0-9:]{1,9}", 0usize..6, task()).prop_map(|(id, which, task)| {
             let parsed = match which {
-                0 => Correction::parse_claim_reject(&id, ""),
-                1 => Correction::parse_claim_reject(&id, "SPAM"),
-                2 => Correction::parse_claim_restore(&id),
-                label => Correction::parse_edge(&id, Ok(EdgeRelation::LABELS[label - 3])),
+                0 => Correction::parse_claim_reject(&id, "", &task),
+                1 => Correction::parse_claim_reject(&id, "SPAM", &task),
+                2 => Correction::parse_claim_restore(&id, &task),
+                label => Correction::parse_edge(&id, Ok(EdgeRelation::LABELS[label - 3]), &task),
             };
             parsed.unwrap()
         });
@@ -373,14 +387,9 @@ mod tests {
                 ][which];
                 let line = format!("top_k={top_k} min_score={score} {more}");
                 let tuning = emend_core::search::Tuning::parse(&line).unwrap();
-                Correction::parse_tuning(&query_type, Ok(tuning.into())).unwrap()
+                Correction::parse_tuning(&query_type, Ok(Some(tuning.into()))).unwrap()
             },
         );
-        let of_task = (
-            prop_oneof![domain, of_evidence],
-            proptest::option::of("[A-Za-z]{1,9}"),
-        )
-            .prop_map(|(correction, task)| correction.in_task(task));
         let texts = proptest::collection::vec("[a-zé]{1,9}", 6);
         let rating = (0usize..3, texts, proptest::collection::vec("[a-z]{1,5}", 0..3)).prop_map(
             |(value, texts, issues)| {
@@ -396,10 +405,10 @@ mod tests {
                     correct_judgement: &texts[4],
                     counts_as: None,
                 };
-                Correction::parse_rating(fields, &[]).unwrap()
+                Correction::parse_rating(fields).unwrap()
             },
         );
-        prop_oneof![choice, term, of_task, rating, tuning]
+        prop_oneof![choice, term, domain, evidence, rating, tuning]
     }
 
     proptest! {
@@ -407,7 +416,7 @@ mod tests {
         fn corrections_survive_a_round_trip(original in a_correction()) {
             let form = form(&original);
             prop_assert_eq!(form_of(&form), original.form());
-            prop_assert_eq!(correction(&form, &[]).unwrap(), original);
+            prop_assert_eq!(correction(&form).unwrap(), original);
         }
     }
 }

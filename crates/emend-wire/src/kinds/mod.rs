@@ -6,11 +6,11 @@ mod numbers;
 mod values;
 
 pub use self::{
-    corrections::{claim_decision, domain_decision, edge_correction, task_of, tuning_correction},
+    corrections::{claim_decision, domain_decision, edge_correction, form_of, task_of, tuning_correction},
     numbers::{edge_relation, language, level_number, relation_number, search_rating, search_rating_value},
     values::{learned, value},
 };
 pub(crate) use self::{
-    corrections::{correction, form, form_of},
+    corrections::{correction, form, new_correction, rating_message},
     values::kind_of,
 };

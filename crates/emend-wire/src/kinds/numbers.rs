@@ -1,8 +1,8 @@
 //! Between the numbers of the wire's enums and what they mean.
 
 use emend_core::{
-    ClaimDecision, DomainDecision, EdgeLabel, EdgeRelation, Invalid, Language, Relation, TrustLevel,
-    kinds::Finding, search::SearchRating,
+    DomainDecision, EdgeRelation, Invalid, Language, Relation, TrustLevel, evidence::Finding,
+    search::SearchRating,
 };
 use emend_proto::common::v1 as pb;
 
@@ -32,30 +32,6 @@ pub fn search_rating_value(rating: SearchRating) -> pb::SearchRatingValue {
         SearchRating::Up => pb::SearchRatingValue::Up,
         SearchRating::Neutral => pb::SearchRatingValue::Neutral,
         SearchRating::Down => pb::SearchRatingValue::Down,
-    }
-}
-
-/// The label's number on the wire; 0 if it is cleared.
-pub(super) fn relation_of(label: EdgeLabel) -> i32 {
-    label.relation().map_or(0, EdgeRelation::number)
-}
-
-/// The decision about a claim with this number.
-pub(super) fn decision_about_claim(number: i32) -> Result<ClaimDecision, Invalid> {
-    match pb::ClaimDecision::try_from(number) {
-        Ok(pb::ClaimDecision::Rejected) => Ok(ClaimDecision::Rejected),
-        Ok(pb::ClaimDecision::Restored) => Ok(ClaimDecision::Restored),
-        Ok(pb::ClaimDecision::Cleared) => Ok(ClaimDecision::Cleared),
-        Ok(pb::ClaimDecision::Unspecified) => Err(Invalid::new("is required")),
-        Err(_) => Err(Invalid::new(format!("is not a known decision: {number}"))),
-    }
-}
-
-pub(super) fn claim_decision_number(decision: ClaimDecision) -> pb::ClaimDecision {
-    match decision {
-        ClaimDecision::Rejected => pb::ClaimDecision::Rejected,
-        ClaimDecision::Restored => pb::ClaimDecision::Restored,
-        ClaimDecision::Cleared => pb::ClaimDecision::Cleared,
     }
 }
 

@@ -3,13 +3,14 @@
 use emend_core::{
     ClaimState, DomainRule, DomainRuleValue, EdgeLabel, Example, FeedbackId, FewShotSet, Invalid, Kind,
     Learned, RatedId, ResourceValue, Synonym, Violations,
-    kinds::{Finding, RuleCause, parse_choice},
+    evidence::{Finding, RuleCause},
+    kinds::ReasonCode,
+    normalize::parse_choice,
 };
 use emend_proto::common::v1::{self as pb, resource_value::Value};
 
 use super::numbers::{
-    self, claim_decision_number, decision_about_claim, decision_number, edge_relation, finding_number,
-    level_number, relation_number, relation_of, trust_level,
+    self, decision_number, edge_relation, finding_number, level_number, relation_number, trust_level,
 };
 use crate::{outputs, search};
 
@@ -91,17 +92,31 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
             decision,
             reason_code,
         }) => {
-            let decision = violations.check("decision", decision_about_claim(*decision));
-            decision.and_then(|decision| {
-                let state = ClaimState::new(decision, reason_code);
-                violations.check("reason_code", state).map(Learned::ClaimState)
-            })
+            let code = violations.check("reason_code", ReasonCode::parse(reason_code));
+            let state = match pb::ClaimDecision::try_from(*decision) {
+                Ok(pb::ClaimDecision::Rejected) => code.map(|code| Some(ClaimState::Rejected(code))),
+                Ok(other @ (pb::ClaimDecision::Restored | pb::ClaimDecision::Cleared)) => {
+                    if code.is_some_and(|code| code.is_some()) {
+                        violations.add("reason_code", "must be empty with this decision");
+                    }
+                    Some((other == pb::ClaimDecision::Restored).then_some(ClaimState::Restored))
+                }
+                Ok(pb::ClaimDecision::Unspecified) => {
+                    violations.add("decision", "is required");
+                    None
+                }
+                Err(_) => {
+                    violations.add("decision", format!("is not a known decision: {decision}"));
+                    None
+                }
+            };
+            state.map(Learned::ClaimState)
         }
         Value::EdgeLabel(pb::EdgeLabelValue { relation, cleared }) => {
             let label = match (cleared, relation) {
-                (true, 0) => Ok(EdgeLabel::CLEARED),
+                (true, 0) => Ok(None),
                 (true, _) => Err(Invalid::new("must be empty where cleared is set")),
-                (false, relation) => edge_relation(*relation).and_then(EdgeLabel::new),
+                (false, relation) => edge_relation(*relation).and_then(EdgeLabel::new).map(Some),
             };
             violations.check("relation", label).map(Learned::EdgeLabel)
         }
@@ -130,8 +145,8 @@ pub fn value(learned: &Learned) -> Value {
             representative,
         }),
         Learned::DomainRule(DomainRuleValue { rule, cause }) => Value::DomainRule(pb::DomainRuleValue {
-            decision: decision_number(rule.decision).into(),
-            level: level_number(rule.level).into(),
+            decision: decision_number(rule.decision()).into(),
+            level: level_number(rule.level()).into(),
             cause: finding_number(cause.as_ref().map(|cause| cause.found)).into(),
             cause_id: cause.map(|cause| cause.claim_id).unwrap_or_default(),
         }),
@@ -141,16 +156,24 @@ pub fn value(learned: &Learned) -> Value {
             bad: bad.into_iter().map(example).collect(),
         }),
         Learned::ClaimState(state) => Value::ClaimState(pb::ClaimStateValue {
-            decision: claim_decision_number(state.decision()).into(),
-            reason_code: state.reason_code().to_owned(),
+            decision: match &state {
+                Some(ClaimState::Rejected(_)) => pb::ClaimDecision::Rejected,
+                Some(ClaimState::Restored) => pb::ClaimDecision::Restored,
+                None => pb::ClaimDecision::Cleared,
+            }
+            .into(),
+            reason_code: state.map_or_else(String::new, |state| state.reason_code().to_owned()),
         }),
         Learned::EdgeLabel(label) => Value::EdgeLabel(pb::EdgeLabelValue {
-            relation: relation_of(label),
-            cleared: label == EdgeLabel::CLEARED,
+            relation: label.map_or(0, |label| label.relation().number()),
+            cleared: label.is_none(),
         }),
         Learned::Prompt(prompt) => Value::Prompt(outputs::prompt_message(&prompt)),
         Learned::ProfileEntry(entry) => Value::Profile(outputs::profile_message(entry)),
-        Learned::SearchTuning(tuning) => Value::SearchTuning(search::tuning_message(&tuning).into()),
+        Learned::SearchTuning(tuning) => {
+            let message = tuning.map_or_else(search::cleared, |set| search::tuning_message(set.tuning()));
+            Value::SearchTuning(message.into())
+        }
     }
 }
 

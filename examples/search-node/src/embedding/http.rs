@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use emend_base::http_client::{Client, Waiting, model::Endpoint};
+use emend_base::http_client::{Client, Timer, model::Endpoint};
 use emend_client::Entropy;
 use http::uri::Scheme;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ impl Model {
     pub fn new(
         endpoint: &Endpoint,
         version: &str,
-        waiting: Arc<dyn Waiting>,
+        waiting: Arc<dyn Timer>,
         entropy: Entropy,
     ) -> Result<Self> {
         check(endpoint, version)?;

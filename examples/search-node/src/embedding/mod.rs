@@ -6,7 +6,7 @@ mod worker;
 use std::collections::HashMap;
 
 use anyhow::{Error, Result, ensure};
-use emend_base::http_client::{Sort, Unanswered};
+use emend_base::http_client::{ErrorKind, ServiceError};
 
 pub use self::worker::RecordEmbedder;
 use crate::{corpus::Record, index::SearchIndex};
@@ -24,15 +24,15 @@ pub trait Embedder: Send + Sync {
     /// What its vectors are called, 1 to 64 characters. They are never compared with vectors of another name.
     fn version(&self) -> &str;
 
-    /// A vector for each of these texts, 1 to [`BATCH`], in their order; all of one length. An error that is [`Unanswered`] and
+    /// A vector for each of these texts, 1 to [`BATCH`], in their order; all of one length. An error that is [`ServiceError`] and
     /// may be otherwise later says that the model is away; of any other one the texts may be the cause.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>>;
 }
 
 /// Whether a model gave no answer at all, so that others wait in vain, too.
 pub(crate) fn is_away(failure: &Error) -> bool {
-    let unanswered = failure.downcast_ref::<Unanswered>();
-    unanswered.is_some_and(|unanswered| unanswered.sort == Sort::Later)
+    let failure = failure.downcast_ref::<ServiceError>();
+    failure.is_some_and(|failure| failure.kind == ErrorKind::Later)
 }
 
 /// A direction: as many finite numbers as its model makes, of which the squares add up to 1.

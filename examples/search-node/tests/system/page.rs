@@ -6,15 +6,12 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, header},
 };
+use emend_browser::{Browser, keys};
 use emend_client::{
     Query,
     proto::feedback::v1::{ListQueriesRequest, query_service_client::QueryServiceClient},
 };
-use emend_tests::harness::{
-    NAMESPACE, System, answered,
-    browser::{Browser, keys},
-    eventually,
-};
+use emend_tests::harness::{NAMESPACE, System, answered, eventually};
 use search_node::page::routes;
 use tower::ServiceExt as _;
 

@@ -17,22 +17,20 @@ use emend_base::{Error, telemetry::sparse::Sparse};
 use emend_core::AcceptOrder;
 use emend_serve::{
     fair_semaphore::{ClientKey, FairSemaphore},
-    group_queue::{GroupQueue, Groups, NotServed, Taken},
+    group_queue::{GroupQueue, GroupReceiver, NotServed, QueuedCall},
 };
 use emend_store::StoreError;
+use feedback_store::{
+    ports::{CorrectionStore, Inserted},
+    records::{event::NewEvent, feedback::NewFeedback, ratings::RatingState},
+};
 use tokio::time::Instant;
 
 use crate::{
-    config::CommitConfig,
-    corrections::feedback::NewFeedback,
+    corrections::config::CommitConfig,
     fail_points,
-    metrics::Stored,
-    outbox::{
-        dispatch::{Dispatch, Reserved},
-        entry::NewEvent,
-    },
-    ratings::{RatingState, observe::RatingMetrics},
-    store::{Inserted, Store},
+    metrics::{RatingMetrics, Stored},
+    outbox::dispatch::{Dispatch, Reserved},
 };
 
 /// The least that a submission counts as in the queue, in bytes.
@@ -122,8 +120,8 @@ impl Drop for WaitingForStore<'_> {
 /// The committer's task.
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
-    groups: Groups<Vec<NewFeedback>, Results>,
-    store: Arc<dyn Store>,
+    groups: GroupReceiver<Vec<NewFeedback>, Results>,
+    store: Arc<dyn CorrectionStore>,
     dispatch: Dispatch,
     config: CommitConfig,
     counted: Stored,
@@ -134,7 +132,7 @@ pub(crate) struct CommitWorker {
 impl Committer {
     /// A handle, and the worker that must be run for it.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn CorrectionStore>,
         dispatch: Dispatch,
         config: CommitConfig,
     ) -> (Self, CommitWorker) {
@@ -216,9 +214,9 @@ impl CommitWorker {
             return false;
         };
         let (mut items, mut askers) = (Vec::new(), Vec::with_capacity(group.len()));
-        for Taken { what, asker } in group {
-            askers.push((what.len(), asker));
-            items.extend(what);
+        for QueuedCall { request, asker } in group {
+            askers.push((request.len(), asker));
+            items.extend(request);
         }
         if items.is_empty() {
             return true;
@@ -234,7 +232,7 @@ impl CommitWorker {
     }
 
     /// The next calls, up to the limits of a group; none once all handles are gone.
-    async fn next_group(&mut self) -> Option<Vec<Taken<Vec<NewFeedback>, Results>>> {
+    async fn next_group(&mut self) -> Option<Vec<QueuedCall<Vec<NewFeedback>, Results>>> {
         let (mut items, mut bytes) = (0, 0);
         let CommitConfig {
             group_items,
@@ -347,15 +345,12 @@ impl CommitWorker {
             return;
         }
         let orders: Vec<AcceptOrder> = stored.iter().map(|(_, order)| *order).collect();
-        let mut states = match self.store.ratings() {
-            Some(store) => store.states(&orders).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "ratings are stored, but their queries can't be read for the log");
-                HashMap::new()
-            }),
-            None => HashMap::new(),
-        };
+        let mut states = self.store.rating_states(&orders).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "ratings are stored, but their queries can't be read for the log");
+            HashMap::new()
+        });
         for (item, order) in stored {
-            let state = states.remove(&order).unwrap_or_else(RatingState::new);
+            let state = states.remove(&order).unwrap_or_else(RatingState::pending);
             self.ratings.stored(item, &state);
         }
     }

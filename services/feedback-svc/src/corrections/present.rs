@@ -14,11 +14,11 @@ use emend_proto::{
     learning::v1::{FeedbackStandings, GetStandingsRequest},
 };
 use emend_wire::{parse, render};
+use feedback_store::records::feedback::Feedback;
 use futures::future::join_all;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    corrections::feedback::Feedback,
     installation::Target,
     outbox::{Delivery, DeliveryError},
 };
@@ -177,11 +177,12 @@ fn of_effects(mut effects: Vec<pb::Standing>) -> Option<pb::Standing> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{AcceptOrder, contest::VoterKey};
+    use emend_core::{AcceptOrder, voter::VoterKey};
+    use feedback_store::records::{erasure::Redaction, feedback::Accepted, outbox::DeliveryState};
+    use feedback_store::testing;
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{corrections::feedback::Accepted, erasure::Redaction, outbox::entry::DeliveryState, testing};
 
     fn stored() -> Feedback {
         let new = testing::feedback("a");

@@ -9,17 +9,24 @@ use std::{sync::Arc, time::Duration};
 
 use emend_base::Error;
 use emend_core::{FeedbackId, Namespace, Role};
+use emend_store::StoreError;
+use feedback_store::{
+    ports::Retracted,
+    records::{
+        event,
+        feedback::{Feedback, NewRetraction},
+    },
+};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
 };
 
 use crate::{
-    corrections::feedback::{Feedback, NewRetraction, mask_prose},
+    corrections::{Corrections, cleaned::mask_prose},
     fail_points,
-    outbox::{dispatch::Reserved, event},
-    store::{Retracted, StoreError},
-    use_cases::{Origin, UseCases},
+    origin::Origin,
+    outbox::dispatch::Reserved,
 };
 
 /// How many retractions are stored at once.
@@ -29,7 +36,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// The retry hint after that.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
-impl UseCases {
+impl Corrections {
     /// Retracts a feedback. Idempotent: a repeated retraction is answered like the first, unless the caller has more right
     /// than who retracted it before, and that matters. With `until`, waits until then for the outcome.
     pub(crate) async fn retract(
@@ -47,7 +54,7 @@ impl UseCases {
             traceparent,
             ..
         } = origin;
-        let event_id = self.new_event_id();
+        let event_id = self.ids.event();
         let roles = origin.roles(&namespace);
         let role = roles.iter().filter_map(|name| Role::parse(name).ok()).max();
         let event = event::retracted(event_id, id, &namespace, caller, roles, traceparent, &reason);
@@ -69,10 +76,10 @@ impl UseCases {
                 retry_after: Some(RETRY_AFTER),
             })?;
         let (answer, answered) = oneshot::channel();
-        // The task owns the use cases, and so a handle to the committer: the relay is not drained before it ends.
-        let use_cases = Arc::clone(self);
+        // The task owns what it calls, and so a handle to the committer: the relay is not drained before it ends.
+        let corrections = Arc::clone(self);
         self.lifecycle.spawn("retract feedback", async move {
-            let stored = use_cases.store_retraction(retraction).await;
+            let stored = corrections.store_retraction(retraction).await;
             drop(turn);
             // The caller may be gone; the retraction is stored all the same.
             let _ = answer.send(stored);
@@ -82,13 +89,13 @@ impl UseCases {
             .map_err(|_| Error::unavailable("STOPPING", "the service is stopping"))??;
         match retracted {
             Retracted::Now { is_delivered, .. } => {
-                let feedback = self.looked_for(&namespace, id, None).await?;
+                let feedback = self.read(&namespace, id, None).await?;
                 let waiter = waiter.filter(|_| is_delivered);
-                Ok(Self::awaited(feedback, waiter, until).await)
+                Ok(Self::with_answer(feedback, waiter, until).await)
             }
             Retracted::Before => {
                 drop(waiter);
-                self.looked_for(&namespace, id, until).await
+                self.read(&namespace, id, until).await
             }
             Retracted::NotFound => Err(Error::not_found("feedback", id.to_string())),
         }
@@ -124,37 +131,37 @@ mod tests {
     use emend_base::{Entropy, Lifecycle, SystemClock};
     use emend_core::Caller;
     use emend_serve::fair_semaphore::ClientKey;
+    use feedback_store::{
+        ports::CorrectionStore,
+        testing::{TestStore, feedback, namespace, stored},
+    };
     use futures::FutureExt as _;
 
     use super::*;
     use crate::{
-        config::{CommitConfig, RelayConfig},
-        corrections::group_commit::Committer,
-        outbox::{delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
-        testing::{TestStore, feedback, namespace, stored},
+        corrections::{config::CommitConfig, group_commit::Committer},
+        ids::Ids,
+        outbox::{config::RelayConfig, delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
         tests::{SOON, eventually},
     };
 
-    /// Use cases on that store, in that lifecycle.
-    fn use_cases(
+    /// Corrections on that store, in that lifecycle.
+    fn corrections(
         database: &TestStore,
         delivery_queue: &DeliveryQueue,
         lifecycle: &Lifecycle,
-    ) -> Arc<UseCases> {
+    ) -> Arc<Corrections> {
         let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default());
-        let (committer, _commits) = Committer::new(
-            Arc::clone(&database.store),
-            dispatch.clone(),
-            CommitConfig::default(),
-        );
-        Arc::new(UseCases::new(
-            Arc::clone(&database.store),
+        let store: Arc<dyn CorrectionStore> = database.store.clone();
+        let (committer, _commits) =
+            Committer::new(Arc::clone(&store), dispatch.clone(), CommitConfig::default());
+        Arc::new(Corrections::new(
+            store,
             committer,
             dispatch,
             Waiters::default(),
             lifecycle.clone(),
-            SystemClock::shared(),
-            Entropy::system(),
+            Ids::new(SystemClock::shared(), Entropy::system()),
         ))
     }
 
@@ -173,9 +180,9 @@ mod tests {
         let new = feedback("a");
         stored(&*database.store, &new, None).await;
         let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
-        let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
+        let corrections = corrections(&database, &delivery_queue, &lifecycle);
         let origin = origin();
-        let mut asked = Box::pin(use_cases.retract(&origin, namespace(), new.id, "oops".into(), None));
+        let mut asked = Box::pin(corrections.retract(&origin, namespace(), new.id, "oops".into(), None));
         assert!((&mut asked).now_or_never().is_none(), "it takes a while");
         drop(asked);
         eventually("its event is handed over", || async { delivery_queue.len() == 1 }).await;
@@ -188,14 +195,14 @@ mod tests {
         let new = feedback("a");
         stored(&*database.store, &new, None).await;
         let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
-        let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
+        let corrections = corrections(&database, &delivery_queue, &lifecycle);
         let others: Vec<_> = (1..)
             .map(|host| ClientKey::of(None, Some(Ipv4Addr::from_bits(host).into())))
-            .map_while(|other| use_cases.retractions.try_acquire(other))
+            .map_while(|other| corrections.retractions.try_acquire(other))
             .collect();
         assert_eq!(others.len(), AT_ONCE);
         let origin = origin();
-        let ask = || Box::pin(use_cases.retract(&origin, namespace(), new.id, "oops".into(), None));
+        let ask = || Box::pin(corrections.retract(&origin, namespace(), new.id, "oops".into(), None));
 
         let mut gone = ask();
         assert!((&mut gone).now_or_never().is_none(), "it waits for its turn");
@@ -209,7 +216,7 @@ mod tests {
         assert!(before.unwrap().retraction.is_none(), "nothing was begun");
 
         assert!(ask().await.unwrap().retraction.is_some());
-        assert_eq!(use_cases.retractions.held_by(&origin.client), 0);
+        assert_eq!(corrections.retractions.held_by(&origin.client), 0);
         lifecycle.shutdown(SOON).await;
     }
 }

@@ -2,13 +2,20 @@
 
 use emend_base::Error;
 use emend_core::{Caller, FeedbackId, Namespace};
+use feedback_store::{
+    ports::Inserted,
+    records::{
+        event,
+        feedback::{Feedback, NewFeedback, RepeatedRequest, Submission},
+        outbox::DeliveryState,
+    },
+};
 use tokio::time::Instant;
 
 use crate::{
-    corrections::feedback::{Feedback, NewFeedback, Submission},
-    outbox::{entry::DeliveryState, event, waiters::Waiter},
-    store::Inserted,
-    use_cases::{Origin, UseCases},
+    corrections::{Corrections, cleaned::cleaned},
+    origin::Origin,
+    outbox::waiters::Waiter,
 };
 
 /// What a valid request asks for.
@@ -37,7 +44,7 @@ pub(crate) struct Submitted {
     pub(crate) replayed: bool,
 }
 
-impl UseCases {
+impl Corrections {
     /// Stores a correction. With `until`, waits until then for its outcome.
     pub(crate) async fn submit(
         &self,
@@ -101,9 +108,9 @@ impl UseCases {
     pub(crate) async fn stored_as(
         &self,
         caller: &Caller,
-        submission: &Submission,
+        request: &RepeatedRequest,
     ) -> Result<Option<FeedbackId>, Error> {
-        Ok(self.store.stored_as(caller, submission).await?)
+        Ok(self.store.stored_as(caller, request).await?)
     }
 
     /// What an earlier request stored.
@@ -114,7 +121,7 @@ impl UseCases {
         until: Option<Instant>,
     ) -> Result<Submitted, Error> {
         Ok(Submitted {
-            feedback: self.looked_for(namespace, id, until).await?,
+            feedback: self.read(namespace, id, until).await?,
             replayed: true,
         })
     }
@@ -126,8 +133,8 @@ impl UseCases {
         } = origin;
         // Hashed before masking: requests that differ only in what is masked are different requests.
         let hash = submission.hash();
-        let (submission, removed) = submission.cleaned();
-        let (id, event_id) = (self.new_feedback_id(), self.new_event_id());
+        let (submission, removed) = cleaned(submission);
+        let (id, event_id) = (self.ids.feedback(), self.ids.event());
         let roles = origin.roles(&submission.namespace);
         let event = event::recorded(event_id, id, caller, roles, traceparent, &submission, None);
         let waits = waits && submission.is_delivered();
@@ -154,7 +161,7 @@ impl UseCases {
         match inserted {
             // Its query may be known, which says more of it.
             Inserted::Stored(_) if new.submission.correction.search_rating().is_some() => Ok(Submitted {
-                feedback: self.looked_for(&new.submission.namespace, new.id, None).await?,
+                feedback: self.read(&new.submission.namespace, new.id, None).await?,
                 replayed: false,
             }),
             Inserted::Stored(accepted) => {
@@ -176,7 +183,7 @@ impl UseCases {
                     search_rating: None,
                 };
                 Ok(Submitted {
-                    feedback: Self::awaited(feedback, waiter, until).await,
+                    feedback: Self::with_answer(feedback, waiter, until).await,
                     replayed: false,
                 })
             }

@@ -1,25 +1,29 @@
 //! Redacting feedback, and erasing reporters.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use emend_base::Error;
-use emend_core::{Caller, FeedbackId, Namespace, ReporterId, contest::Voter};
-use tokio::time::{Instant, sleep};
-
-use super::{
-    NewErasure, NewRedaction, Progress,
-    store::{ErasureStore, Redacted},
+use emend_core::{Caller, FeedbackId, Namespace, ReporterId, voter::Voter};
+use feedback_store::{
+    ports::{ErasureStore, Redacted},
+    records::{
+        erasure::{NewErasure, NewRedaction, Progress},
+        event,
+        feedback::Feedback,
+    },
 };
+use tokio::{sync::Notify, time::Instant};
+
 use crate::{
-    corrections::feedback::Feedback,
-    outbox::event,
-    use_cases::{Origin, UseCases},
+    corrections::Corrections,
+    ids::Ids,
+    origin::Origin,
+    outbox::{dispatch::Dispatch, waiters::Waiters},
+    pauses::Pauses,
 };
 
 /// Feedback redacted in one transaction.
 pub(super) const PAGE: u32 = 100;
-/// The pause between two looks at how far an erasure is: the first, and the longest.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// What one call did to erase a reporter, and what is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +34,19 @@ pub(crate) struct Erased {
     pub(crate) left: Progress,
 }
 
-impl UseCases {
-    fn erasures(&self) -> Result<&dyn ErasureStore, Error> {
-        self.store
-            .erasures()
-            .ok_or(Error::Unimplemented("erasing personal parts"))
-    }
+/// Redacts feedback and erases reporters.
+#[derive(Debug)]
+pub(crate) struct Erasures {
+    pub(crate) store: Arc<dyn ErasureStore>,
+    pub(crate) corrections: Arc<Corrections>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) waiters: Waiters,
+    pub(crate) ids: Ids,
+    /// Wakes the worker that goes on erasing.
+    pub(crate) wake: Arc<Notify>,
+}
 
+impl Erasures {
     /// Redacts a feedback. Idempotent. With `until`, waits until then for learning-svc.
     pub(crate) async fn redact(
         &self,
@@ -47,20 +57,20 @@ impl UseCases {
     ) -> Result<Feedback, Error> {
         let redaction = self.redaction(&namespace, id, &origin.caller, &origin.traceparent);
         let waiter = until.map(|_| self.waiters.register(redaction.event.id));
-        match self.erasures()?.redact(std::slice::from_ref(&redaction)).await?[..] {
+        match self.store.redact(std::slice::from_ref(&redaction)).await?[..] {
             [Redacted::Now] => {
                 self.dispatch.forget(id);
                 self.dispatch.due();
-                self.erased.notify_one();
+                self.wake.notify_one();
                 if let (Some(waiter), Some(until)) = (waiter, until) {
                     waiter.answer(until).await;
                 }
             }
-            [Redacted::Undelivered] => self.erased.notify_one(),
+            [Redacted::Undelivered] => self.wake.notify_one(),
             [Redacted::Before] => {}
             _ => return Err(Error::not_found("feedback", id.to_string())),
         }
-        self.looked_for(&namespace, id, None).await
+        self.corrections.read(&namespace, id, None).await
     }
 
     /// Erases everything about a reporter, as far as it gets before `until`; a worker goes on with the rest.
@@ -71,10 +81,9 @@ impl UseCases {
         reporter: ReporterId,
         until: Instant,
     ) -> Result<Erased, Error> {
-        let store = self.erasures()?;
         let voter = Voter::Reporter(reporter.clone()).key(&namespace);
         let event = event::reporter_redacted(
-            self.new_event_id(),
+            self.ids.event(),
             &namespace,
             &origin.caller,
             &origin.traceparent,
@@ -87,7 +96,7 @@ impl UseCases {
             caller: origin.caller.clone(),
             event,
         };
-        store.begin(&erasure).await?;
+        self.store.begin_erasure(&erasure).await?;
         let mut redacted = 0;
         loop {
             let page = self.redact_page(&namespace, &reporter, &origin.caller).await?;
@@ -98,42 +107,36 @@ impl UseCases {
         }
         self.dispatch.due();
         // The worker finishes the erasure, and looks after the files.
-        self.erased.notify_one();
-        let (mut pause, longest) = LOOK;
+        self.wake.notify_one();
+        let mut pauses = Pauses::default();
         loop {
-            let left = store.progress(&namespace, &reporter, voter).await?;
+            let left = self.store.progress(&namespace, &reporter, voter).await?;
             if left == Progress::default() || Instant::now() >= until {
                 return Ok(Erased { redacted, left });
             }
-            sleep(pause.min(until - Instant::now())).await;
-            pause = (pause * 2).min(longest);
+            pauses.sleep(until).await;
         }
     }
 
     /// Redacts some feedback of a reporter; returns how many.
-    pub(super) async fn redact_page(
+    pub(crate) async fn redact_page(
         &self,
         namespace: &Namespace,
         reporter: &ReporterId,
         caller: &Caller,
     ) -> Result<u64, Error> {
-        let store = self.erasures()?;
-        let ids = store.feedback_of(namespace, reporter, PAGE).await?;
+        let ids = self.store.feedback_of(namespace, reporter, PAGE).await?;
         let redactions: Vec<_> = ids
             .into_iter()
             .map(|id| self.redaction(namespace, id, caller, ""))
             .collect();
-        self.redact_all(store, &redactions).await
+        self.redact_all(&redactions).await
     }
 
     /// Redacts feedback, also in what this replica holds in memory; returns how many were not redacted before.
-    pub(super) async fn redact_all(
-        &self,
-        store: &dyn ErasureStore,
-        redactions: &[NewRedaction],
-    ) -> Result<u64, Error> {
+    pub(crate) async fn redact_all(&self, redactions: &[NewRedaction]) -> Result<u64, Error> {
         let mut redacted = 0;
-        for (redaction, done) in redactions.iter().zip(store.redact(redactions).await?) {
+        for (redaction, done) in redactions.iter().zip(self.store.redact(redactions).await?) {
             if done == Redacted::Now {
                 self.dispatch.forget(redaction.id);
             }
@@ -142,7 +145,7 @@ impl UseCases {
         Ok(redacted)
     }
 
-    pub(super) fn redaction(
+    pub(crate) fn redaction(
         &self,
         namespace: &Namespace,
         id: FeedbackId,
@@ -153,7 +156,7 @@ impl UseCases {
             namespace: namespace.clone(),
             id,
             caller: caller.clone(),
-            event: event::redacted(self.new_event_id(), id, namespace, caller, traceparent),
+            event: event::redacted(self.ids.event(), id, namespace, caller, traceparent),
         }
     }
 }

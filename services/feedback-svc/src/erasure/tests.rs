@@ -2,37 +2,40 @@
 
 use std::sync::Arc;
 
-use emend_base::{Entropy, Lifecycle, SystemClock, telemetry::metrics::prometheus::Counter};
+use emend_base::{Entropy, telemetry::metrics::prometheus::Counter};
 use emend_core::{
     Caller, Correction, FeedbackId, RatedTexts, RatingClass, Reporter, ReporterId, Scope,
-    outputs::RatingFields,
+    ratings::RatingFields,
 };
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;
-use prost::Message as _;
-use tokio::time::{Duration, Instant};
-
-use super::{NewRedaction, redact::Erased, store::Redacted, worker::Eraser};
-use crate::{
-    config::{CommitConfig, RelayConfig},
-    corrections::{
-        feedback::{FeedbackQuery, NewFeedback, Submission},
-        group_commit::Committer,
-    },
-    outbox::{
-        delivery_queue::DeliveryQueue,
-        dispatch::{Dispatch, Reserved},
-        entry::{DeadLetterQuery, EncodedOutcome, Refusal},
+use feedback_store::{
+    ports::{Claimed, Connected, ErasureStore, Inserted, Redacted, Retracted, Settlement},
+    records::{
+        erasure::NewRedaction,
         event as events,
-        waiters::Waiters,
+        feedback::{FeedbackQuery, NewFeedback, Submission},
+        outbox::{DeadLetterQuery, EncodedOutcome, Refusal},
+        settings::{Change, SettingsUpdate},
     },
-    settings::{Change, SettingsUpdate},
-    store::{Claimed, Inserted, Retracted, Settlement},
     testing::{
         Backend, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
         with_request_id,
     },
-    use_cases::{Origin, UseCases},
+};
+use prost::Message as _;
+use tokio::time::{Duration, Instant};
+
+use crate::{
+    corrections::cleaned::cleaned,
+    erasure::{
+        redact::{Erased, Erasures},
+        worker::Eraser,
+    },
+    origin::Origin,
+    outbox::{delivery_queue::DeliveryQueue, dispatch::Reserved, waiters::Waiters},
+    settings::NamespaceSettings,
+    testing::{corrections, dispatch, ids},
 };
 
 macro_rules! on_both {
@@ -81,7 +84,7 @@ pub(crate) fn redaction(id: FeedbackId) -> NewRedaction {
 }
 
 async fn redacted(database: &TestStore, id: FeedbackId) -> Redacted {
-    let erasures = database.store.erasures().unwrap();
+    let erasures = database.sql();
     erasures.redact(&[redaction(id)]).await.unwrap()[0]
 }
 
@@ -106,26 +109,15 @@ async fn settle_all(database: &TestStore, text: &'static str) {
     database.store.settle(&settlements).await.unwrap();
 }
 
-fn use_cases(database: &TestStore) -> Arc<UseCases> {
-    use_cases_with(database, &DeliveryQueue::new(10))
-}
-
-fn use_cases_with(database: &TestStore, delivery_queue: &DeliveryQueue) -> Arc<UseCases> {
-    let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default());
-    let (committer, _commits) = Committer::new(
-        Arc::clone(&database.store),
-        dispatch.clone(),
-        CommitConfig::default(),
-    );
-    Arc::new(UseCases::new(
-        Arc::clone(&database.store),
-        committer,
-        dispatch,
-        Waiters::default(),
-        Lifecycle::new(),
-        SystemClock::shared(),
-        Entropy::system(),
-    ))
+fn erasures(database: &TestStore, delivery_queue: &DeliveryQueue) -> Arc<Erasures> {
+    Arc::new(Erasures {
+        store: database.sql(),
+        corrections: corrections(database, delivery_queue),
+        dispatch: dispatch(delivery_queue),
+        waiters: Waiters::default(),
+        ids: ids(),
+        wake: Arc::default(),
+    })
 }
 
 fn origin() -> Origin {
@@ -143,10 +135,10 @@ fn said_by(reporter: &str, phrase: &str) -> NewFeedback {
     of(submission, &Caller::parse("web").unwrap())
 }
 
-async fn erase(use_cases: &UseCases, reporter: &str, patience: Duration) -> Erased {
+async fn erase(erasures: &Erasures, reporter: &str, patience: Duration) -> Erased {
     let reporter = ReporterId::parse(reporter).unwrap();
     let until = Instant::now() + patience;
-    use_cases
+    erasures
         .erase_reporter(&origin(), namespace(), reporter, until)
         .await
         .unwrap()
@@ -209,12 +201,12 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         corrected_text: "secret correction",
         ..RatingFields::default()
     };
-    let rated = Correction::parse_rating(fields, &[]);
+    let rated = Correction::parse_rating(fields);
     let submission = Submission {
         correction: rated.unwrap(),
         ..submission("a")
     };
-    let new = of(submission.cleaned().0, &Caller::parse("web").unwrap());
+    let new = of(cleaned(submission).0, &Caller::parse("web").unwrap());
     stored(&*database.store, &new, None).await;
     let found = database
         .store
@@ -312,19 +304,19 @@ async fn events_queued_in_memory_are_not_sent_after_a_redaction(database: &TestS
 
     // On the replica that redacts, it is no longer in memory.
     let delivery_queue = DeliveryQueue::new(10);
-    let use_cases = use_cases_with(database, &delivery_queue);
+    let erasures = erasures(database, &delivery_queue);
     let other = feedback("b");
-    let reserved = use_cases.dispatch.reserve(1);
+    let reserved = erasures.dispatch.reserve(1);
     let lease = reserved.as_ref().map(Reserved::lease);
     let inserted = database.store.insert(std::slice::from_ref(&other), lease).await;
     let Ok(Inserted::Stored(accepted)) = inserted.unwrap().remove(0) else {
         panic!("it is stored")
     };
-    use_cases
+    erasures
         .dispatch
         .stored(reserved, vec![(other.event.clone(), accepted)]);
     assert_eq!(delivery_queue.len(), 1);
-    use_cases
+    erasures
         .redact(&origin(), namespace(), other.id, None)
         .await
         .unwrap();
@@ -413,11 +405,12 @@ async fn only_the_first_redaction_counts(database: &TestStore) {
     let new = feedback("a");
     assert_eq!(redacted(database, new.id).await, Redacted::NotFound);
     stored(&*database.store, &new, None).await;
-    let (replica, both) = (database.replica().await, [redaction(new.id), redaction(new.id)]);
-    let (one, other) = tokio::join!(
-        database.store.erasures().unwrap().redact(&both[..1]),
-        replica.erasures().unwrap().redact(&both[1..]),
+    let (replica, both) = (
+        database.sql_replica().await,
+        [redaction(new.id), redaction(new.id)],
     );
+    let store = database.sql();
+    let (one, other) = tokio::join!(store.redact(&both[..1]), replica.redact(&both[1..]),);
     let mut answers = [one.unwrap()[0], other.unwrap()[0]];
     answers.sort_by_key(|answer| *answer != Redacted::Now);
     assert_eq!(answers, [Redacted::Now, Redacted::Before]);
@@ -452,14 +445,14 @@ async fn all_feedback_of_a_reporter_is_erased_by_one_call(database: &TestStore) 
     stored(&*database.store, &others, None).await;
     settle_all(database, "applied").await;
 
-    let use_cases = use_cases(database);
-    let erased = erase(&use_cases, "jane", Duration::ZERO).await;
+    let erasures = erasures(database, &DeliveryQueue::new(10));
+    let erased = erase(&erasures, "jane", Duration::ZERO).await;
     // A call whose time is up does one page.
     assert_eq!(
         (erased.redacted, erased.left.remaining, erased.left.undelivered),
         (3, 0, 4)
     );
-    let again = erase(&use_cases, "jane", Duration::ZERO).await;
+    let again = erase(&erasures, "jane", Duration::ZERO).await;
     assert_eq!(
         (again.redacted, again.left),
         (0, erased.left),
@@ -486,21 +479,20 @@ async fn the_worker_finishes_what_a_call_left_unerased(database: &TestStore) {
     for part in mine.chunks(50) {
         database.store.insert(part, None).await.unwrap();
     }
-    let use_cases = use_cases(database);
-    let erased = erase(&use_cases, "jane", Duration::ZERO).await;
+    let erasures = erasures(database, &DeliveryQueue::new(10));
+    let erased = erase(&erasures, "jane", Duration::ZERO).await;
     assert_eq!((erased.redacted, erased.left.remaining), (100, 150));
-    let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());
+    let mut worker = Eraser::new(Arc::clone(&erasures), Counter::default());
     assert_eq!(worker.run_once().await.unwrap(), 150);
     assert_eq!(worker.run_once().await.unwrap(), 0);
-    let erasures = database.store.erasures().unwrap();
     assert!(
-        erasures.unfinished(10).await.unwrap().is_empty(),
+        database.sql().unfinished(10).await.unwrap().is_empty(),
         "the name is no longer needed"
     );
 }
 
 async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
-    let use_cases = use_cases(database);
+    let erasures = erasures(database, &DeliveryQueue::new(10));
     let old: Vec<_> = (0..120).map(|n| said_by("jane", &format!("old {n}"))).collect();
     for part in old.chunks(60) {
         database.store.insert(part, None).await.unwrap();
@@ -508,7 +500,7 @@ async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
     database.advance(7_200).await;
     let new = said_by("jane", "new");
     stored(&*database.store, &new, None).await;
-    let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());
+    let mut worker = Eraser::new(Arc::clone(&erasures), Counter::default());
     assert_eq!(
         worker.run_once().await.unwrap(),
         0,
@@ -527,7 +519,11 @@ async fn feedback_older_than_the_retention_is_redacted(database: &TestStore) {
         on_behalf_of: String::new(),
         reason: "policy".to_owned(),
     };
-    use_cases.update_settings(&update).await.unwrap();
+    let settings = NamespaceSettings {
+        store: database.sql(),
+        wake: Arc::default(),
+    };
+    settings.update(&update).await.unwrap();
     assert_eq!(worker.run_once().await.unwrap(), 120);
     assert_eq!(worker.run_once().await.unwrap(), 0);
     let kept = database

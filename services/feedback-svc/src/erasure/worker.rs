@@ -8,8 +8,7 @@ use emend_core::{AcceptOrder, Caller, Namespace};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{redact::PAGE, store::ErasureStore};
-use crate::use_cases::UseCases;
+use crate::erasure::redact::{Erasures, PAGE};
 
 /// Erasures looked at in one round.
 const ERASURES: u32 = 100;
@@ -21,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(30);
 /// The worker.
 #[derive(Debug)]
 pub(crate) struct Eraser {
-    use_cases: Arc<UseCases>,
+    erasures: Arc<Erasures>,
     /// Counts what it redacts.
     redacted: Counter,
     /// Whether something may be left in the files: so at first, because an earlier process may have left it.
@@ -29,9 +28,9 @@ pub(crate) struct Eraser {
 }
 
 impl Eraser {
-    pub(crate) fn new(use_cases: Arc<UseCases>, redacted: Counter) -> Self {
+    pub(crate) fn new(erasures: Arc<Erasures>, redacted: Counter) -> Self {
         Self {
-            use_cases,
+            erasures,
             redacted,
             files_hold_traces: true,
         }
@@ -39,29 +38,27 @@ impl Eraser {
 
     /// Does what can be done now; returns how many feedbacks were redacted.
     pub(crate) async fn run_once(&mut self) -> Result<u64, Error> {
-        let Some(store) = self.use_cases.store.erasures() else {
-            return Ok(0);
-        };
-        let redacted = self.finish_erasures(store).await? + self.redact_outdated(store).await?;
+        let redacted = self.finish_erasures().await? + self.redact_outdated().await?;
         if redacted > 0 {
             self.files_hold_traces = true;
-            self.use_cases.dispatch.due();
+            self.erasures.dispatch.due();
             self.redacted.inc_by(redacted);
         }
         if self.files_hold_traces {
             // Looked at first: what is deleted after that is not cleaned up here.
+            let store = &self.erasures.store;
             let waits = store.events_wait().await?;
             self.files_hold_traces = !store.clean_files().await? || waits;
         }
         Ok(redacted)
     }
 
-    async fn finish_erasures(&self, store: &dyn ErasureStore) -> Result<u64, Error> {
+    async fn finish_erasures(&self) -> Result<u64, Error> {
         let mut redacted = 0;
-        for erasure in store.unfinished(ERASURES).await? {
+        for erasure in self.erasures.store.unfinished(ERASURES).await? {
             loop {
                 let page = self
-                    .use_cases
+                    .erasures
                     .redact_page(&erasure.namespace, &erasure.reporter, &erasure.caller)
                     .await?;
                 if page == 0 {
@@ -69,32 +66,32 @@ impl Eraser {
                 }
                 redacted += page;
             }
-            store.finish(erasure.order).await?;
+            self.erasures.store.finish_erasure(erasure.order).await?;
         }
         Ok(redacted)
     }
 
-    async fn redact_outdated(&self, store: &dyn ErasureStore) -> Result<u64, Error> {
+    async fn redact_outdated(&self) -> Result<u64, Error> {
         let mut redacted = 0;
         loop {
-            let outdated = store.outdated(PAGE).await?;
+            let outdated = self.erasures.store.outdated(PAGE).await?;
             let mut until: Vec<(Namespace, AcceptOrder)> = Vec::new();
             for feedback in outdated.chunk_by(|one, next| one.namespace == next.namespace) {
                 let redactions: Vec<_> = feedback
                     .iter()
                     .map(|outdated| {
                         let caller = Caller::system();
-                        self.use_cases
+                        self.erasures
                             .redaction(&outdated.namespace, outdated.id, &caller, "")
                     })
                     .collect();
-                redacted += self.use_cases.redact_all(store, &redactions).await?;
+                redacted += self.erasures.redact_all(&redactions).await?;
                 if let Some(last) = feedback.last() {
                     until.push((last.namespace.clone(), last.order));
                 }
             }
             for (namespace, order) in &until {
-                store.redacted_until(namespace, *order).await?;
+                self.erasures.store.redacted_until(namespace, *order).await?;
             }
             if until.is_empty() {
                 return Ok(redacted);
@@ -109,7 +106,7 @@ impl Eraser {
 
     /// Runs whenever something was erased, and periodically.
     pub(crate) async fn run(mut self, entropy: Entropy, soft: CancellationToken) {
-        let use_cases = Arc::clone(&self.use_cases);
+        let wake = Arc::clone(&self.erasures.wake);
         let rounds = async {
             loop {
                 match self.run_once().await {
@@ -118,7 +115,7 @@ impl Eraser {
                     Err(error) => tracing::warn!(%error, "can't go on erasing"),
                 }
                 tokio::select! {
-                    () = use_cases.erased.notified() => self.files_hold_traces = true,
+                    () = wake.notified() => self.files_hold_traces = true,
                     () = sleep(self.pause().mul_f64(entropy.jitter(0.2))) => {}
                 }
             }

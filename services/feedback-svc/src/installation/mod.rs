@@ -5,19 +5,23 @@
 //! accepts the other: nothing is learned twice by accident, and nothing is lost. Submissions are stored all the while, and
 //! replicas stay ready.
 
-pub(crate) mod store;
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use emend_base::{Entropy, telemetry::metrics::prometheus::Gauge};
 use emend_core::InstallationId;
 use emend_store::{DatabaseUrl, StoreError};
-
-use crate::store::Store;
+use feedback_store::{
+    self,
+    ports::{Connected, InstallationStore},
+};
 
 /// Makes sure that the database was begun. An empty one is if it is a file, or if told to.
-pub(crate) async fn begun(store: &dyn Store, database: &DatabaseUrl, init: bool) -> anyhow::Result<()> {
+pub(crate) async fn begun(
+    store: &dyn InstallationStore,
+    database: &DatabaseUrl,
+    init: bool,
+) -> anyhow::Result<()> {
     if store.installation().await?.is_some() {
         return Ok(());
     }
@@ -44,7 +48,7 @@ pub async fn accept(
     installation: InstallationId,
     entropy: &Entropy,
 ) -> anyhow::Result<Accepted> {
-    let store = crate::open(database, 1, entropy)
+    let store = feedback_store::open(database, 1, entropy)
         .await
         .with_context(|| format!("can't open the database {database}"))?;
     let known = store.installation().await?;
@@ -61,7 +65,7 @@ pub async fn accept(
 /// The installation that this replica delivers to. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    store: Arc<dyn Store>,
+    store: Arc<dyn InstallationStore>,
     state: Arc<Mutex<State>>,
     /// 1 while another installation answers; by default nowhere visible.
     mismatch: Gauge,
@@ -77,7 +81,7 @@ struct State {
 
 impl Target {
     /// Nothing is known until it is read from `store`.
-    pub(crate) fn new(store: Arc<dyn Store>, mismatch: Gauge) -> Self {
+    pub(crate) fn new(store: Arc<dyn InstallationStore>, mismatch: Gauge) -> Self {
         Self {
             store,
             state: Arc::default(),

@@ -1,20 +1,29 @@
 //! Dead letters, the events that learning-svc refused for good: listing and redriving them.
 
+use std::sync::Arc;
+
 use emend_base::Error;
 use emend_core::Namespace;
-
-use crate::{
-    corrections::read::Page,
-    outbox::entry::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive},
-    use_cases::UseCases,
+use feedback_store::{
+    ports::OutboxStore,
+    records::outbox::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive},
 };
+
+use crate::{outbox::dispatch::Dispatch, page::Page};
 
 /// How many dead letters are made due in one transaction.
 const REDRIVEN_AT_ONCE: u32 = 500;
 
-impl UseCases {
+/// Lists and redrives dead letters.
+#[derive(Debug)]
+pub(crate) struct DeadLetters {
+    pub(crate) store: Arc<dyn OutboxStore>,
+    pub(crate) dispatch: Dispatch,
+}
+
+impl DeadLetters {
     /// A page of dead letters, oldest first.
-    pub(crate) async fn dead_letters(&self, query: DeadLetterQuery) -> Result<Page<DeadLetter>, Error> {
+    pub(crate) async fn list(&self, query: DeadLetterQuery) -> Result<Page<DeadLetter>, Error> {
         let limit = query.limit;
         let query = DeadLetterQuery {
             limit: limit.saturating_add(1),
@@ -27,8 +36,8 @@ impl UseCases {
     pub(crate) async fn redrive(&self, which: &Redrive) -> Result<u64, Error> {
         match which {
             Redrive::Namespace(namespace) => self.redrive_all(namespace).await,
-            Redrive::Events(events, of) => {
-                let redriven = self.store.redrive(events, of.as_ref()).await?;
+            Redrive::Events(events, namespace) => {
+                let redriven = self.store.redrive(events, namespace.as_ref()).await?;
                 if redriven > 0 {
                     self.dispatch.due();
                 }

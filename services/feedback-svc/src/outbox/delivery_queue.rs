@@ -10,9 +10,8 @@ use std::{
 
 use emend_core::{EventId, FeedbackId};
 use emend_proto::learning::v1::Event;
+use feedback_store::records::outbox::LeaseToken;
 use tokio::{sync::Notify, time::Instant};
-
-use crate::outbox::entry::LeaseToken;
 
 /// An event that is leased to this replica.
 #[derive(Debug, Clone)]

@@ -2,16 +2,16 @@
 
 use emend_base::Entropy;
 use emend_core::FeedbackId;
+use feedback_store::records::{
+    event::{self, NewEvent},
+    feedback::Accepted,
+    outbox::{Lease, LeaseHolder},
+};
 use tokio::time::Instant;
 
-use crate::{
+use crate::outbox::{
     config::RelayConfig,
-    corrections::feedback::Accepted,
-    outbox::{
-        delivery_queue::{DeliveryQueue, Leased, Reservation},
-        entry::{Lease, LeaseHolder, NewEvent},
-        event,
-    },
+    delivery_queue::{DeliveryQueue, Leased, Reservation},
 };
 
 /// Hands events over to the relay. Clones share its queue.

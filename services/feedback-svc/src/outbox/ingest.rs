@@ -281,7 +281,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::RelayConfig;
+    use crate::outbox::config::RelayConfig;
 
     #[tokio::test]
     async fn a_certificate_for_another_name_is_explained_in_plain_words() {

@@ -5,13 +5,12 @@
 //! sends and settles batches; [`verdict`] decides what a refusal means; [`ingest`] is the gRPC transport. The order of
 //! events does not matter to learning-svc, so nothing here preserves it.
 
-mod dead_letters;
+pub(crate) mod config;
+pub(crate) mod dead_letters;
 pub(crate) mod delivery_queue;
 pub(crate) mod dispatch;
-pub(crate) mod entry;
-pub(crate) mod event;
+pub(crate) mod grpc;
 pub(crate) mod ingest;
-pub(crate) mod store;
 pub(crate) mod verdict;
 pub(crate) mod waiters;
 pub(crate) mod worker;

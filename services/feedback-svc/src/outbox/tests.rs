@@ -1,5 +1,6 @@
 //! The relay, step by step, against a scripted learning-svc.
 
+use emend_store::StoreError;
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -20,20 +21,25 @@ use tonic::Code;
 
 mod log;
 
-use self::log::Log;
 use crate::{
-    config::RelayConfig,
-    corrections::feedback::NewFeedback,
     installation::Target,
     outbox::{
         Delivered, Delivery, DeliveryError,
+        config::RelayConfig,
         delivery_queue::DeliveryQueue,
-        entry::{DeadLetter, DeadLetterQuery, DeliveryState},
+        tests::log::Log,
         waiters::{Answer, Waiters},
         worker::{Relay, Step},
     },
-    store::{Inserted, Store, StoreError, memory::MemoryStore},
-    testing::{Backend, TestStore, feedback, inserted, lease, namespace, stored},
+};
+use feedback_store::{
+    memory::MemoryStore,
+    ports::{FeedbackStore, Inserted},
+    records::{
+        feedback::NewFeedback,
+        outbox::{DeadLetter, DeadLetterQuery, DeliveryState},
+    },
+    testing::{Backend, TestStore, TestedStore, feedback, inserted, lease, namespace, stored},
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -146,19 +152,19 @@ impl Fixture {
 
     async fn with(config: RelayConfig) -> Self {
         let database = TestStore::sqlite().await;
-        let store = Arc::clone(&database.store);
+        let store = database.store.clone();
         Self::on(database, store, config)
     }
 
     /// With a relay whose connection to the database is `store`.
-    fn on(database: TestStore, store: Arc<dyn Store>, config: RelayConfig) -> Self {
+    fn on(database: TestStore, store: Arc<dyn FeedbackStore>, config: RelayConfig) -> Self {
         let learning = Arc::new(Learning {
             behaviour: Mutex::new(Behaviour::Evaluates),
             batches: Mutex::default(),
         });
         let (delivery_queue, waiters) = (DeliveryQueue::new(config.queue_events), Waiters::default());
         let relay = Relay::new(
-            Arc::clone(&store),
+            store.clone(),
             Arc::clone(&learning) as _,
             Target::new(store, Gauge::default()),
             delivery_queue.clone(),
@@ -175,7 +181,7 @@ impl Fixture {
         }
     }
 
-    fn store(&self) -> &dyn Store {
+    fn store(&self) -> &dyn TestedStore {
         &*self.database.store
     }
 

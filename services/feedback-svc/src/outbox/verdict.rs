@@ -5,10 +5,9 @@
 use bytes::Bytes;
 use emend_base::status::{Explained, from_item_status};
 use emend_proto::learning::v1::{EventResult, event_result};
+use feedback_store::records::outbox::{EncodedOutcome, Refusal};
 use prost::Message as _;
 use tonic::Code;
-
-use crate::outbox::entry::{EncodedOutcome, Refusal};
 
 /// The longest refusal that is stored, in characters.
 const MAX_ERROR: usize = 1_000;

@@ -9,12 +9,11 @@ use std::{
 };
 
 use emend_core::EventId;
+use feedback_store::records::outbox::EncodedOutcome;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout_at},
 };
-
-use crate::outbox::entry::EncodedOutcome;
 
 /// The answer to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,38 +12,42 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use emend_base::{
     Backoff, Entropy,
     backoff::delay_for_attempt,
-    span::{self, Item, Kind, Span},
+    span::{self, Pending},
     status::code_name,
+    traceparent::Traceparent,
 };
 use emend_core::{EventId, InstallationId};
 use emend_proto::learning::v1::{Event, EventResult, event_result};
+use emend_store::StoreError;
+use feedback_store::{
+    ports::{OutboxStore, Settlement},
+    records::{event, outbox::Refusal},
+};
 use prost::Message as _;
 use tokio::{
     sync::RwLock,
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
+use tracing::{Span, field::Empty, info_span};
 
 use crate::{
-    config::RelayConfig,
     fail_points,
     installation::Target,
     outbox::{
         Delivered, Delivery, DeliveryError,
+        config::RelayConfig,
         delivery_queue::{BatchLimit, DeliveryQueue, Leased},
         dispatch::Dispatch,
-        entry::Refusal,
-        event,
         verdict::{self, Verdict},
         waiters::{Answer, Waiters},
     },
-    store::{Settlement, Store, StoreError},
 };
 
 /// The relay counts as dead if no worker has made progress for this long.
@@ -60,17 +64,40 @@ pub(crate) enum Step {
     Away(String),
 }
 
-/// Adds a span that began at `began` to the trace of each event. Attempts without an answer add none: there are many
-/// while learning-svc is away.
-fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
-    let items = batch.iter().map(|leased| Item {
-        traceparent: &leased.event.traceparent,
-        id: &leased.event.event_id,
+/// Begins a span for each event whose submission is traced. Attempts without an answer add none: there are many while
+/// learning-svc is away.
+fn begin_spans(batch: &[Leased]) -> Vec<Option<Pending>> {
+    if !span::is_recorded() {
+        return Vec::new();
+    }
+    let together = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+    let spans = batch.iter().map(|Leased { event, .. }| {
+        let traceparent = Traceparent::parse_sampled(&event.traceparent)?;
+        let span = info_span!(
+            target: span::TARGET,
+            parent: None,
+            "deliver feedback",
+            otel.kind = "producer",
+            messaging.system = "emend",
+            messaging.message.id = event.event_id,
+            messaging.batch.message_count = together,
+            otel.status_description = Empty,
+        );
+        Some(Pending::new(span, traceparent))
     });
-    let spans = Span::of_batch("deliver feedback", Kind::Producer, items, began);
+    spans.collect()
+}
+
+/// Ends the spans of a batch that was answered.
+fn end_spans(spans: Vec<Option<Pending>>, results: &[EventResult]) {
+    let spans = spans
+        .into_iter()
+        .map(|span| span.map_or_else(Span::none, Pending::happened));
+    let spans: Vec<_> = spans.collect();
+    span::link_batch(&spans);
     for (span, EventResult { result, .. }) in spans.into_iter().zip(results) {
-        if let (Some(mut span), Some(event_result::Result::Error(error))) = (span, result) {
-            span.fail(code_name(error.code.into()));
+        if let Some(event_result::Result::Error(error)) = result {
+            span.record("otel.status_description", code_name(error.code.into()));
         }
     }
 }
@@ -84,7 +111,7 @@ fn is_told(failed: u32) -> bool {
 /// Delivers events to learning-svc.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    store: Arc<dyn Store>,
+    store: Arc<dyn OutboxStore>,
     delivery: Arc<dyn Delivery>,
     target: Target,
     delivery_queue: DeliveryQueue,
@@ -102,7 +129,7 @@ pub(crate) struct Relay {
 impl Relay {
     /// A relay that does nothing until its steps are taken.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn OutboxStore>,
         delivery: Arc<dyn Delivery>,
         target: Target,
         delivery_queue: DeliveryQueue,
@@ -444,7 +471,7 @@ impl Relay {
         meant: Option<InstallationId>,
     ) -> Result<Vec<EventResult>, DeliveryError> {
         let failed = |error: StoreError| DeliveryError::Database(error.to_string());
-        let began = span::now();
+        let spans = begin_spans(batch);
         let events = batch.iter().map(|leased| leased.event.clone()).collect();
         let Delivered { results, by } = match self.delivery.deliver(events, meant).await {
             Ok(delivered) => delivered,
@@ -464,7 +491,7 @@ impl Relay {
                 .zip(batch)
                 .all(|(result, leased)| result.event_id == leased.event.event_id);
         if match_up {
-            trace(batch, &results, began);
+            end_spans(spans, &results);
             Ok(results)
         } else {
             Err(DeliveryError::Unavailable(

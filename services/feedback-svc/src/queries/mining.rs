@@ -14,52 +14,24 @@ use emend_core::{
 };
 use emend_proto::common::v1 as pb;
 use emend_wire::parse;
-use jiff::Timestamp;
+use feedback_store::{
+    ports::QueryStore,
+    records::{
+        event,
+        mining::{MIN_SESSIONS, NewMined, SessionQuery},
+    },
+};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    metrics::QueryMetrics,
-    outbox::{entry::NewEvent, event},
-    use_cases::UseCases,
-};
+use crate::{ids::Ids, metrics::QueryMetrics, outbox::dispatch::Dispatch};
 
-/// In how many sessions a rewording must have worked.
-pub(crate) const MIN_SESSIONS: usize = 3;
 /// Queries looked at in one namespace.
 const MAX_QUERIES: u32 = 50_000;
 /// Queries of one session looked at together.
 const MAX_SESSION: usize = 200;
 /// How often it looks, give or take a fifth.
 const INTERVAL: Duration = Duration::from_mins(5);
-
-/// A query of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionQuery {
-    /// The session.
-    pub(crate) session_id: String,
-    /// What was searched for.
-    pub(crate) text: String,
-    /// When.
-    pub(crate) at: Timestamp,
-    /// Whether nothing was found, as it was reported.
-    pub(crate) found_nothing: bool,
-    /// When a result was first clicked.
-    pub(crate) clicked_at: Option<Timestamp>,
-}
-
-/// A rewording to propose.
-#[derive(Debug, Clone)]
-pub(crate) struct NewMined {
-    /// The search application.
-    pub(crate) namespace: Namespace,
-    /// What found nothing, in normal form.
-    pub(crate) failed: String,
-    /// What was searched for instead, in normal form.
-    pub(crate) worked: String,
-    /// The event that tells learning-svc.
-    pub(crate) event: NewEvent,
-}
 
 /// Counts in how many sessions rewordings worked, in queries that are given session by session. It holds the rewordings, which
 /// are short, and a part of one session.
@@ -106,7 +78,7 @@ impl Counting {
     fn finish(mut self) -> Vec<(Rewrite, usize)> {
         self.count();
         let mut counted: Vec<_> = self.counts.into_values().collect();
-        counted.sort_by(|(one, of_one), (other, of_other)| of_other.cmp(of_one).then_with(|| one.cmp(other)));
+        counted.sort_by(|(one, often), (other, as_often)| as_often.cmp(often).then_with(|| one.cmp(other)));
         counted
     }
 }
@@ -114,7 +86,9 @@ impl Counting {
 /// The worker.
 #[derive(Debug)]
 pub(crate) struct Miner {
-    pub(crate) use_cases: Arc<UseCases>,
+    pub(crate) store: Arc<dyn QueryStore>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) ids: Ids,
     pub(crate) metrics: QueryMetrics,
     pub(crate) entropy: Entropy,
 }
@@ -122,13 +96,10 @@ pub(crate) struct Miner {
 impl Miner {
     /// Proposes what was not proposed before; returns how many.
     pub(crate) async fn run_once(&self) -> Result<u64, Error> {
-        let Some(store) = self.use_cases.store.queries() else {
-            return Ok(0);
-        };
         let mut proposed = 0;
-        for namespace in store.namespaces().await? {
+        for namespace in self.store.namespaces().await? {
             let mut counting = Counting::default();
-            store
+            self.store
                 .failed_sessions(&namespace, MAX_QUERIES, &mut |query| counting.add(query))
                 .await?;
             let mined: Vec<NewMined> = counting
@@ -138,12 +109,12 @@ impl Miner {
                 .filter_map(|(rewrite, sessions)| self.new_mined(&namespace, &rewrite, sessions))
                 .collect();
             if !mined.is_empty() {
-                proposed += store.propose(&mined).await?;
+                proposed += self.store.propose(&mined).await?;
             }
         }
         if proposed > 0 {
             self.metrics.mined(proposed);
-            self.use_cases.dispatch.due();
+            self.dispatch.due();
         }
         Ok(proposed)
     }
@@ -158,9 +129,9 @@ impl Miner {
         let message = pb::Correction {
             correction: Some(pb::correction::Correction::Term(term)),
         };
-        let correction = parse::new_correction(Some(&message), &[]).ok()?;
+        let correction = parse::correction(Some(&message)).ok()?;
         let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
-        let id = self.use_cases.new_event_id();
+        let id = self.ids.event();
         Some(NewMined {
             namespace: namespace.clone(),
             failed: normalize(&rewrite.failed),
@@ -189,6 +160,8 @@ impl Miner {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     #[test]

@@ -2,182 +2,24 @@
 //!
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
-//! rest, and prunes the counts. [`erased`] knows what must not be stored again. [`mining`] proposes rewordings that worked as
-//! synonyms, and [`stats`] says what ratings say of search.
+//! rest, and prunes the counts. [`mining`] proposes rewordings that worked as synonyms, and [`stats`] says what ratings say of
+//! search.
 
-pub(crate) mod erased;
 pub(crate) mod grpc;
 mod list;
 pub(crate) mod mining;
 pub(crate) mod record;
 pub(crate) mod retention;
 pub(crate) mod stats;
-pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use emend_core::{Caller, Namespace, QueryId, search::is_click};
-use jiff::Timestamp;
+use feedback_store::ports::QueryStore;
 
-/// Of the results of a query this many are kept: those with the highest scores.
-pub(crate) const KEPT_RESULTS: usize = 5;
-/// How long a query is kept unless the settings say otherwise.
-pub(crate) const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
-/// How many queries of a namespace are kept unless the settings say otherwise.
-pub(crate) const DEFAULT_MAX_QUERIES: u32 = 100_000;
-
-/// How much is kept of what outlives the queries of a namespace.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeptCounts {
-    /// Words. Beyond it the rarest are pruned, down to nine tenths.
-    pub(crate) words: u32,
-    /// Days.
-    pub(crate) days: u32,
-    /// Rows of days, types, versions and variants. Beyond it the oldest and rarest lose their names; their queries count on.
-    pub(crate) rows: u32,
-}
-
-impl KeptCounts {
-    /// What is kept by every service.
-    pub(crate) const SET: Self = Self {
-        words: 100_000,
-        days: 2 * 366,
-        rows: 100_000,
-    };
-}
-
-/// What became of counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Pruned {
-    /// Words that were pruned.
-    pub(crate) words: u64,
-    /// Rows of days that were forgotten, or lost their names.
-    pub(crate) rows: u64,
-}
-
-/// A search as its backend recorded it. A text that is not there is empty; personal data in texts is masked.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::struct_field_names, reason = "the names of the wire contract")]
-pub(crate) struct Query {
-    /// The backend's id of it.
-    pub(crate) id: QueryId,
-    /// What was searched for; empty only once it is erased.
-    pub(crate) query_text: String,
-    /// What the user was answered beside the results.
-    pub(crate) answer_text: String,
-    /// How it was searched.
-    pub(crate) query_type: String,
-    /// What a classifier made of it.
-    pub(crate) classification: String,
-    /// The best results, best first, at most [`KEPT_RESULTS`].
-    pub(crate) top_results: Vec<QueryResult>,
-    /// The parts of the index that were searched.
-    pub(crate) namespaces: Vec<String>,
-    /// The score that a result needed.
-    pub(crate) min_score: Option<f64>,
-    /// Which model made the embeddings.
-    pub(crate) embedding_version: String,
-    /// Which index was searched.
-    pub(crate) index_version: String,
-    /// The version of the user's client.
-    pub(crate) client_version: String,
-    /// The build of the backend.
-    pub(crate) build: String,
-    /// Which variant of an experiment the user saw.
-    pub(crate) variant: String,
-    /// The user's session.
-    pub(crate) session_id: String,
-    /// How many results there were; none: not known.
-    pub(crate) hit_count: Option<u32>,
-}
-
-/// One result of a query.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct QueryResult {
-    /// Its title.
-    pub(crate) title: String,
-    /// Its score; finite.
-    pub(crate) score: f64,
-    /// Its id in the index.
-    pub(crate) object_id: String,
-}
-
-/// What a user did with a result. Equal ones of one query count once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interaction {
-    /// The query whose result it was.
-    pub(crate) query_id: QueryId,
-    /// The result's id in the index.
-    pub(crate) object_id: String,
-    /// What was done, in lower case.
-    pub(crate) action: String,
-    /// The place of the result, the first being 1; 0: not known.
-    pub(crate) position: u32,
-}
-
-impl Interaction {
-    /// Whether it is a click.
-    pub(crate) fn is_click(&self) -> bool {
-        is_click(&self.action)
-    }
-}
-
-/// A query or an interaction to store.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct New<T> {
-    /// The search application.
-    pub(crate) namespace: Namespace,
-    /// The authenticated client that recorded it.
-    pub(crate) caller: Caller,
-    /// What is recorded.
-    pub(crate) what: T,
-    /// When it happened; none: when it was received.
-    pub(crate) at: Option<Timestamp>,
-    /// How long ago it was received.
-    pub(crate) waited: Duration,
-}
-
-/// A stored query.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StoredQuery {
-    /// Grows from query to query of a database, with gaps.
-    pub(crate) number: i64,
-    /// The query.
-    pub(crate) query: Query,
-    /// When it was searched.
-    pub(crate) searched_at: Timestamp,
-    /// When it was stored, by the database's clock.
-    pub(crate) recorded_at: Timestamp,
-    /// What users did with its results, oldest first.
-    pub(crate) interactions: Vec<StoredInteraction>,
-}
-
-/// A stored interaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredInteraction {
-    /// The interaction.
-    pub(crate) interaction: Interaction,
-    /// When it was done.
-    pub(crate) acted_at: Timestamp,
-}
-
-/// Which queries of a namespace to list, newest first.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct QueryFilter {
-    /// The search application.
-    pub(crate) namespace: Namespace,
-    /// Of this type.
-    pub(crate) query_type: Option<String>,
-    /// Those that are known to have found nothing.
-    pub(crate) only_without_hits: bool,
-    /// Searched at this time or later.
-    pub(crate) from: Option<Timestamp>,
-    /// Searched before this time.
-    pub(crate) before: Option<Timestamp>,
-    /// Those before the one with this number.
-    pub(crate) after: Option<i64>,
-    /// At most this many.
-    pub(crate) limit: u32,
+/// Lists queries and says what they and ratings tell of search.
+#[derive(Debug)]
+pub(crate) struct Queries {
+    pub(crate) store: Arc<dyn QueryStore>,
 }

@@ -10,21 +10,17 @@ use emend_base::{Backoff, BackoffConfig, Entropy};
 use emend_core::search::terms;
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
 use emend_store::StoreError;
+use feedback_store::{
+    ports::{Group, QueryStore, Written},
+    records::queries::{Interaction, New, Query},
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Interaction, New, Query,
-    store::{Group, Written},
-};
-use crate::{
-    metrics::{QueryMetrics, Recorded},
-    ratings::observe::RatingMetrics,
-    store::Store,
-};
+use crate::metrics::{Dropped, QueryMetrics, RatingMetrics, Recorded};
 
 /// KiB that may wait to be stored.
 const QUEUE_KIB: usize = 32 * 1024;
@@ -75,33 +71,6 @@ impl Record {
     }
 }
 
-/// Why something was not recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dropped {
-    /// More waits than fits into memory, in total or of this client.
-    QueueFull,
-    /// The service is stopping.
-    Stopping,
-    /// The database was away until the service stopped.
-    Database,
-    /// The database refused it.
-    Refused,
-}
-
-impl Dropped {
-    pub(crate) const ALL: [Self; 4] = [Self::QueueFull, Self::Stopping, Self::Database, Self::Refused];
-
-    /// The name in metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue_full",
-            Self::Stopping => "stopping",
-            Self::Database => "database",
-            Self::Refused => "refused",
-        }
-    }
-}
-
 /// A place in the queue.
 #[derive(Debug)]
 struct Queued {
@@ -123,7 +92,7 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 pub(crate) struct RecordWorker {
     queue: mpsc::UnboundedReceiver<Queued>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn QueryStore>,
     metrics: QueryMetrics,
     ratings: RatingMetrics,
     entropy: Entropy,
@@ -134,7 +103,7 @@ pub(crate) struct RecordWorker {
 impl Recorder {
     /// A handle, and the worker that must be run for it. Of ratings it counts those whose queries come late.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn QueryStore>,
         metrics: (QueryMetrics, RatingMetrics),
         entropy: Entropy,
         soft: CancellationToken,
@@ -145,7 +114,7 @@ impl Recorder {
     /// The same with a queue of that many KiB.
     pub(super) fn holding(
         kib: usize,
-        store: Arc<dyn Store>,
+        store: Arc<dyn QueryStore>,
         (metrics, ratings): (QueryMetrics, RatingMetrics),
         entropy: Entropy,
         soft: CancellationToken,
@@ -268,7 +237,7 @@ impl RecordWorker {
             for (new, received) in group.interactions.iter_mut().zip(&received.1) {
                 new.waited = received.elapsed();
             }
-            match self.write(&group).await {
+            match self.store.record(&group).await {
                 Ok(written) => {
                     self.written(&written);
                     break;
@@ -298,13 +267,6 @@ impl RecordWorker {
         self.ratings.settled(&written.rated);
     }
 
-    async fn write(&self, group: &Group) -> Result<Written, StoreError> {
-        match self.store.queries() {
-            Some(store) => store.record(group).await,
-            None => Ok(Written::default()),
-        }
-    }
-
     /// So that one that can't be stored takes no other with it.
     async fn write_each(&self, group: Group) {
         let queries = group.queries.into_iter().map(|query| Group {
@@ -324,7 +286,7 @@ impl RecordWorker {
     async fn write_alone(&self, alone: &Group) {
         let mut backoff = Backoff::new(RETRY, self.entropy.clone());
         loop {
-            let reason = match self.write(alone).await {
+            let reason = match self.store.record(alone).await {
                 Ok(written) => return self.written(&written),
                 Err(error) if passes(&error) && !self.soft.is_cancelled() => {
                     tracing::warn!(%error, "a recorded query waits for the database");

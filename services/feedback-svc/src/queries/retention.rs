@@ -3,11 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_base::{Entropy, Error};
-use tokio::time::sleep;
+use feedback_store::{
+    ports::QueryStore,
+    records::{
+        erased::KNOWN,
+        queries::{KeptCounts, Pruned},
+    },
+};
+use tokio::{sync::Notify, time::sleep};
 use tokio_util::sync::CancellationToken;
-
-use super::{KeptCounts, Pruned, erased::KNOWN};
-use crate::use_cases::UseCases;
 
 /// Queries forgotten in one transaction.
 const BATCH: u32 = 500;
@@ -22,19 +26,18 @@ const PRUNED_EVERY: u32 = 20;
 /// The worker.
 #[derive(Debug)]
 pub(crate) struct Forgetter {
-    pub(crate) use_cases: Arc<UseCases>,
+    pub(crate) store: Arc<dyn QueryStore>,
+    /// Wakes the worker that cleans the database's files.
+    pub(crate) wake: Arc<Notify>,
     pub(crate) entropy: Entropy,
 }
 
 impl Forgetter {
     /// Forgets what can be forgotten now; returns how many queries and interactions.
     pub(crate) async fn run_once(&self) -> Result<u64, Error> {
-        let Some(store) = self.use_cases.store.queries() else {
-            return Ok(0);
-        };
         let mut forgotten = 0;
         loop {
-            let batch = store.forget(BATCH).await?;
+            let batch = self.store.forget(BATCH).await?;
             if batch == 0 {
                 break;
             }
@@ -42,21 +45,18 @@ impl Forgetter {
         }
         if forgotten > 0 {
             // What was said is to leave the database's files, too.
-            self.use_cases.erased.notify_one();
+            self.wake.notify_one();
         }
         Ok(forgotten)
     }
 
     /// Prunes counts, and what is known of erased queries.
     pub(crate) async fn prune(&self) -> Result<(), Error> {
-        let Some(store) = self.use_cases.store.queries() else {
-            return Ok(());
-        };
-        let Pruned { words, rows } = store.prune_counts(KeptCounts::SET).await?;
+        let Pruned { words, rows } = self.store.prune_counts(KeptCounts::SET).await?;
         if words + rows > 0 {
             tracing::info!(words, rows, "pruned the counts of queries");
         }
-        while store.forget_erased(KNOWN, ERASED_BATCH).await? > 0 {}
+        while self.store.forget_erased(KNOWN, ERASED_BATCH).await? > 0 {}
         Ok(())
     }
 

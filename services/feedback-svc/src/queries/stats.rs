@@ -4,133 +4,17 @@
 use std::collections::BTreeMap;
 
 use emend_base::Error;
-use emend_core::{
-    Namespace,
-    search::{Interval, NegativeTerm, TermCounts, negative_terms, two_proportions, wilson, written_terms},
-};
-use jiff::Timestamp;
+use emend_core::search::{NegativeTerm, TermCounts, negative_terms, two_proportions, written_terms};
+use feedback_store::records::stats::{Compared, Dimension, Share, Shares, StatsFilter};
 
-use crate::use_cases::UseCases;
+use crate::queries::Queries;
 
-/// Names of one dimension that are told apart: the newest weeks; of others those with the most ratings, then queries.
-pub(crate) const MAX_NAMES: u32 = 1_000;
 /// The newest ratings whose queries are looked at for words.
 const MAX_NEGATIVE: usize = 10_000;
 /// Queries read at once.
 const PAGE: u32 = 200;
 /// Words counted at once.
 const MAX_WORDS: usize = 100_000;
-
-/// By what ratings are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Dimension {
-    /// The week in which it was rated; its name is its Monday's date, in UTC.
-    Week,
-    /// The type of the query.
-    QueryType,
-    /// Which model made the embeddings.
-    EmbeddingVersion,
-    /// Which index was searched.
-    IndexVersion,
-    /// Which variant of an experiment the user saw.
-    Variant,
-}
-
-impl Dimension {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Week,
-        Self::QueryType,
-        Self::EmbeddingVersion,
-        Self::IndexVersion,
-        Self::Variant,
-    ];
-}
-
-/// Which ratings count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StatsFilter {
-    /// The search application.
-    pub(crate) namespace: Namespace,
-    /// Rated at this time or later.
-    pub(crate) from: Option<Timestamp>,
-    /// Rated before this time.
-    pub(crate) before: Option<Timestamp>,
-    /// Of queries of this type.
-    pub(crate) query_type: Option<String>,
-}
-
-/// Two names of one dimension to compare.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Compared {
-    pub(crate) by: Dimension,
-    pub(crate) one: String,
-    pub(crate) other: String,
-}
-
-/// Ratings of one name, and queries.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Share {
-    /// The week, type, version or variant; empty: not known.
-    pub(crate) name: String,
-    /// All ratings.
-    pub(crate) ratings: u64,
-    /// Those of −1.
-    pub(crate) negative: u64,
-    /// Those of 1.
-    pub(crate) positive: u64,
-    /// Recorded queries.
-    pub(crate) queries: u64,
-    /// Those of them that found nothing.
-    pub(crate) zero_hits: u64,
-    /// Those of them of which it is not known how many results they found.
-    pub(crate) unknown_hits: u64,
-}
-
-impl Share {
-    /// The share of negative ratings and where it lies with 95 % confidence; none without ratings.
-    pub(crate) fn interval(&self) -> Option<(f64, Interval)> {
-        share_of(self.negative, self.ratings)
-    }
-
-    /// The queries of which it is known how many results they found.
-    fn known_hits(&self) -> u64 {
-        self.queries.saturating_sub(self.unknown_hits)
-    }
-
-    /// The share of queries that found nothing among those of which that is known, and where it lies with 95 % confidence; none
-    /// without such queries.
-    pub(crate) fn zero_hit_interval(&self) -> Option<(f64, Interval)> {
-        share_of(self.zero_hits, self.known_hits())
-    }
-}
-
-/// A share and where it lies with 95 % confidence; none of nothing.
-fn share_of(part: u64, whole: u64) -> Option<(f64, Interval)> {
-    let interval = wilson(part, whole)?;
-    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
-    let share = part as f64 / whole as f64;
-    Some((share, interval))
-}
-
-/// What a store counts.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Shares {
-    /// Everything.
-    pub(crate) total: Share,
-    /// The names of each dimension; of one that has none there is nothing.
-    pub(crate) by: BTreeMap<Dimension, Names>,
-}
-
-/// Names of a dimension.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Names {
-    /// Those that come first, each with its place, in order.
-    pub(crate) listed: Vec<(i64, Share)>,
-    /// Further ones that were asked for.
-    pub(crate) beyond: Vec<Share>,
-    /// How many come after those that come first.
-    pub(crate) left_out: u64,
-}
 
 /// What ratings say.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,29 +54,29 @@ pub(crate) struct NegativeTerms {
     pub(crate) undercount: u64,
 }
 
-impl UseCases {
+impl Queries {
     /// What ratings say of search.
     pub(crate) async fn stats(
         &self,
         filter: &StatsFilter,
         compared: Option<&Compared>,
     ) -> Result<Stats, Error> {
-        let store = self.query_store()?;
-        let Shares { total, by: mut names } = store.shares(filter, compared).await?;
+        let Shares { total, by: mut names } = self.store.shares(filter, compared).await?;
         let comparison = compared.map(|compared| {
-            let of = names.get(&compared.by).into_iter();
-            let shares = of.flat_map(|of| of.listed.iter().map(|(_, share)| share).chain(&of.beyond));
+            let names = names.get(&compared.by).into_iter();
+            let shares =
+                names.flat_map(|names| names.listed.iter().map(|(_, share)| share).chain(&names.beyond));
             compare(&shares.collect::<Vec<_>>(), &compared.one, &compared.other)
         });
         let (mut by, mut left_out) = (BTreeMap::new(), BTreeMap::new());
         for dimension in Dimension::ALL {
-            let of = names.remove(&dimension).unwrap_or_default();
-            let mut shares: Vec<Share> = of.listed.into_iter().map(|(_, share)| share).collect();
+            let found = names.remove(&dimension).unwrap_or_default();
+            let mut shares: Vec<Share> = found.listed.into_iter().map(|(_, share)| share).collect();
             if dimension == Dimension::Week {
                 shares.reverse();
             }
             by.insert(dimension, shares);
-            left_out.insert(dimension, of.left_out);
+            left_out.insert(dimension, found.left_out);
         }
         Ok(Stats {
             total,
@@ -208,13 +92,12 @@ impl UseCases {
         filter: &StatsFilter,
         limit: usize,
     ) -> Result<NegativeTerms, Error> {
-        let store = self.query_store()?;
         let (mut words, mut negative_queries) = (BTreeMap::new(), 0);
         // As the newest query has them.
         let mut written = BTreeMap::new();
         let (mut looked_at, mut before) = (0, None);
         while looked_at < MAX_NEGATIVE {
-            let texts = store.negative_texts(filter, before, PAGE).await?;
+            let texts = self.store.negative_texts(filter, before, PAGE).await?;
             let Some((last, _)) = texts.last() else { break };
             before = Some(*last);
             looked_at += texts.len();
@@ -229,7 +112,7 @@ impl UseCases {
             written.retain(|term, _| words.contains_key(term));
         }
         let asked: Vec<&str> = words.keys().map(String::as_str).collect();
-        let counted = store.term_counts(&filter.namespace, &asked).await?;
+        let counted = self.store.term_counts(&filter.namespace, &asked).await?;
         let counts = words.into_iter().map(|(term, negative)| TermCounts {
             all: counted.by_term.get(&term).copied().unwrap_or_default(),
             negative,
@@ -257,14 +140,14 @@ fn keep_frequent(words: &mut BTreeMap<String, u64>, most: usize) {
 }
 
 fn compare(shares: &[&Share], one: &str, other: &str) -> Comparison {
-    let of = |name: &str| {
+    let share = |name: &str| {
         let found = shares.iter().copied().find(|share| share.name == name);
         found.cloned().unwrap_or_else(|| Share {
             name: name.to_owned(),
             ..Share::default()
         })
     };
-    let (one, other) = (of(one), of(other));
+    let (one, other) = (share(one), share(other));
     Comparison {
         p_value: two_proportions((one.negative, one.ratings), (other.negative, other.ratings)),
         zero_hit_p_value: two_proportions(

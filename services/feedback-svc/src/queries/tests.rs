@@ -1,20 +1,19 @@
 //! What becomes of what is recorded: stored in groups, dropped and counted where there is no room.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use emend_base::Entropy;
 use emend_core::{Caller, QueryId};
 use emend_serve::fair_semaphore::ClientKey;
+use feedback_store::{
+    records::queries::{Interaction, New},
+    testing::{TestStore, namespace},
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Interaction, New,
-    record::{Dropped, Record, RecordWorker, Recorder},
-};
 use crate::{
-    metrics::QueryMetrics,
-    ratings::observe::RatingMetrics,
-    testing::{TestStore, namespace},
+    metrics::{Dropped, QueryMetrics, RatingMetrics},
+    queries::record::{Record, RecordWorker, Recorder},
 };
 
 fn clicked(number: u32) -> Record {
@@ -35,7 +34,7 @@ fn clicked(number: u32) -> Record {
 fn recorder(database: &TestStore, kib: usize, soft: &CancellationToken) -> (Recorder, RecordWorker) {
     Recorder::holding(
         kib,
-        Arc::clone(&database.store),
+        database.sql(),
         (QueryMetrics::default(), RatingMetrics::default()),
         Entropy::system(),
         soft.clone(),

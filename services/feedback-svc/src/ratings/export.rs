@@ -6,17 +6,14 @@ use emend_base::Error;
 use emend_core::{AcceptOrder, search::SearchRating};
 use emend_proto::feedback::v1::{Query, QueryResult};
 use emend_store::CorruptRow;
+use feedback_store::records::{
+    feedback::{Feedback, FeedbackQuery},
+    ratings::{EncodedQuery, RatingState},
+};
 use prost::Message as _;
 use serde_json::json;
 
-use super::{EncodedQuery, RatingState};
-use crate::{
-    corrections::{
-        feedback::{Feedback, FeedbackQuery},
-        read::Page,
-    },
-    use_cases::UseCases,
-};
+use crate::{page::Page, ratings::Ratings};
 
 /// Ratings in one part.
 const PART: u32 = 200;
@@ -64,7 +61,7 @@ struct Rated {
     query: Query,
 }
 
-impl UseCases {
+impl Ratings {
     /// The part of an export that follows this rating.
     pub(crate) async fn export(&self, export: &Export, after: Option<AcceptOrder>) -> Result<Part, Error> {
         let query = FeedbackQuery {
@@ -72,7 +69,7 @@ impl UseCases {
             limit: PART,
             ..export.query.clone()
         };
-        let Page { items, more } = self.list(query).await?;
+        let Page { items, more } = self.corrections.list(query).await?;
         let ratings = items.into_iter().map(Rated::try_from);
         let ratings = ratings.collect::<Result<Vec<_>, CorruptRow>>();
         let ratings = ratings.map_err(Error::internal)?;
@@ -95,7 +92,7 @@ impl UseCases {
 
     /// Marks ratings as processed.
     pub(crate) async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<(), Error> {
-        Ok(self.ratings()?.mark_processed(orders).await?)
+        Ok(self.store.mark_processed(orders).await?)
     }
 }
 
@@ -103,7 +100,7 @@ impl TryFrom<Feedback> for Rated {
     type Error = CorruptRow;
 
     fn try_from(mut feedback: Feedback) -> Result<Self, CorruptRow> {
-        let mut state = feedback.search_rating.take().unwrap_or_else(RatingState::new);
+        let mut state = feedback.search_rating.take().unwrap_or_else(RatingState::pending);
         let query = state.query.take().map(|EncodedQuery(bytes)| Query::decode(bytes));
         let query = query
             .transpose()
@@ -220,8 +217,11 @@ impl Rated {
                     return;
                 }
                 let (good, bad) = self.judged();
-                let titles = |of: Vec<&QueryResult>| -> Vec<Option<String>> {
-                    let titles: Vec<_> = of.into_iter().map(|result| Some(result.title.clone())).collect();
+                let titles = |results: Vec<&QueryResult>| -> Vec<Option<String>> {
+                    let titles: Vec<_> = results
+                        .into_iter()
+                        .map(|result| Some(result.title.clone()))
+                        .collect();
                     if titles.is_empty() { vec![None] } else { titles }
                 };
                 for positive in titles(good) {
@@ -291,13 +291,13 @@ fn row(text: &mut String, columns: &[String]) {
 mod tests {
     use emend_core::search::SearchRating::{Down, Neutral, Up};
     use emend_proto::feedback::v1::QueryInteraction;
+    use feedback_store::{
+        records::{feedback::Accepted, labels::Tag, outbox::DeliveryState},
+        testing::search_rated,
+    };
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{
-        corrections::feedback::Accepted, outbox::entry::DeliveryState, ratings::labels::Tag,
-        testing::search_rated,
-    };
 
     fn click(object_id: &str) -> QueryInteraction {
         QueryInteraction {
@@ -334,7 +334,7 @@ mod tests {
             state: RatingState {
                 query_type: "SEMANTIC".into(),
                 tags: ["low_recall", "x"].map(|tag| Tag::parse(tag).unwrap()).into(),
-                ..RatingState::new()
+                ..RatingState::pending()
             },
             query: Query {
                 query_text: "back to the hand".into(),

@@ -1,59 +1,41 @@
-//! Requests about ratings → arguments of the use cases, and back.
+//! The RPCs of ratings, and their requests.
 
 use std::collections::BTreeSet;
 
-use emend_core::{FeedbackId, Invalid, Namespace, Violations, violation::bounded_text};
+use emend_base::Error;
+use emend_core::{FeedbackId, Invalid, Namespace, Violations};
 use emend_proto::feedback::v1 as pb;
-#[cfg(feature = "fuzzing")]
-use emend_wire::kinds::search_rating_value;
-use emend_wire::{kinds::search_rating, parse};
-
-use super::{
-    RatingFilter,
-    export::{Export, Format},
+use emend_serve::auth::Call;
+use emend_wire::parse;
+use feedback_store::records::{
+    feedback::FeedbackQuery,
     labels::{LabelChange, MAX_TAGS, Tag},
+    ratings::RatingFilter,
+};
+use tonic::{Request, Response, Status};
+
+use crate::{
+    corrections::{
+        grpc::{parse::rating_filter, render},
+        present::Standings,
+    },
+    ratings::{
+        Ratings,
+        export::{Export, Format},
+    },
+    roles::open,
 };
 
-use crate::corrections::feedback::FeedbackQuery;
-
-/// The longest query type that can be asked for, in characters.
-const MAX_QUERY_TYPE_CHARS: usize = 256;
-
-/// Which ratings are asked for.
-pub(crate) fn filter(message: &pb::SearchRatingFilter) -> Result<RatingFilter, Violations> {
-    let mut violations = Violations::new();
-    let value = match message.value {
-        0 => Some(None),
-        number => violations.check("value", search_rating(number)).map(Some),
-    };
-    let query_type = violations.check(
-        "query_type",
-        bounded_text(&message.query_type, 0, MAX_QUERY_TYPE_CHARS),
-    );
-    let tag = match message.tag.as_str() {
-        "" => Some(None),
-        tag => violations.check("tag", Tag::parse(tag)).map(Some),
-    };
-    let parsed = (|| {
-        Some(RatingFilter {
-            value: value?,
-            query_type: query_type.map(|of| (!of.is_empty()).then_some(of))?,
-            tag: tag?,
-            processed: message.processed,
-            only_counting: false,
-        })
-    })();
-    violations.finish(parsed)
-}
-
-/// The message of a filter.
-#[cfg(feature = "fuzzing")]
-pub(crate) fn filter_message(filter: &RatingFilter) -> pb::SearchRatingFilter {
-    pb::SearchRatingFilter {
-        value: filter.value.map_or(0, |value| search_rating_value(value).into()),
-        query_type: filter.query_type.clone().unwrap_or_default(),
-        tag: filter.tag.as_ref().map(ToString::to_string).unwrap_or_default(),
-        processed: filter.processed,
+impl Ratings {
+    pub(crate) async fn update_feedback_labels(
+        &self,
+        request: Request<pb::UpdateFeedbackLabelsRequest>,
+    ) -> Result<Response<pb::UpdateFeedbackLabelsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let feedback = self.label(&labels(&message).map_err(Error::from)?).await?;
+        Ok(Response::new(pb::UpdateFeedbackLabelsResponse {
+            feedback: Some(render::feedback(feedback, &Standings::default())?),
+        }))
     }
 }
 
@@ -62,7 +44,7 @@ pub(crate) fn export(request: &pb::ExportFeedbackRequest) -> Result<Export, Viol
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let default = pb::SearchRatingFilter::default();
-    let filter = filter(request.search_ratings.as_ref().unwrap_or(&default));
+    let filter = rating_filter(request.search_ratings.as_ref().unwrap_or(&default));
     let filter = violations.part("search_ratings", filter);
     let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
     let from = violations.check("received_from", time(&request.received_from));

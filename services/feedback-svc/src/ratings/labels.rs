@@ -1,80 +1,21 @@
-//! Labels, by which operators sort ratings: tags, and whether somebody has dealt with them.
-
-use std::{collections::BTreeSet, fmt};
+//! Changing the labels of ratings.
 
 use emend_base::Error;
-use emend_core::{FeedbackId, Invalid, Namespace};
+use feedback_store::{
+    ports::Labelled,
+    records::{
+        feedback::Feedback,
+        labels::{LabelChange, MAX_TAGS},
+    },
+};
 
-use super::store::{Labelled, RatingStore};
-use crate::{corrections::feedback::Feedback, use_cases::UseCases};
+use crate::ratings::Ratings;
 
-/// The most tags of one rating.
-pub(crate) const MAX_TAGS: usize = 16;
-const MAX_TAG_CHARS: usize = 32;
-
-/// What somebody called a rating.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tag(String);
-
-impl Tag {
-    /// Parses a tag.
-    pub(crate) fn parse(raw: &str) -> Result<Self, Invalid> {
-        let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
-        let begins = raw.starts_with(|c: char| c.is_ascii_lowercase());
-        if begins && raw.len() <= MAX_TAG_CHARS && raw.chars().all(is_inner) {
-            return Ok(Self(raw.to_owned()));
-        }
-        Err(Invalid::new(format!(
-            "must be 1 to {MAX_TAG_CHARS} characters of [a-z0-9_-], beginning with a letter"
-        )))
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// What the labels of a rating become.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LabelChange {
-    /// The search application.
-    pub(crate) namespace: Namespace,
-    /// Which rating.
-    pub(crate) id: FeedbackId,
-    /// Tags to set.
-    pub(crate) set: BTreeSet<Tag>,
-    /// Tags to clear.
-    pub(crate) clear: BTreeSet<Tag>,
-    /// Whether somebody has dealt with it; none: as it is.
-    pub(crate) processed: Option<bool>,
-}
-
-impl LabelChange {
-    /// The tags after it; none if they are too many.
-    pub(crate) fn applied_to(&self, tags: Vec<Tag>) -> Option<Vec<Tag>> {
-        let mut after: BTreeSet<Tag> = tags.into_iter().filter(|tag| !self.clear.contains(tag)).collect();
-        after.extend(self.set.iter().cloned());
-        (after.len() <= MAX_TAGS).then(|| after.into_iter().collect())
-    }
-}
-
-impl UseCases {
-    pub(crate) fn ratings(&self) -> Result<&dyn RatingStore, Error> {
-        self.store
-            .ratings()
-            .ok_or(Error::Unimplemented("labels of ratings"))
-    }
-
+impl Ratings {
     /// Changes the labels of a rating. Idempotent.
     pub(crate) async fn label(&self, change: &LabelChange) -> Result<Feedback, Error> {
-        match self.ratings()?.label(change).await? {
-            Labelled::Done => self.looked_for(&change.namespace, change.id, None).await,
+        match self.store.label(change).await? {
+            Labelled::Done => self.corrections.read(&change.namespace, change.id, None).await,
             Labelled::NotFound => Err(Error::not_found("feedback", change.id.to_string())),
             Labelled::NotARating => Err(Error::FailedPrecondition {
                 reason: "NOT_A_SEARCH_RATING",

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use emend_base::Entropy;
 use emend_store::StoreError;
+use feedback_store::ports::RatingStore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::{LONGEST_WAIT, observe::RatingMetrics};
-use crate::store::Store;
+use crate::{metrics::RatingMetrics, ratings::LONGEST_WAIT};
 
 /// Ratings looked at in one transaction.
 const BATCH: u32 = 200;
@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// The worker.
 #[derive(Debug)]
 pub(crate) struct ContextWorker {
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn RatingStore>,
     pub(crate) metrics: RatingMetrics,
     pub(crate) entropy: Entropy,
 }
@@ -26,12 +26,9 @@ pub(crate) struct ContextWorker {
 impl ContextWorker {
     /// Looks once more for the queries of ratings that have waited long enough; returns of how many there was none.
     pub(crate) async fn run_once(&self) -> Result<u64, StoreError> {
-        let Some(store) = self.store.ratings() else {
-            return Ok(0);
-        };
         let mut missing = 0;
         loop {
-            let settled = store.settle_contexts(LONGEST_WAIT, BATCH).await?;
+            let settled = self.store.settle_contexts(LONGEST_WAIT, BATCH).await?;
             let count = settled.missing.len();
             missing += count as u64;
             self.metrics.missing(count as u64);

@@ -5,19 +5,22 @@ use std::{sync::Arc, time::Duration};
 use emend_base::Error;
 use emend_core::{
     Caller, Invalid, Namespace, Violations,
-    outputs::{MAX_OWN_TARGETS, OwnTarget, check_own_targets},
+    ratings::{MAX_OWN_TARGETS, OwnTarget, check_own_targets},
     violation::bounded_text,
 };
 use emend_proto::feedback::v1::{self as pb, settings_service_server::SettingsService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse, render};
+use feedback_store::records::{
+    limits::RatingLimits,
+    rated_targets,
+    settings::{
+        Change, MAX_QUERY_RETENTION, MAX_RETENTION, MIN_RETENTION, QUERY_BOUNDS, Settings, SettingsUpdate,
+    },
+};
 use tonic::{Request, Response, Status};
 
-use super::{
-    Change, MAX_QUERY_RETENTION, MAX_RETENTION, MIN_RETENTION, QUERY_BOUNDS, Settings, SettingsUpdate,
-    rated_targets,
-};
-use crate::{ratings::limits::RatingLimits, roles::open, use_cases::UseCases};
+use crate::{roles::open, settings::NamespaceSettings};
 
 /// The fields that an update may change.
 const FIELDS: [&str; 5] = [
@@ -30,13 +33,7 @@ const FIELDS: [&str; 5] = [
 
 /// Implements `emend.feedback.v1.SettingsService`.
 #[derive(Debug, Clone)]
-pub(crate) struct SettingsEndpoint(Arc<UseCases>);
-
-impl SettingsEndpoint {
-    pub(crate) fn new(use_cases: Arc<UseCases>) -> Self {
-        Self(use_cases)
-    }
-}
+pub(crate) struct SettingsEndpoint(pub(crate) Arc<NamespaceSettings>);
 
 #[tonic::async_trait]
 impl SettingsService for SettingsEndpoint {
@@ -48,7 +45,7 @@ impl SettingsService for SettingsEndpoint {
         let mut violations = Violations::new();
         let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
         let namespace = violations.finish(namespace).map_err(Error::from)?;
-        let settings = self.0.settings(namespace).await?;
+        let settings = self.0.get(namespace).await?;
         Ok(Response::new(pb::GetSettingsResponse {
             settings: Some(self::message(&settings)),
         }))
@@ -60,7 +57,7 @@ impl SettingsService for SettingsEndpoint {
     ) -> Result<Response<pb::UpdateSettingsResponse>, Status> {
         let caller = caller_of(&request);
         let update = update(&caller, &open(request)?.message).map_err(Error::from)?;
-        let settings = self.0.update_settings(&update).await?;
+        let settings = self.0.update(&update).await?;
         Ok(Response::new(pb::UpdateSettingsResponse {
             settings: Some(message(&settings)),
         }))

@@ -1,15 +1,20 @@
 //! Settings: versions, and what is refused.
 
-use emend_core::{Caller, RatingClass, outputs::OwnTarget, search::SearchRating};
+use std::sync::Arc;
+
+use emend_core::{Caller, RatingClass, ratings::OwnTarget, search::SearchRating};
 use emend_proto::feedback::v1 as pb;
+use feedback_store::{
+    ports::Inserted,
+    records::{
+        limits::RatingLimits,
+        settings::{Change, Settings, SettingsUpdate},
+    },
+    testing::{Backend, TestStore, inserted, namespace, search_rated},
+};
 use tokio::time::Duration;
 
-use super::{Change, Settings, SettingsUpdate, grpc};
-use crate::{
-    ratings::limits::RatingLimits,
-    store::Inserted,
-    testing::{Backend, TestStore, inserted, namespace, search_rated, use_cases},
-};
+use crate::settings::{NamespaceSettings, grpc};
 
 fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
     SettingsUpdate {
@@ -27,24 +32,27 @@ fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
 }
 
 async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStore) {
-    let use_cases = use_cases(&database.store);
-    let before = use_cases.settings(namespace()).await.unwrap();
+    let settings = NamespaceSettings {
+        store: database.sql(),
+        wake: Arc::default(),
+    };
+    let before = settings.get(namespace()).await.unwrap();
     assert_eq!(before, Settings::default_of(namespace()));
-    let first = use_cases.update_settings(&to(24, Some("0"))).await.unwrap();
+    let first = settings.update(&to(24, Some("0"))).await.unwrap();
     assert_eq!(
         (first.version, first.personal_retention),
         (1, Some(Duration::from_hours(24)))
     );
     assert!(first.updated_at.is_some());
-    let same = use_cases.update_settings(&to(24, None)).await.unwrap();
+    let same = settings.update(&to(24, None)).await.unwrap();
     assert_eq!(same, first, "nothing changed");
-    let late = use_cases.update_settings(&to(48, Some("0"))).await.unwrap_err();
+    let late = settings.update(&to(48, Some("0"))).await.unwrap_err();
     assert_eq!(late.reason(), "ETAG_MISMATCH");
     let none = SettingsUpdate {
         personal_retention: Change::Set(None),
         ..to(1, Some("1"))
     };
-    let last = use_cases.update_settings(&none).await.unwrap();
+    let last = settings.update(&none).await.unwrap();
     assert_eq!((last.version, last.personal_retention), (2, None));
 
     let values = [("RIGHT", RatingClass::Good), ("WRONG", RatingClass::Bad)];
@@ -53,17 +61,17 @@ async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStor
         rated_targets: Change::Set(targets.clone()),
         ..to(24, Some("2"))
     };
-    let with_targets = use_cases.update_settings(&with_targets).await.unwrap();
+    let with_targets = settings.update(&with_targets).await.unwrap();
     assert_eq!((with_targets.version, &with_targets.rated_targets), (3, &targets));
-    let later = use_cases.update_settings(&to(48, None)).await.unwrap();
+    let later = settings.update(&to(48, None)).await.unwrap();
     assert_eq!(
         (later.version, &later.rated_targets),
         (4, &targets),
         "they are kept"
     );
-    assert_eq!(use_cases.own_targets(&namespace()).await.unwrap(), targets);
+    assert_eq!(settings.get(namespace()).await.unwrap().rated_targets, targets);
     let elsewhere = emend_core::Namespace::parse("elsewhere").unwrap();
-    assert_eq!(use_cases.own_targets(&elsewhere).await.unwrap(), []);
+    assert_eq!(settings.get(elsewhere).await.unwrap().rated_targets, []);
 
     let limits = RatingLimits::parse(2, 3).unwrap();
     let limited = SettingsUpdate {
@@ -71,7 +79,7 @@ async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStor
         rating_limits: Change::Set(Some(limits)),
         ..to(1, None)
     };
-    let limited = use_cases.update_settings(&limited).await.unwrap();
+    let limited = settings.update(&limited).await.unwrap();
     assert_eq!(limited.rating_limits, Some(limits));
     let rate = |number| search_rated(["jane", "", ""], number, SearchRating::Down);
     let answers = inserted(&*database.store, &["a", "b", "c"].map(rate), None).await;

@@ -1,15 +1,15 @@
 //! Events that learning-svc refused for good, over the wire, on both databases.
 
 use emend_proto::feedback::v1 as pb;
+use feedback_store::testing::Backend;
 use tonic::Code;
 
-use super::{
+use crate::tests::{
     Database, evaluated, eventually,
     learning::Behaviour,
     request,
     service::{start, stop},
 };
-use crate::testing::Backend;
 
 on_both! {
     dead_letters_are_listed_and_redriven

@@ -3,11 +3,14 @@
 use emend_base::{Entropy, Environment, Lifecycle, telemetry::Metrics};
 use emend_core::InstallationId;
 use emend_proto::{common::v1::OutcomeState, feedback::v1 as pb};
+use feedback_store::testing::Backend;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use super::{Database, SOON, Service, evaluated, eventually, learning::Learning, request};
-use crate::{Config, installation, start, testing::Backend};
+use crate::{
+    Config, installation, start,
+    tests::{Database, SOON, Service, evaluated, eventually, learning::Learning, request},
+};
 
 on_both! {
     events_wait_while_another_installation_answers

@@ -42,11 +42,12 @@ use emend_store::{
     DatabaseUrl,
     testing::{TestDatabase, TestPostgres},
 };
+use feedback_store::testing::Backend;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, time::timeout};
 use tonic::transport::Channel;
 
-use crate::{Config, Handle, RelayConfig, start, testing::Backend};
+use crate::{Config, Handle, outbox::config::RelayConfig, start};
 
 pub(super) const SOON: Duration = Duration::from_secs(20);
 

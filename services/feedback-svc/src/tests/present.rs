@@ -5,15 +5,15 @@ use emend_proto::{
     common::v1::{OutcomeState, Standing},
     feedback::v1 as pb,
 };
+use feedback_store::testing::Backend;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{
+use crate::tests::{
     Database, SOON, Service, evaluated,
     learning::{Behaviour, Learning},
     request, with_id,
 };
-use crate::testing::Backend;
 
 on_both! {
     reads_and_repeated_requests_say_what_has_become_of_feedback_and_nothing_else_asks

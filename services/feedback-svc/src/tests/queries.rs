@@ -1,10 +1,10 @@
 //! Queries recorded and listed over real sockets.
 
 use emend_proto::feedback::v1 as pb;
+use feedback_store::testing::Backend;
 use tonic::Code;
 
-use super::{Database, Service, eventually};
-use crate::testing::Backend;
+use crate::tests::{Database, Service, eventually};
 
 on_both! {
     what_one_replica_records_another_lists

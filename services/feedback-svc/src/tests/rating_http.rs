@@ -4,13 +4,16 @@ use std::net::SocketAddr;
 
 use emend_base::telemetry::Metrics;
 use emend_proto::{common::v1::SearchRatingValue, feedback::v1 as pb};
+use feedback_store::testing::Backend;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
-use super::{Database, Service};
-use crate::{Config, RatingHttp, testing::Backend};
+use crate::{
+    Config, RatingHttp,
+    tests::{Database, Service},
+};
 
 on_both! {
     a_rating_is_stored_for_the_namespace_and_caller_of_its_address

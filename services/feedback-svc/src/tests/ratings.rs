@@ -6,16 +6,16 @@ use emend_proto::{
     feedback::v1::{self as pb, settings_service_client::SettingsServiceClient},
     learning::v1::event,
 };
+use feedback_store::testing::Backend;
 use jiff::{SignedDuration, Timestamp};
 use prost_types::FieldMask;
 use tonic::{Code, transport::Channel};
 
-use super::{
+use crate::tests::{
     Database, Service, request,
     service::{start, stop},
     with_id,
 };
-use crate::testing::Backend;
 
 on_both! {
     an_application_rates_targets_of_its_own

@@ -9,10 +9,10 @@ use emend_proto::{
     },
     feedback::v1::{self as pb, DeliveryState, query_service_client::QueryServiceClient},
 };
+use feedback_store::testing::Backend;
 use tonic::{Code, transport::Channel};
 
-use super::{Database, Service, evaluated, request, with_id};
-use crate::testing::Backend;
+use crate::tests::{Database, Service, evaluated, request, with_id};
 
 on_both! {
     a_rating_is_stored_without_an_effect_and_labelled

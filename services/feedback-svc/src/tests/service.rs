@@ -11,17 +11,18 @@ use emend_proto::{
     feedback::v1 as pb,
     learning::v1::event,
 };
+use feedback_store::{
+    SqlStore,
+    ports::Connected,
+    testing::{Backend, feedback, lease, stored},
+};
 use futures::future::join_all;
 use tonic::{Code, Request};
 
-use super::{
+use crate::tests::{
     Database, SOON, Service, evaluated, eventually,
     learning::{Behaviour, Learning},
     request, with_id,
-};
-use crate::{
-    store::{SqliteStore, Store as _},
-    testing::{Backend, feedback, lease, stored},
 };
 
 on_both! {
@@ -409,10 +410,10 @@ async fn on_sqlite_leases_of_a_killed_process_delay_nothing() {
     let path = directory.path().join("feedback.db");
     let new = feedback("book the trade");
     {
-        let killed = SqliteStore::open(&path, Entropy::system()).await.unwrap();
+        let killed = SqlStore::open_sqlite(&path, Entropy::system()).await.unwrap();
         // Leased for longer than this test waits.
         stored(&killed, &new, Some(lease())).await;
-        killed.close().await;
+        Connected::close(&killed).await;
     }
     // Kept to the end: dropping it deletes the directory.
     let database = Database::Sqlite(directory);

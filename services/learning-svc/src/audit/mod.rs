@@ -20,7 +20,10 @@ use emend_store::{
 };
 use futures::{StreamExt as _, stream::BoxStream};
 
-pub use self::entry::{AppliedEvent, CastBallot, CastRating, Entry};
+pub use self::{
+    entry::{check_entry, is_imported},
+    store::{AppliedEvent, CastBallot, CastRating, Entry},
+};
 use crate::{
     audit::store::{self as port, AuditRead, EntryRow},
     policies::store::PolicyKey,
@@ -143,7 +146,7 @@ impl Audit {
         self.reading.to_reevaluate().await
     }
 
-    /// Checks everything except single feedbacks, which [`Entry::check`] does.
+    /// Checks everything except single feedbacks, which [`check_entry`] does.
     pub async fn check(
         &mut self,
         findings: &mut Findings,

@@ -8,8 +8,10 @@ use emend_serve::auth::Access;
 use jiff::Timestamp;
 
 use crate::{
-    app::App,
-    contests::store::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
+    contests::{
+        Contests,
+        store::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
+    },
     policies::store::PolicyKey,
     profiles::store::SuggestionDetails,
 };
@@ -51,7 +53,7 @@ pub struct CandidateDetails {
     pub suggestion: Option<SuggestionDetails>,
 }
 
-impl App {
+impl Contests {
     /// A page of candidates, newest first, and whether there are more.
     pub async fn list_candidates(
         &self,
@@ -65,15 +67,6 @@ impl App {
         Ok((page, more))
     }
 
-    /// The candidate with this id, if it is in the namespace.
-    pub async fn candidate(&self, namespace: &Namespace, id: CandidateId) -> Result<CandidateRecord, Error> {
-        self.store
-            .candidate(id)
-            .await?
-            .filter(|record| record.key.namespace == *namespace)
-            .ok_or_else(|| Error::not_found("candidate", id.to_string()))
-    }
-
     /// A candidate with votes, rivals, feedback and history, if `access` permits: an entry of a user's profile needs the right
     /// to act for users.
     pub async fn candidate_details(
@@ -82,7 +75,7 @@ impl App {
         id: CandidateId,
         access: &Access,
     ) -> Result<CandidateDetails, Error> {
-        let record = self.candidate(namespace, id).await?;
+        let record = self.decisions.candidate(namespace, id).await?;
         let mut suggestion = None;
         if record.key.kind == Kind::Profile {
             access.speaks_for_users(namespace.as_str())?;

@@ -5,7 +5,7 @@ pub(crate) mod render;
 use std::slice;
 
 use emend_base::{Error, error::to_item_status};
-use emend_core::{Caller, CandidateId, Key, Kind, OperationId, Status as CandidateStatus, Violations};
+use emend_core::{Caller, Key, Kind, OperationId, Violations};
 use emend_proto::{
     common::v1::{ItemStatus, ResourceValue},
     learning::v1::{self as pb, candidate_service_server::CandidateService},
@@ -21,32 +21,39 @@ use emend_wire::{
 use tonic::{Request, Response, Status};
 
 use crate::{
-    app::App,
     contests::{
-        review::{Review, Reviewed, Verdict},
+        Contests,
         store::{CandidateFilter, CandidatePosition},
     },
-    grpc::parse,
-    outputs::grpc::render as outputs,
+    decisions::{
+        Decisions,
+        review::{Review, Reviewed, Verdict},
+    },
+    grpc::{
+        candidates::{self, FILTER, position, statuses, token, too_many},
+        parse,
+    },
+    outputs::{Outputs, grpc::render as outputs},
     roles::{Messages, admit, open},
-    store::codes,
 };
 
 /// Items in a batch at most.
 const BATCH: usize = 100;
-/// Elements of a filter at most; more than there are distinct values.
-const FILTER: usize = 64;
-
-/// Serves the review use cases of an `App`.
+/// Serves the use cases of the review queue.
 #[derive(Debug, Clone)]
-pub struct Candidates {
-    app: App,
+pub struct CandidateHandler {
+    contests: Contests,
+    outputs: Outputs,
 }
 
-impl Candidates {
-    /// Serves the use cases of `app`.
-    pub fn new(app: App) -> Self {
-        Self { app }
+impl CandidateHandler {
+    /// Serves the use cases of `contests`, and what `outputs` knows of candidates that are prompts.
+    pub fn new(contests: Contests, outputs: Outputs) -> Self {
+        Self { contests, outputs }
+    }
+
+    fn decisions(&self) -> &Decisions {
+        &self.contests.decisions
     }
 
     async fn approve(
@@ -66,7 +73,7 @@ impl Candidates {
         let edited = match (&request.edited_value, &namespace, candidate) {
             (None, _, _) => Some(None),
             (Some(edited), Some(namespace), Some(candidate)) => {
-                match self.app.candidate(namespace, candidate).await {
+                match self.decisions().candidate(namespace, candidate).await {
                     Ok(record) => {
                         let display = record.candidate.value.written(record.key.key.as_str());
                         let edited = wire::resource_value(Some(edited), Some(&record.key), display);
@@ -92,7 +99,7 @@ impl Candidates {
                 },
             })
         })();
-        self.app.review(&violations.finish(review)?, access).await
+        self.decisions().review(&violations.finish(review)?, access).await
     }
 
     async fn reject(
@@ -118,13 +125,15 @@ impl Candidates {
                 verdict: Verdict::Reject { reason: reason? },
             })
         })();
-        self.app.review(&violations.finish(review)?, access).await
+        self.decisions().review(&violations.finish(review)?, access).await
     }
 
     /// The operation id that the revisions of one batch share.
     fn operation(&self, items: usize) -> Result<OperationId, Error> {
         if (1..=BATCH).contains(&items) {
-            Ok(OperationId(self.app.entropy.uuid_v7(self.app.clock.now())))
+            Ok(OperationId(
+                self.decisions().entropy.uuid_v7(self.decisions().clock.now()),
+            ))
         } else {
             Err(Error::invalid(
                 "requests",
@@ -138,7 +147,7 @@ fn result(reviewed: Result<Reviewed, Error>) -> pb::ReviewResult {
     match reviewed {
         Ok(Reviewed { candidate, revision }) => pb::ReviewResult {
             status: Some(ItemStatus::default()),
-            candidate: Some(render::candidate(&candidate)),
+            candidate: Some(candidates::candidate(&candidate)),
             revision: revision.0,
         },
         Err(error) => pb::ReviewResult {
@@ -149,7 +158,7 @@ fn result(reviewed: Result<Reviewed, Error>) -> pb::ReviewResult {
 }
 
 #[tonic::async_trait]
-impl CandidateService for Candidates {
+impl CandidateService for CandidateHandler {
     async fn list_candidates(
         &self,
         request: Request<pb::ListCandidatesRequest>,
@@ -157,8 +166,8 @@ impl CandidateService for Candidates {
         let Call { message: request, .. } = open(request)?;
         let query = query(&request);
         let (filter, after, limit) = list(&request, query).map_err(Error::from)?;
-        let (records, more) = self.app.list_candidates(&filter, after, limit).await?;
-        let redacted = self.app.redactions(&records).await?;
+        let (records, more) = self.contests.list_candidates(&filter, after, limit).await?;
+        let redacted = self.outputs.redactions(&records).await?;
         let rendered = records.iter().map(|record| render::counted(record, &redacted));
         let (candidates, was_cut) = page::cut(rendered.collect());
         let last = records.iter().take(candidates.len()).next_back();
@@ -181,9 +190,12 @@ impl CandidateService for Candidates {
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let candidate = parse::candidate_id(&mut violations, &request.candidate_id);
         let (namespace, candidate) = violations.finish(namespace.zip(candidate)).map_err(Error::from)?;
-        let details = self.app.candidate_details(&namespace, candidate, &access).await?;
-        let improvement = self.app.improvement(&details.record).await?;
-        let redacted = self.app.redactions(slice::from_ref(&details.record)).await?;
+        let details = self
+            .contests
+            .candidate_details(&namespace, candidate, &access)
+            .await?;
+        let improvement = self.outputs.improvement(&details.record).await?;
+        let redacted = self.outputs.redactions(slice::from_ref(&details.record)).await?;
         Ok(Response::new(pb::GetCandidateResponse {
             candidate: Some(render::counted(&details.record, &redacted)),
             improvement: improvement.map(outputs::improvement),
@@ -199,7 +211,7 @@ impl CandidateService for Candidates {
         let Call { access, message } = open(request)?;
         let reviewed = self.approve(&caller, &access, message, None).await?;
         Ok(Response::new(pb::ApproveCandidateResponse {
-            candidate: Some(render::candidate(&reviewed.candidate)),
+            candidate: Some(candidates::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
         }))
     }
@@ -212,7 +224,7 @@ impl CandidateService for Candidates {
         let Call { access, message } = open(request)?;
         let reviewed = self.reject(&caller, &access, message, None).await?;
         Ok(Response::new(pb::RejectCandidateResponse {
-            candidate: Some(render::candidate(&reviewed.candidate)),
+            candidate: Some(candidates::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
         }))
     }
@@ -332,42 +344,4 @@ pub(crate) fn list(
         Some((filter, after?, limit?))
     })();
     violations.finish(parsed)
-}
-
-fn too_many(length: usize) -> String {
-    format!("must have at most {FILTER} entries, has {length}")
-}
-
-/// The statuses of a filter; an empty list means any. UNSPECIFIED is refused like an unknown number.
-pub(crate) fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<CandidateStatus> {
-    if numbers.len() > FILTER {
-        violations.add("statuses", too_many(numbers.len()));
-    }
-    let numbers = &numbers[..numbers.len().min(FILTER)];
-    let mut statuses = Vec::with_capacity(numbers.len());
-    for (index, &number) in numbers.iter().enumerate() {
-        match codes::parse_status(number) {
-            Some(status) => statuses.push(status),
-            None => violations.add(
-                format!("statuses[{index}]"),
-                format!("is not a known candidate status: {number}"),
-            ),
-        }
-    }
-    statuses
-}
-
-pub(crate) fn token(query: QueryHash, position: CandidatePosition) -> String {
-    let mut bytes = position.created_at.to_le_bytes().to_vec();
-    bytes.extend_from_slice(position.id.0.as_bytes());
-    page::token(query, &bytes)
-}
-
-pub(crate) fn position(bytes: &[u8]) -> Result<CandidatePosition, emend_core::Invalid> {
-    let bad = || emend_core::Invalid::new("is not a page token of this list");
-    let (created_at, id) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
-    Ok(CandidatePosition {
-        created_at: i64::from_le_bytes(*created_at),
-        id: CandidateId(uuid::Uuid::from_slice(id).map_err(|_| bad())?),
-    })
 }

@@ -1,13 +1,13 @@
-//! Counts of candidates, and of values applied.
+//! Counts of candidates.
 
 use emend_base::telemetry::{
     Metrics,
     metrics::{
         Description, Kind as Type, Labels,
-        prometheus::{Counter, Family, Gauge},
+        prometheus::{Family, Gauge},
     },
 };
-use emend_core::{Kind, Status, decide::Cause};
+use emend_core::{Kind, Status};
 
 const CANDIDATES: Description = Description {
     name: "emend_candidates",
@@ -20,46 +20,6 @@ const CANDIDATES: Description = Description {
     help: "Candidates by kind and status; every replica shows the same, so take the \
            maximum and not the sum",
 };
-const PROMOTIONS: Description = Description {
-    name: "emend_promotions_total",
-    kind: Type::Counter,
-    unit: "promotions",
-    labels: &[
-        "kind=entity_alias|invocation_phrase|prohibition",
-        "reason=votes|review|operator|import|revert|retraction|policy|erasure",
-    ],
-    help: "Values applied by this replica, by reason: from then on nodes answer with them",
-};
-
-/// Counts values applied. Clones share the counts.
-#[derive(Debug, Clone, Default)]
-pub struct Promotions(Family<Labels<2>, Counter>);
-
-impl Promotions {
-    /// Counts what was committed.
-    pub fn count(&self, promoted: &[(Kind, Cause)]) {
-        for (kind, cause) in promoted {
-            self.of(*kind, *cause).inc();
-        }
-    }
-
-    fn of(&self, kind: Kind, cause: Cause) -> Counter {
-        let reason = match cause {
-            Cause::Votes => "votes",
-            Cause::Review => "review",
-            Cause::Operator => "operator",
-            Cause::Import => "import",
-            Cause::Revert => "revert",
-            Cause::Retraction => "retraction",
-            Cause::Policy => "policy",
-            Cause::Erasure => "erasure",
-            Cause::Ruling => "ruling",
-            Cause::Rating => "rating",
-        };
-        self.0
-            .get_or_create_owned(&[("kind", kind.name()), ("reason", reason)])
-    }
-}
 
 const fn status_name(status: Status) -> &'static str {
     match status {
@@ -84,8 +44,6 @@ const STATUSES: [Status; 6] = [
 /// The metrics of contests. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct ContestMetrics {
-    /// Counts values applied.
-    pub promotions: Promotions,
     candidates: Family<Labels<2>, Gauge>,
 }
 
@@ -93,14 +51,7 @@ impl ContestMetrics {
     /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let own = Self::default();
-        // Counters exist from the start, so that their first increment shows.
-        for kind in Kind::ALL {
-            for cause in Cause::ALL {
-                own.promotions.of(kind, cause);
-            }
-        }
         metrics.register(CANDIDATES, own.candidates.clone());
-        metrics.register(PROMOTIONS, own.promotions.0.clone());
         own
     }
 

@@ -8,21 +8,15 @@
 use std::time::Duration;
 
 use emend_base::Lifecycle;
-use emend_core::{Caller, Event, ResourceKey, Revision};
-use emend_store::{StoreError, retry_conflicts};
+use emend_core::{Event, ResourceKey, Revision};
+use emend_store::StoreError;
 use tokio::time::timeout;
 
 use crate::{
-    actor::Actor,
-    app::App,
-    contests::{
-        open::{Attribution, OpenContests},
-        store::Place,
-    },
+    contests::{Contests, store::Place},
+    decisions::{numbering::RevisionChoice, open::Attribution},
     fail_points,
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    failure::{Failure, refused, subject},
 };
 
 /// Contests per transaction. All their counted ballots are in memory at once: per contest, at most the policy's
@@ -42,7 +36,7 @@ pub struct Step {
     pub failed: usize,
 }
 
-impl App {
+impl Contests {
     /// Re-evaluates the next batch of a pass, after `after`.
     pub async fn reevaluate_once(&self, after: Option<Place>) -> Result<Step, StoreError> {
         let found = self.store.contests_to_reevaluate(after, BATCH).await?;
@@ -89,25 +83,18 @@ impl App {
     }
 
     async fn reevaluate(&self, keys: &[ResourceKey]) -> Result<(), Failure> {
-        let last = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_reevaluate(keys)).await?;
+        let last = self.decisions.retry(|| self.try_reevaluate(keys)).await?;
         fail_points::REEVALUATION_COMMITTED.pass();
         if last > Revision::default() {
-            self.follower.wake();
+            self.decisions.wake();
         }
         Ok(())
     }
 
     async fn try_reevaluate(&self, keys: &[ResourceKey]) -> Result<Revision, Failure> {
-        let attribution = Attribution {
-            actor: Actor::caller(Caller::system()),
-            reason: String::new(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::system();
         let mut tx = self.store.begin().await?;
-        let mut unit =
-            OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys.iter().cloned(), 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys.iter().cloned()).await?;
         for key in keys {
             let contest = key.contest_id();
             let version = unit.policy(key).version;
@@ -120,7 +107,7 @@ impl App {
                     .map_err(|refusal| refused(&refusal, &subject(key)))?;
             }
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok(written.revisions.last())
     }
 

@@ -3,20 +3,20 @@
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Caller, Event, EventId, FeedbackId, Namespace, ReporterId, ResourceKey, Revision, UserId,
-    contest::Voter,
+    voter::Voter,
 };
 use emend_proto::common::v1 as pb;
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::open::{Attribution, OpenContests},
-    erasure::lock_user,
-    failure::{Failure, refused},
-    ingest::apply::{no_effect, told_before},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    decisions::{
+        answers::{answered_before, no_effect},
+        numbering::RevisionChoice,
+        open::Attribution,
+        users::lock_user,
+    },
+    erasure::Erasure,
+    failure::{Failure, refused, subject},
 };
 
 /// Contests erased in one transaction, and so at most that many changes in its revision.
@@ -37,14 +37,14 @@ pub struct ErasedReporter {
     pub caller: Caller,
 }
 
-impl App {
+impl Erasure {
     /// Erases what the user alone had. Returns the outcome of the event, now or before.
-    pub(crate) async fn erase_reporter(&self, erased: &ErasedReporter) -> Result<pb::Outcome, Error> {
+    pub(crate) async fn erase(&self, erased: &ErasedReporter) -> Result<pb::Outcome, Error> {
         loop {
-            let page = retry_conflicts::<_, Failure, _>(&self.entropy, || self.erase_page(erased)).await?;
-            self.erased.notify_one();
+            let page = self.decisions.retry(|| self.erase_page(erased)).await?;
+            self.clean_up();
             if page.revision > Revision::default() {
-                self.follower.wake();
+                self.decisions.wake();
             }
             if let Some(outcome) = page.outcome {
                 return Ok(outcome);
@@ -60,7 +60,7 @@ impl App {
         let seen = tx.inbox().seen(&[erased.event], &[]).await?;
         if seen.outcomes.contains_key(&erased.event) {
             return Ok(Page {
-                outcome: Some(told_before(&seen, erased.event)?),
+                outcome: Some(answered_before(&seen, erased.event)?),
                 revision: Revision::default(),
             });
         }
@@ -76,15 +76,9 @@ impl App {
             profiles.forget(&erased.namespace, &user).await?;
         }
         let contests: Vec<_> = keys.iter().map(ResourceKey::contest_id).collect();
-        let now = self.clock.now();
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, now, keys.iter().cloned(), 0).await?;
-        let attribution = Attribution {
-            actor: Actor::caller(erased.caller.clone()),
-            reason: String::new(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let now = self.decisions.clock.now();
+        let mut unit = self.decisions.open(&mut *tx, keys.iter().cloned()).await?;
+        let attribution = Attribution::by(Actor::caller(erased.caller.clone()), "");
         for key in &keys {
             unit.decide(
                 key.contest_id(),

@@ -9,39 +9,38 @@ pub mod erase;
 pub mod store;
 pub mod worker;
 
-use emend_core::{FeedbackId, Namespace, ReporterId, ResourceKey, UserId, contest::Voter};
-use emend_store::StoreError;
+use std::sync::Arc;
 
-use crate::store::UnitOfWork;
+use tokio::sync::Notify;
 
-/// Makes all others wait, until the unit of work ends, that erase one of the users whose own these keys are, or change what
-/// such a user alone has. A pseudonym is nobody to wait for.
-pub(crate) async fn lock_users<'a>(
-    tx: &mut dyn UnitOfWork,
-    keys: impl Iterator<Item = &'a ResourceKey>,
-) -> Result<(), StoreError> {
-    let of = |key: &ResourceKey| user_lock(&key.namespace, key.user.as_ref()?);
-    let locks: Vec<FeedbackId> = keys.filter_map(of).collect();
-    if locks.is_empty() {
-        return Ok(());
-    }
-    tx.inbox().lock_feedback(&locks).await
+use crate::{decisions::Decisions, store::Store};
+
+/// The use cases of erasure.
+#[derive(Debug, Clone)]
+pub struct Erasure {
+    store: Arc<dyn Store>,
+    decisions: Arc<Decisions>,
+    /// Wakes the worker that cleans up.
+    erased: Arc<Notify>,
 }
 
-/// The same for one user.
-pub(crate) async fn lock_user(
-    tx: &mut dyn UnitOfWork,
-    namespace: &Namespace,
-    user: &UserId,
-) -> Result<(), StoreError> {
-    match user_lock(namespace, user) {
-        Some(lock) => tx.inbox().lock_feedback(&[lock]).await,
-        None => Ok(()),
+impl Erasure {
+    /// Erases by decisions.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>) -> Self {
+        Self {
+            store,
+            decisions,
+            erased: Arc::default(),
+        }
     }
-}
 
-/// What events of this user alone lock too; none of a pseudonym.
-fn user_lock(namespace: &Namespace, user: &UserId) -> Option<FeedbackId> {
-    let reporter = ReporterId::parse(user.as_str()).ok()?;
-    Some(FeedbackId(Voter::Reporter(reporter).key(namespace).0))
+    /// Wakes the worker that cleans up: something was erased.
+    pub(crate) fn clean_up(&self) {
+        self.erased.notify_one();
+    }
+
+    /// Notified whenever there is something to clean up.
+    pub(crate) fn erased(&self) -> Arc<Notify> {
+        Arc::clone(&self.erased)
+    }
 }

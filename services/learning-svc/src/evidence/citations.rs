@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use emend_base::Error;
 use emend_core::{
     Namespace,
-    evidence::{EdgeRelation, EvidenceId, NodeRef, NodeSort, RankedPaper, RelatedPaper, WorkId, rank},
+    evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType, RankedPaper, RelatedPaper, WorkId, rank},
 };
 use uuid::Uuid;
 
-use crate::{
-    app::App,
-    evidence::{
+use crate::evidence::{
+    Evidence,
+    store::{
+        KnownPage,
         graph::{EdgeUpsert, Fragment, Page, Upsert},
-        store::KnownPage,
     },
 };
 
@@ -79,7 +79,7 @@ pub(crate) struct RankedCitation {
     pub(crate) fragment: EvidenceId,
 }
 
-impl App {
+impl Evidence {
     /// Ranks the papers, and upserts the best with their abstracts and edges. A page that is there already under any of a paper's ids
     /// is the paper's. The same call again changes nothing.
     pub(crate) async fn rank_citations(&self, citations: &Citations) -> Result<RankedCitations, Error> {
@@ -167,7 +167,7 @@ impl App {
             upsert.edges.extend(edges);
         }
         if !chosen.is_empty() {
-            let result = self.upsert_evidence(&upsert).await;
+            let result = self.upsert(&upsert).await;
             result.map_err(|error| by_place(error, &upserted))?;
         }
         let to_fetch = ranking.to_fetch.iter().map(|place| places[*place]).map(|place| {
@@ -191,9 +191,7 @@ impl App {
             works.extend(related.page.works.iter().cloned());
         }
         let (ids, works): (Vec<_>, Vec<_>) = (ids.into_iter().collect(), works.into_iter().collect());
-        let known = self
-            .evidence()?
-            .pages_known_as(&citations.namespace, &ids, &works);
+        let known = self.graph()?.pages_known_as(&citations.namespace, &ids, &works);
         Ok(known.await?)
     }
 }
@@ -236,7 +234,7 @@ fn merged_page(related: &[Related], paper: &RankedPaper) -> Page {
 
 fn cites(id: EvidenceId, source: &EvidenceId, target: &EvidenceId, task: Option<&EvidenceId>) -> EdgeUpsert {
     let page = |id: &EvidenceId| NodeRef {
-        sort: NodeSort::Page,
+        sort: NodeType::Page,
         id: id.clone(),
     };
     EdgeUpsert {

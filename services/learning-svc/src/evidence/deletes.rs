@@ -6,18 +6,17 @@
 
 use emend_base::Error;
 use emend_core::{Event, Kind, ResourceKey, Revision, Target};
-use emend_store::retry_conflicts;
 
 use crate::{
-    app::App,
-    contests::open::{Attribution, OpenContests},
+    decisions::{numbering::RevisionChoice, open::Attribution},
     evidence::{
-        graph::{By, Deletion},
-        store::{DeleteStep, DeletionBatch},
+        Evidence,
+        store::{
+            DeleteStep, DeletionBatch,
+            graph::{By, Deletion},
+        },
     },
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    failure::{Failure, refused, subject},
 };
 
 /// Elements in one transaction: what people decided about them is one revision.
@@ -44,23 +43,24 @@ impl DeletedElements {
     }
 }
 
-impl App {
+impl Evidence {
     /// Deletes elements with what hangs on them. What is not known is not deleted.
-    pub(crate) async fn delete_evidence(&self, deletion: &Deletion) -> Result<DeletedElements, Error> {
+    pub(crate) async fn delete(&self, deletion: &Deletion) -> Result<DeletedElements, Error> {
         let by = By {
             actor: deletion.actor.clone(),
             reason: deletion.reason.clone(),
-            at: self.clock.now(),
+            at: self.decisions.clock.now(),
         };
         let mut deleted = DeletedElements::default();
-        while let Some(batch) = self.evidence()?.next_to_delete(deletion, STEP).await? {
-            let (count, revision) =
-                retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_delete(deletion, &batch, &by))
-                    .await?;
-            self.publish(revision).await;
+        while let Some(batch) = self.graph()?.next_to_delete(deletion, STEP).await? {
+            let (count, revision) = self
+                .decisions
+                .retry(|| self.try_delete(deletion, &batch, &by))
+                .await?;
+            self.decisions.publish(revision).await;
             deleted.add(batch.step, count);
         }
-        self.evidence_changed.notify_one();
+        self.decisions.evidence_changed.notify_one();
         Ok(deleted)
     }
 
@@ -86,16 +86,10 @@ impl App {
             }
         }
         let mut tx = self.store.begin().await?;
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
         let gone = evidence.delete(&deletion.namespace, batch, by).await?;
-        let attribution = Attribution {
-            actor: by.actor.clone(),
-            reason: by.reason.clone(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::by(by.actor.clone(), by.reason.clone());
         if let Some(kind) = kind {
             for id in &gone {
                 let key = key(kind, id.as_str())?;
@@ -110,7 +104,7 @@ impl App {
             }
         }
         unit.forget_untouched(&mut *tx).await?;
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok((gone.len(), written.revisions.last()))
     }
 }

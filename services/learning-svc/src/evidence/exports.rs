@@ -3,7 +3,7 @@
 //! An export holds one transaction from its first line to its last, so that what it says belongs together. It ends, and the
 //! transaction with it, as soon as it is dropped.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::collections::VecDeque;
 
 use emend_base::Error;
 use emend_core::{
@@ -11,46 +11,17 @@ use emend_core::{
     evidence::{Combining, EvidenceId},
 };
 use futures::stream::{self, BoxStream, StreamExt as _};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{
-    app::App,
-    evidence::store::{EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey},
+use crate::evidence::{
+    Evidence,
+    store::{EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey},
 };
 
-/// Exports at once in one process: each holds a connection.
-const EXPORTS: usize = 2;
-/// When a refused export may be worth repeating.
-const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// Keys that are found by one query. A task's nodes are found by going through all of its edges: not for each page again.
 const KEYS: u32 = 20_000;
 /// Lines of one page: each may have a text of 32,768 characters.
 const PAGE: usize = 64;
-
-/// Bounds how many exports one process makes at once. Clones share it.
-#[derive(Debug, Clone)]
-pub struct ExportSlots(Arc<Semaphore>);
-
-impl Default for ExportSlots {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(EXPORTS)))
-    }
-}
-
-impl ExportSlots {
-    /// Takes a slot, held until dropped.
-    pub fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
-        Arc::clone(&self.0)
-            .try_acquire_owned()
-            .map_err(|_| Error::ResourceExhausted {
-                reason: "EXPORTS_BUSY",
-                message: format!(
-                    "{EXPORTS} exports are already in progress on this replica, which is the maximum"
-                ),
-                retry_after: Some(RETRY_AFTER),
-            })
-    }
-}
 
 /// An export of a task under way.
 pub struct Materials {
@@ -128,7 +99,7 @@ impl Samples {
     }
 }
 
-impl App {
+impl Evidence {
     /// Begins to export a task.
     pub async fn export_materials(
         &self,
@@ -137,7 +108,7 @@ impl App {
         slot: OwnedSemaphorePermit,
     ) -> Result<Materials, Error> {
         let combining = self.combining(namespace).await?;
-        let mut reading = self.evidence()?.begin_export().await?;
+        let mut reading = self.graph()?.begin_export().await?;
         let found = reading.task(namespace, task).await?;
         let mut parts = Part::ALL.iter();
         Ok(Materials {
@@ -159,7 +130,7 @@ impl App {
         slot: OwnedSemaphorePermit,
     ) -> Result<Samples, Error> {
         Ok(Samples {
-            reading: self.evidence()?.begin_export().await?,
+            reading: self.graph()?.begin_export().await?,
             filter,
             after: Some(EdgePosition::default()),
             _slot: slot,

@@ -3,12 +3,10 @@
 //! Decisions are rulings in contests of the kinds `DOMAIN_RULE`, `CLAIM_STATE` and `EDGE_LABEL`, like any other. What they come to is
 //! written into the graph by the unit of work that decides, so that it is found by indexes.
 
-pub(crate) mod changes;
 pub(crate) mod citations;
 pub(crate) mod deletes;
 mod events;
 pub mod exports;
-pub mod graph;
 pub(crate) mod grpc;
 mod levels;
 pub mod metrics;
@@ -21,3 +19,33 @@ pub mod trust_file;
 pub mod upsert;
 mod verification;
 pub(crate) mod worker;
+
+use std::sync::Arc;
+
+use emend_base::Error;
+
+use crate::{decisions::Decisions, evidence::store::EvidenceStore, store::Store};
+
+/// The use cases of the evidence graph.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    store: Arc<dyn Store>,
+    decisions: Arc<Decisions>,
+}
+
+impl Evidence {
+    /// On one database.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>) -> Self {
+        Self { store, decisions }
+    }
+
+    /// The graph as stored.
+    pub(crate) fn graph(&self) -> Result<&dyn EvidenceStore, Error> {
+        self.store.evidence().ok_or(Error::Unimplemented("evidence"))
+    }
+
+    /// Completes once evidence has changed since the last call.
+    pub async fn changed(&self) {
+        self.decisions.evidence_changed.notified().await;
+    }
+}

@@ -23,7 +23,7 @@ use emend_serve::health::Readiness;
 use tokio::{sync::Notify, time::sleep};
 
 use super::trust_file::{Format, ReadTrustFile};
-use crate::{actor::Actor, app::App};
+use crate::{actor::Actor, evidence::Evidence};
 
 /// The name under which readiness tells what is wrong.
 const SUBJECT: &str = "trust file";
@@ -76,12 +76,12 @@ impl MountedTrustFile {
     }
 
     /// Applies what was read last, if it is not in force yet. Whether nothing is left to be done until the file changes.
-    pub async fn apply_once(&self, app: &App) -> bool {
+    pub async fn apply_once(&self, evidence: &Evidence) -> bool {
         let pending = self.state().pending.clone();
         let Some(read) = pending else {
             return true;
         };
-        let applied = self.apply(app, &read).await;
+        let applied = self.apply(evidence, &read).await;
         let mut state = self.state();
         let is_newest = state.pending.as_ref().is_some_and(|now| Arc::ptr_eq(now, &read));
         if !is_newest {
@@ -106,12 +106,12 @@ impl MountedTrustFile {
         state.pending.is_none()
     }
 
-    async fn apply(&self, app: &App, read: &ReadTrustFile) -> Result<(), Error> {
+    async fn apply(&self, evidence: &Evidence, read: &ReadTrustFile) -> Result<(), Error> {
         let system = Actor::caller(Caller::system());
         let (file, own) = (self.path.display(), read.file.version);
         let mut unchanged = Vec::new();
         for namespace in &read.file.namespaces {
-            let done = app.apply_trust_file(read, namespace, &system).await?;
+            let done = evidence.apply_trust_file(read, namespace, &system).await?;
             let (version, set, ended) = (done.version, done.set, done.ended);
             if done.applied {
                 tracing::info!(%file, %namespace, version, set, ended, "the trust file was applied");
@@ -134,10 +134,10 @@ impl MountedTrustFile {
     }
 
     /// Applies the file whenever it was read, until the service stops.
-    pub async fn run(self: Arc<Self>, app: App, lifecycle: Lifecycle) {
+    pub async fn run(self: Arc<Self>, evidence: Evidence, lifecycle: Lifecycle) {
         let soft = lifecycle.soft().clone();
         loop {
-            let is_done = self.apply_once(&app).await;
+            let is_done = self.apply_once(&evidence).await;
             tokio::select! {
                 () = soft.cancelled() => return,
                 () = self.changed.notified() => {}

@@ -6,9 +6,9 @@ use emend_core::{
     evidence::{Combining, EvidenceId},
 };
 
-use crate::{
-    app::App,
-    evidence::store::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
+use crate::evidence::{
+    Evidence,
+    store::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
 };
 
 /// Queries for one page of claims at most.
@@ -17,7 +17,7 @@ const BATCHES: usize = 10;
 /// What was listed, each with its position, and whether there is more.
 pub(crate) type Listed<P, T> = (Vec<(P, T)>, bool);
 
-impl App {
+impl Evidence {
     /// One claim.
     pub(crate) async fn claim(
         &self,
@@ -25,7 +25,7 @@ impl App {
         claim: &EvidenceId,
     ) -> Result<ClaimRecord, Error> {
         let combining = self.combining(namespace).await?;
-        let found = self.evidence()?.claim(namespace, claim, combining).await?;
+        let found = self.graph()?.claim(namespace, claim, combining).await?;
         found.ok_or_else(|| Error::not_found("claim", claim.as_str()))
     }
 
@@ -41,7 +41,7 @@ impl App {
         let (mut found, mut last) = (Vec::new(), after);
         for _ in 0..BATCHES {
             let wanted = limit + 1 - u32::try_from(found.len()).unwrap_or(limit);
-            let batch = self.evidence()?.claims(filter, combining, last, wanted).await?;
+            let batch = self.graph()?.claims(filter, combining, last, wanted).await?;
             let is_last = batch.len() < wanted as usize;
             for (key, claim) in batch {
                 if filter.status.is_none_or(|status| status == claim.status) {
@@ -66,15 +66,12 @@ impl App {
         after: EdgePosition,
         limit: u32,
     ) -> Result<Listed<EdgePosition, EdgeRecord>, Error> {
-        Ok(up_to(
-            self.evidence()?.edges(filter, after, limit + 1).await?,
-            limit,
-        ))
+        Ok(up_to(self.graph()?.edges(filter, after, limit + 1).await?, limit))
     }
 
     /// What counts in a namespace where several edges come from one source.
     pub(super) async fn combining(&self, namespace: &Namespace) -> Result<Combining, Error> {
-        let stored = self.evidence()?.stored_namespace_policy(namespace).await?;
+        let stored = self.graph()?.stored_namespace_policy(namespace).await?;
         Ok(stored.policy.combining)
     }
 }

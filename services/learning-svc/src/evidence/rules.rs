@@ -7,17 +7,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use emend_base::Error;
 use emend_core::{
-    DomainDecision, DomainRule, Key, Kind, Learned, Namespace, Status,
-    evidence::{Layer, Layers, Place, RulesHere, RulesOfName, TrustLevel, deciding},
-    kinds::{DomainRuleValue, Finding, RuleCause},
+    DomainRule, Key, Kind, Learned, Namespace, Status,
+    evidence::{
+        DomainRuleValue, Finding, Layer, Layers, Place, RuleCause, RulesHere, RulesOfName, TrustLevel,
+        deciding,
+    },
 };
 use jiff::Timestamp;
 
 use crate::{
     actor::Actor,
-    app::App,
     contests::store::{CandidateFilter, CandidatePosition, CandidateRecord},
-    evidence::store::DecisionRecord,
+    evidence::{Evidence, store::DecisionRecord},
 };
 
 /// Decisions looked at in one query, and queries for one page, at most.
@@ -100,7 +101,7 @@ impl BlockedDomain {
 /// What was found, and where the next page begins if there is one.
 type Page<T> = (Vec<T>, Option<CandidatePosition>);
 
-impl App {
+impl Evidence {
     /// Decisions about domains after a position, newest first.
     pub(crate) async fn domain_rules(
         &self,
@@ -111,7 +112,7 @@ impl App {
         let (found, next) = self.decisions_kept(filter, after, limit, |_| true).await?;
         let names: BTreeSet<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let rules = self.evidence()?.rules_above(&filter.namespace, &names).await?;
+        let rules = self.graph()?.rules_above(&filter.namespace, &names).await?;
         Ok((self.listed(found, &rules).await?, next))
     }
 
@@ -128,16 +129,16 @@ impl App {
             layer: None,
             with_ended: false,
         };
-        let blocks = |value: &DomainRuleValue| value.rule.decision == DomainDecision::Block;
+        let blocks = |value: &DomainRuleValue| value.rule == DomainRule::Block;
         let (mut found, next) = self.decisions_kept(&filter, after, limit, blocks).await?;
         let names: Vec<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
-        let rules = self.evidence()?.rules_above(namespace, &names).await?;
+        let rules = self.graph()?.rules_above(namespace, &names).await?;
         found.retain(|(record, _)| decides(record, &rules));
         let of_people = found
             .iter()
             .filter(|(record, _)| layer(record) == Some(Layer::Human));
         let of_people: Vec<_> = of_people.map(|(record, _)| record.candidate.id).collect();
-        let levels = self.evidence()?.levels_before(&of_people).await?;
+        let levels = self.graph()?.levels_before(&of_people).await?;
         let mut blocked = Vec::with_capacity(found.len());
         for rule in self.listed(found, &rules).await? {
             let before = levels.get(&rule.record.candidate.id).copied();
@@ -205,7 +206,7 @@ impl App {
         rules: &HashMap<String, RulesOfName<()>>,
     ) -> Result<Vec<ListedRule>, Error> {
         let ids: Vec<_> = found.iter().map(|(record, _)| record.candidate.id).collect();
-        let mut decisions = self.evidence()?.decisions(&ids).await?;
+        let mut decisions = self.graph()?.decisions(&ids).await?;
         let listed = found.into_iter().map(|(record, value)| {
             let decision = decisions.remove(&record.candidate.id);
             let of_feedback = decision.as_ref().filter(|of| of.feedback.is_some());
@@ -230,7 +231,7 @@ impl App {
         rule: ListedRule,
         original: TrustLevel,
     ) -> Result<BlockedDomain, Error> {
-        let evidence = self.evidence()?;
+        let evidence = self.graph()?;
         let (mut reason, mut contradicting) = (rule.reason.clone(), Vec::new());
         if let Some(RuleCause { found, claim_id }) = &rule.value.cause {
             let of = evidence
@@ -268,7 +269,7 @@ impl App {
 }
 
 fn is_active(record: &CandidateRecord, value: &DomainRuleValue) -> bool {
-    record.candidate.status == Status::Applied && value.rule.decision != DomainDecision::Clear
+    record.candidate.status == Status::Applied && value.rule != DomainRule::Clear
 }
 
 fn layer(record: &CandidateRecord) -> Option<Layer> {
@@ -291,7 +292,7 @@ impl RulesHere for WithoutBlocks<'_> {
 
     fn rule(&self, place: Place) -> Option<(DomainRule, ())> {
         let rule = self.0.rule(place);
-        rule.filter(|(rule, ())| rule.decision != DomainDecision::Block)
+        rule.filter(|(rule, ())| *rule != DomainRule::Block)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use emend_base::Error;
 
-use crate::{
-    app::App,
-    evidence::store::{ReviewCount, ReviewFilter},
+use crate::evidence::{
+    Evidence,
+    store::{ReviewCount, ReviewFilter},
 };
 
 /// How often the model was wrong. Each edge counts once, by the ruling in force.
@@ -35,9 +35,9 @@ impl ReviewStats {
     }
 }
 
-impl App {
+impl Evidence {
     /// Counts reviewed edges.
     pub(crate) async fn review_stats(&self, filter: &ReviewFilter) -> Result<ReviewStats, Error> {
-        Ok(ReviewStats::of(self.evidence()?.review_counts(filter).await?))
+        Ok(ReviewStats::of(self.graph()?.review_counts(filter).await?))
     }
 }

@@ -12,19 +12,21 @@ use emend_core::{
     Revision, Violations,
     evidence::{Layer, RuleChanges, TrustEntryFields, TrustFile, TrustFileFields},
 };
-use emend_store::retry_conflicts;
 use serde::Deserialize;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::open::{Attribution, OpenContests},
-    evidence::store::{TrustFileRecord, TrustFileWrite},
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+    },
+    evidence::{
+        Evidence,
+        store::{TrustFileRecord, TrustFileWrite},
+    },
+    failure::{Failure, refused, subject},
 };
 
 /// Bytes of a file's text at most.
@@ -166,7 +168,7 @@ pub struct TrustFileApplied {
     pub revision: Revision,
 }
 
-impl App {
+impl Evidence {
     /// Applies a trust file in one of its namespaces, unless that version or a newer one is in force there.
     pub async fn apply_trust_file(
         &self,
@@ -174,14 +176,14 @@ impl App {
         namespace: &Namespace,
         actor: &Actor,
     ) -> Result<TrustFileApplied, Error> {
-        let done = retry_conflicts::<_, Failure, _>(&self.entropy, || {
-            self.try_apply_trust_file(read, namespace, actor)
-        });
+        let done = self
+            .decisions
+            .retry(|| self.try_apply_trust_file(read, namespace, actor));
         let done = done.await?;
         if done.applied {
-            self.evidence_changed.notify_one();
+            self.decisions.evidence_changed.notify_one();
         }
-        self.publish(done.revision).await;
+        self.decisions.publish(done.revision).await;
         Ok(done)
     }
 
@@ -244,7 +246,7 @@ impl App {
             events.push((key, event));
         }
         let keys = events.iter().map(|(key, _)| key.clone());
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         let attribution = Attribution {
             actor: actor.clone(),
             reason,
@@ -268,7 +270,7 @@ impl App {
                 unit.end_shared_revision();
             }
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         done.revision = written.revisions.last();
         Ok(done)
     }

@@ -6,22 +6,21 @@
 
 use emend_base::Error;
 use emend_core::{
-    Caller, Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, evidence::EvidenceId,
-    outcome::Reason,
+    Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, candidate::Reason,
+    evidence::EvidenceId,
 };
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::open::{Attribution, OpenContests},
-    evidence::{
-        graph::{By, Upsert, Upserted},
-        store::EvidenceStore,
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
     },
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    evidence::{
+        Evidence,
+        store::graph::{By, Upsert, Upserted},
+    },
+    failure::{Failure, refused, subject},
 };
 
 /// Contests that are decided in one transaction at most: their changes are one revision.
@@ -52,27 +51,28 @@ impl std::ops::AddAssign for Arrived {
     }
 }
 
-impl App {
+impl Evidence {
     /// Adds nodes and edges, or replaces what is known of them, and gives effect to what waited for them.
-    pub async fn upsert_evidence(&self, upsert: &Upsert) -> Result<UpsertResult, Error> {
+    pub async fn upsert(&self, upsert: &Upsert) -> Result<UpsertResult, Error> {
         self.upsert_or_replace(upsert, None).await
     }
 
     /// The same, by somebody who may also replace what is otherwise as before: the domain of a page, the page of a fragment or claim,
     /// the ends of an edge.
-    pub async fn replace_evidence(&self, upsert: &Upsert, actor: Actor) -> Result<UpsertResult, Error> {
+    pub async fn replace(&self, upsert: &Upsert, actor: Actor) -> Result<UpsertResult, Error> {
         let by = By {
             actor,
             reason: String::new(),
-            at: self.clock.now(),
+            at: self.decisions.clock.now(),
         };
         self.upsert_or_replace(upsert, Some(&by)).await
     }
 
     async fn upsert_or_replace(&self, upsert: &Upsert, replaced: Option<&By>) -> Result<UpsertResult, Error> {
-        let upserted =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_upsert_evidence(upsert, replaced))
-                .await?;
+        let upserted = self
+            .decisions
+            .retry(|| self.try_upsert_evidence(upsert, replaced))
+            .await?;
         let claims = upsert.claims.iter().map(|claim| claim.id.clone()).collect();
         let edges = upsert.edges.iter().map(|edge| edge.id.clone()).collect();
         let mut arrived = Arrived::default();
@@ -82,14 +82,14 @@ impl App {
                 continue;
             }
             let waiting = self
-                .evidence()?
+                .graph()?
                 .contests_without_target(&upsert.namespace, kind, &targets)
                 .await?;
             for waiting in waiting.chunks(ARRIVING as usize) {
                 arrived += self.arrive(waiting).await?;
             }
         }
-        self.evidence_changed.notify_one();
+        self.decisions.evidence_changed.notify_one();
         Ok(UpsertResult { upserted, arrived })
     }
 
@@ -104,7 +104,7 @@ impl App {
     /// Gives effect to the next batch of what waits though its target is known, after the contest `after`. Returns the last one
     /// tried; none at the end of a pass.
     pub async fn arrive_once(&self, after: Option<ContestId>) -> Result<Option<ContestId>, Error> {
-        let waiting = self.evidence()?.contests_to_arrive(after, ARRIVING).await?;
+        let waiting = self.graph()?.contests_to_arrive(after, ARRIVING).await?;
         if !waiting.is_empty() {
             self.arrive(&waiting).await?;
         }
@@ -113,23 +113,15 @@ impl App {
 
     /// Decides contests whose target may be known now. Returns the corrections that had waited for it.
     async fn arrive(&self, waiting: &[ResourceKey]) -> Result<Arrived, Error> {
-        let (arrived, revision) =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_arrive(waiting)).await?;
-        self.publish(revision).await;
+        let (arrived, revision) = self.decisions.retry(|| self.try_arrive(waiting)).await?;
+        self.decisions.publish(revision).await;
         Ok(arrived)
     }
 
     async fn try_arrive(&self, waiting: &[ResourceKey]) -> Result<(Arrived, Revision), Failure> {
         let mut tx = self.store.begin().await?;
-        let now = self.clock.now();
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, now, waiting.iter().cloned(), 0).await?;
-        let attribution = Attribution {
-            actor: Actor::caller(Caller::system()),
-            reason: String::new(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let mut unit = self.decisions.open(&mut *tx, waiting.iter().cloned()).await?;
+        let attribution = Attribution::system();
         let mut arrived = Arrived::default();
         for key in waiting {
             let contest = key.contest_id();
@@ -142,9 +134,13 @@ impl App {
             if waited && is_known {
                 let with = |unit: &OpenContests, is: fn(&Candidate) -> bool| {
                     let state = unit.state(contest);
-                    state.map_or(0, |state| state.candidates.iter().filter(|of| is(of)).count())
+                    state.map_or(0, |state| {
+                        state.candidates.iter().filter(|candidate| is(candidate)).count()
+                    })
                 };
-                let corrections = with(&unit, |of| of.reason == Some(Reason::TargetNotFound));
+                let corrections = with(&unit, |candidate| {
+                    candidate.reason == Some(Reason::TargetNotFound)
+                });
                 unit.decide(
                     contest,
                     &Event::TargetArrived,
@@ -154,16 +150,11 @@ impl App {
                 .map_err(|refusal| refused(&refusal, &subject(key)))?;
                 arrived += Arrived {
                     corrections,
-                    applied: with(&unit, |of| of.status == Status::Applied),
+                    applied: with(&unit, |candidate| candidate.status == Status::Applied),
                 };
             }
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok((arrived, written.revisions.last()))
-    }
-
-    /// The evidence graph.
-    pub(crate) fn evidence(&self) -> Result<&dyn EvidenceStore, Error> {
-        self.store.evidence().ok_or(Error::Unimplemented("evidence"))
     }
 }

@@ -5,19 +5,18 @@
 
 use emend_base::Error;
 use emend_core::{
-    Caller, DomainRuleValue, Event, Kind, Learned, Origin, ResourceKey, ResourceValue, Revision,
+    DomainRuleValue, Event, Kind, Learned, Origin, ResourceKey, ResourceValue, Revision,
     evidence::{BlockingPolicy, ClaimStatus, Layer},
 };
-use emend_store::{StoreError, retry_conflicts};
+use emend_store::StoreError;
 
 use crate::{
-    actor::Actor,
-    app::App,
-    contests::open::{Attribution, OpenContests},
-    evidence::store::{DomainFacts, StaleDomain},
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    resources::write::subject,
+    decisions::{numbering::RevisionChoice, open::Attribution},
+    evidence::{
+        Evidence,
+        store::{DomainFacts, StaleDomain},
+    },
+    failure::{Failure, refused, subject},
     store::UnitOfWork,
 };
 
@@ -35,10 +34,10 @@ pub struct Verified {
     pub settled: usize,
 }
 
-impl App {
+impl Evidence {
     /// Brings the statuses of the next batch of claims up to date, and marks the domains that it matters to. Returns how many claims.
     pub async fn verify_claims_once(&self) -> Result<usize, Error> {
-        Ok(retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_verify_claims()).await?)
+        Ok(self.decisions.retry(|| self.try_verify_claims()).await?)
     }
 
     async fn try_verify_claims(&self) -> Result<usize, Failure> {
@@ -56,8 +55,7 @@ impl App {
 
     /// Decides about the next batch of domains of a pass, after the one with the key `after`; 0: from the first.
     pub async fn verify_domains_once(&self, after: i64) -> Result<Verified, Error> {
-        let compared =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_compare_domains(after)).await?;
+        let compared = self.decisions.retry(|| self.try_compare_domains(after)).await?;
         let Compared { last, settled, other } = compared;
         let mut verified = Verified { last, settled };
         if other.is_empty() {
@@ -88,10 +86,10 @@ impl App {
         let mut tx = self.store.begin().await?;
         let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
         let domains = evidence.lock_stale_domains(after, DOMAINS).await?;
-        let last = domains.last().map(|of| of.domain);
+        let last = domains.last().map(|stale| stale.domain);
         let wanted = wanted(&mut *tx, domains).await?;
         let (same, other): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, now, then)| now == then);
-        let same: Vec<i64> = same.iter().map(|(of, ..)| of.domain).collect();
+        let same: Vec<i64> = same.iter().map(|(stale, ..)| stale.domain).collect();
         if let Some(evidence) = tx.evidence() {
             evidence.settle_domains(&same).await?;
         }
@@ -99,15 +97,14 @@ impl App {
         Ok(Compared {
             last,
             settled: same.len(),
-            other: other.into_iter().map(|(of, ..)| of).collect(),
+            other: other.into_iter().map(|(stale, ..)| stale).collect(),
         })
     }
 
     async fn rule(&self, domains: &[StaleDomain]) -> Result<usize, Failure> {
-        let (settled, revision) =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_rule(domains)).await?;
+        let (settled, revision) = self.decisions.retry(|| self.try_rule(domains)).await?;
         if revision > Revision::default() {
-            self.follower.wake();
+            self.decisions.wake();
         }
         Ok(settled)
     }
@@ -117,18 +114,12 @@ impl App {
     async fn try_rule(&self, domains: &[StaleDomain]) -> Result<(usize, Revision), Failure> {
         let mut tx = self.store.begin().await?;
         let keys = domains.iter().map(verified_key).collect::<Result<Vec<_>, _>>()?;
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
         let locked = evidence.lock_space_and_domains(domains).await?;
-        let attribution = Attribution {
-            actor: Actor::caller(Caller::system()),
-            reason: String::new(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::system();
         let wanted = wanted(&mut *tx, locked).await?;
-        let settled: Vec<i64> = wanted.iter().map(|(of, ..)| of.domain).collect();
+        let settled: Vec<i64> = wanted.iter().map(|(stale, ..)| stale.domain).collect();
         for (domain, now, then) in wanted {
             if now == then {
                 continue;
@@ -148,7 +139,7 @@ impl App {
         if let Some(evidence) = tx.evidence() {
             evidence.settle_domains(&settled).await?;
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok((settled.len(), written.revisions.last()))
     }
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 use emend_base::{Error, Lifecycle};
 use tokio::time::timeout;
 
-use crate::app::App;
+use crate::evidence::Evidence;
 
 /// How often it looks without being woken: another replica may have been.
 const PERIOD: Duration = Duration::from_secs(2);
 
-impl App {
+impl Evidence {
     /// Gives effect to corrections whose targets arrived late, and brings levels, statuses and verified rules up to date. Returns
     /// whether there was anything to do; what it did may have left more.
-    pub async fn follow_evidence_once(&self) -> Result<bool, Error> {
+    pub async fn follow_once(&self) -> Result<bool, Error> {
         let mut worked = false;
         let mut arrived = None;
         loop {
@@ -53,11 +53,11 @@ impl App {
     }
 
     /// Works until the lifecycle ends.
-    pub(crate) async fn follow_evidence_until_stopped(self, lifecycle: Lifecycle) {
+    pub(crate) async fn follow_until_stopped(self, lifecycle: Lifecycle) {
         loop {
             let worked = tokio::select! {
                 () = lifecycle.soft().cancelled() => return,
-                worked = self.follow_evidence_once() => worked,
+                worked = self.follow_once() => worked,
             };
             match worked {
                 Ok(true) => continue,
@@ -66,7 +66,7 @@ impl App {
             }
             tokio::select! {
                 () = lifecycle.soft().cancelled() => return,
-                _ = timeout(PERIOD, self.evidence_changed.notified()) => {}
+                _ = timeout(PERIOD, self.changed()) => {}
             }
         }
     }

@@ -14,7 +14,7 @@ use prost::{Message, Name};
 use crate::{
     contests::grpc as candidates,
     evidence::grpc as evidence,
-    grpc::parse,
+    grpc::{candidates::token, parse},
     ingest::grpc as ingest,
     outputs::grpc as outputs,
     policies::grpc as policies,
@@ -227,9 +227,7 @@ fn list_candidates(request: &pb::ListCandidatesRequest) {
         user_id: request.user_id.clone(),
     };
     let query = candidates::query(&again);
-    again.page_token = after
-        .map(|after| candidates::token(query, after))
-        .unwrap_or_default();
+    again.page_token = after.map(|after| token(query, after)).unwrap_or_default();
     same(candidates::list(&again, query), &list);
 }
 

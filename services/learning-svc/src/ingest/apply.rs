@@ -7,24 +7,22 @@
 mod group;
 mod ratings;
 
-pub(crate) use group::{no_effect, told_before};
-
 use std::collections::{HashMap, HashSet};
 
 use emend_base::Error;
-use emend_core::{EventId, FeedbackId, ResourceKey, contest::VoterKey};
-use emend_store::{StoreError, retry_conflicts};
+use emend_core::{EventId, FeedbackId, ResourceKey, voter::VoterKey};
+use emend_store::StoreError;
 
 use self::group::{Answer, Group};
 use super::event::{EventResult, FeedbackChange, IngestEvent};
 use crate::{
-    app::App, contests::open::OpenContests, erasure::erase::ErasedReporter, fail_points, failure::Failure,
-    store::UnitOfWork,
+    decisions::answers::answered_before, erasure::erase::ErasedReporter, fail_points, failure::Failure,
+    ingest::Ingest, store::UnitOfWork,
 };
 
-impl App {
+impl Ingest {
     /// Applies events in groups; returns one result per event, in order.
-    pub async fn ingest(&self, events: &[IngestEvent]) -> Vec<EventResult> {
+    pub async fn apply(&self, events: &[IngestEvent]) -> Vec<EventResult> {
         let mut results = Vec::with_capacity(events.len());
         // The erasure of a reporter takes transactions of its own.
         let together =
@@ -34,7 +32,7 @@ impl App {
             .flat_map(|group| group.chunks(self.store.group()))
         {
             if let [event] = group
-                && let FeedbackChange::ReporterErased { caller, reporter } = &event.what
+                && let FeedbackChange::ReporterErased { caller, reporter } = &event.change
             {
                 let erased = ErasedReporter {
                     event: event.id,
@@ -43,7 +41,7 @@ impl App {
                     accept_order: event.accept_order,
                     caller: caller.clone(),
                 };
-                results.push(self.erase_reporter(&erased).await);
+                results.push(self.erasure.erase(&erased).await);
                 continue;
             }
             match self.group(group).await {
@@ -77,12 +75,11 @@ impl App {
 
     /// Applies a group in one transaction.
     async fn group(&self, events: &[IngestEvent]) -> Result<Vec<EventResult>, Failure> {
-        let (results, wrote) =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_group(events)).await?;
+        let (results, wrote) = self.decisions.retry(|| self.try_group(events)).await?;
         if wrote {
-            self.follower.wake();
+            self.decisions.wake();
         }
-        let is_rating = |event: &IngestEvent| match &event.what {
+        let is_rating = |event: &IngestEvent| match &event.change {
             FeedbackChange::Recorded(recorded) => {
                 recorded.effects.iter().any(|effect| effect.rating.is_some())
             }
@@ -95,7 +92,7 @@ impl App {
     }
 
     async fn try_group(&self, events: &[IngestEvent]) -> Result<(Vec<EventResult>, bool), Failure> {
-        let now = self.clock.now();
+        let now = self.decisions.clock.now();
         let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
         let feedback: Vec<FeedbackId> = events.iter().map(|event| event.feedback).collect();
         let mut tx = self.store.begin().await?;
@@ -110,13 +107,13 @@ impl App {
             .await?;
         let seen = tx.inbox().seen(&ids, &feedback).await?;
         if ids.iter().all(|id| seen.outcomes.contains_key(id)) {
-            let told = ids.iter().map(|id| Ok(Ok(told_before(&seen, *id)?)));
+            let told = ids.iter().map(|id| Ok(Ok(answered_before(&seen, *id)?)));
             return Ok((told.collect::<Result<_, Failure>>()?, false));
         }
         let of_erased = of_erased_users(&mut *tx, events).await?;
         let known_ratings = ratings::known(&mut *tx, events, &seen).await?;
         let keys = events.iter().flat_map(|event| -> Vec<ResourceKey> {
-            match &event.what {
+            match &event.change {
                 FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => Vec::new(),
                 FeedbackChange::Recorded(recorded) => {
                     recorded.effects.iter().map(|effect| effect.key.clone()).collect()
@@ -138,7 +135,7 @@ impl App {
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let ahead = ratings::ahead(events, &known_ratings);
-        let unit = OpenContests::open_for(&mut *tx, &self.hot, now, keys, leaving, ahead).await?;
+        let unit = self.decisions.open_for(&mut *tx, keys, leaving, ahead).await?;
         fail_points::GROUP_LOCKED.pass();
         let mut group = Group {
             now,
@@ -159,10 +156,10 @@ impl App {
             answers[index] = Some(group.apply(&events[index])?);
         }
         fail_points::GROUP_DECIDED.pass();
-        let written = self.commit(tx, &mut group.unit).await?;
+        let written = self.decisions.commit(tx, &mut group.unit).await?;
         fail_points::GROUP_COMMITTED.pass();
         if group.erases {
-            self.erased.notify_one();
+            self.erasure.clean_up();
         }
         let results = answers.into_iter().flatten().map(|answer| match answer {
             Answer::Now(place) => written
@@ -188,7 +185,8 @@ async fn of_erased_users(
         _ => HashMap::new(),
     };
     let is_of_erased = |event: &&IngestEvent| {
-        let nameless = matches!(&event.what, FeedbackChange::Recorded(recorded) if recorded.erased.is_some());
+        let nameless =
+            matches!(&event.change, FeedbackChange::Recorded(recorded) if recorded.erased.is_some());
         event.own_voter().is_some_and(|voter| {
             nameless
                 || erased

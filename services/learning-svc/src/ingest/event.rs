@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, Namespace, Proposal, Reporter, ReporterId, Roles,
-    contest::VoterKey,
+    voter::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
@@ -26,7 +26,7 @@ pub struct IngestEvent {
     /// W3C trace context under which it is applied, if different.
     pub applied_under: Option<String>,
     /// What happened.
-    pub what: FeedbackChange,
+    pub change: FeedbackChange,
 }
 
 /// What happened to a feedback.
@@ -104,12 +104,12 @@ pub struct ErasedVoter {
 pub type EventResult = Result<pb::Outcome, Error>;
 impl IngestEvent {
     pub(super) fn erases_a_reporter(&self) -> bool {
-        matches!(self.what, FeedbackChange::ReporterErased { .. })
+        matches!(self.change, FeedbackChange::ReporterErased { .. })
     }
 
     /// The voter, if it proposes something for that voter alone.
     pub(super) fn own_voter(&self) -> Option<VoterKey> {
-        match &self.what {
+        match &self.change {
             FeedbackChange::Recorded(recorded) if recorded.is_own() => {
                 Some(recorded.voter(&self.namespace).key)
             }

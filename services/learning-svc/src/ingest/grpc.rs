@@ -9,7 +9,7 @@ use emend_base::{
 };
 use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Kind, Namespace, ReporterId, Roles,
-    Rule, Scope, Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
+    Rule, Scope, Violations, correction::scope_user, violation::bounded_text, voter::VoterKey,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::{Access, Call};
@@ -20,14 +20,13 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
-    app::App,
     grpc::parse::REASON,
     ingest::{
         event::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
         queue::IngestQueue,
     },
     roles::{admit, open},
-    standings::grpc as standings,
+    standings::{Standings, grpc as wire},
 };
 
 /// Events in one batch at most.
@@ -39,22 +38,27 @@ const SENDERS: usize = 256;
 
 /// Takes events from feedback-svc.
 #[derive(Debug, Clone)]
-pub struct Ingest {
-    app: App,
+pub struct IngestHandler {
     queue: IngestQueue,
+    standings: Standings,
     installation: InstallationId,
     /// When cancelled, streams end after the batches in flight.
     soft: CancellationToken,
     room: Arc<Semaphore>,
 }
 
-impl Ingest {
-    /// Events go to `queue`, which applies them to `app`, if they are meant for `installation`; streams end when `soft` is
+impl IngestHandler {
+    /// Events go to `queue`, which applies them, if they are meant for `installation`; streams end when `soft` is
     /// cancelled.
-    pub fn new(app: App, queue: IngestQueue, installation: InstallationId, soft: CancellationToken) -> Self {
+    pub fn new(
+        queue: IngestQueue,
+        standings: Standings,
+        installation: InstallationId,
+        soft: CancellationToken,
+    ) -> Self {
         Self {
-            app,
             queue,
+            standings,
             installation,
             soft,
             room: Arc::new(Semaphore::new(SENDERS)),
@@ -142,7 +146,7 @@ impl Ingest {
 }
 
 #[tonic::async_trait]
-impl IngestService for Ingest {
+impl IngestService for IngestHandler {
     type IngestStream = Pin<Box<dyn Stream<Item = Result<pb::IngestResponse, Status>> + Send>>;
 
     async fn ingest(
@@ -175,10 +179,10 @@ impl IngestService for Ingest {
         request: Request<pb::GetStandingsRequest>,
     ) -> Result<Response<pb::GetStandingsResponse>, Status> {
         let Call { message, .. } = open(request)?;
-        let (namespace, feedback) = standings::asked(&message).map_err(Error::from)?;
+        let (namespace, feedback) = wire::asked(&message).map_err(Error::from)?;
         self.check_installation(&message.installation_id)?;
-        let found = self.app.standings(&namespace, &feedback).await?;
-        Ok(Response::new(standings::told(&found)))
+        let found = self.standings.read(&namespace, &feedback).await?;
+        Ok(Response::new(wire::told(&found)))
     }
 }
 
@@ -197,7 +201,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
             format!("must be 1 or more, is {}", message.accept_order),
         );
     }
-    let what = match &message.event {
+    let change = match &message.event {
         None => {
             violations.add(
                 "event",
@@ -267,7 +271,7 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
                 .map(|traceparent| traceparent.as_str().to_owned())
                 .unwrap_or_default(),
             applied_under: None,
-            what: what?,
+            change: change?,
         })
     })();
     violations.finish(parsed)

@@ -9,3 +9,36 @@ pub mod grpc;
 pub mod queue;
 pub mod store;
 mod trace;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::{decisions::Decisions, erasure::Erasure, store::Store};
+
+/// The use case of ingestion.
+#[derive(Debug, Clone)]
+pub struct Ingest {
+    store: Arc<dyn Store>,
+    decisions: Arc<Decisions>,
+    erasure: Erasure,
+    /// Wakes the worker that generates improvements without a request.
+    rated: Arc<Notify>,
+}
+
+impl Ingest {
+    /// `rated` wakes the worker that generates improvements without a request.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        decisions: Arc<Decisions>,
+        erasure: Erasure,
+        rated: Arc<Notify>,
+    ) -> Self {
+        Self {
+            store,
+            decisions,
+            erasure,
+            rated,
+        }
+    }
+}

@@ -14,9 +14,9 @@ use tokio::sync::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    app::App,
     fail_points,
     ingest::{
+        Ingest,
         event::{EventResult, IngestEvent},
         trace,
     },
@@ -25,23 +25,23 @@ use crate::{
 /// Maximum queued events.
 const CAPACITY: usize = 1_024;
 
-struct Waiting {
+struct Queued {
     event: IngestEvent,
-    told: oneshot::Sender<EventResult>,
+    answer: oneshot::Sender<EventResult>,
 }
 
 /// The queue of events to apply. Clones share it.
 #[derive(Debug, Clone)]
-pub struct IngestQueue(Sender<Waiting>);
+pub struct IngestQueue(Sender<Queued>);
 
 impl IngestQueue {
     /// Starts `workers` workers in `lifecycle`, each applying one group at a time. On a soft stop they apply what is
     /// queued.
-    pub fn start(app: &App, workers: usize, lifecycle: &Lifecycle) -> Self {
+    pub fn start(ingest: &Ingest, workers: usize, lifecycle: &Lifecycle) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let receiver = Arc::new(Mutex::new(receiver));
         for _ in 0..workers.max(1) {
-            let worker = work(app.clone(), Arc::clone(&receiver), lifecycle.soft().clone());
+            let worker = work(ingest.clone(), Arc::clone(&receiver), lifecycle.soft().clone());
             lifecycle.spawn("apply events", worker);
         }
         Self(sender)
@@ -51,14 +51,14 @@ impl IngestQueue {
     pub async fn submit(&self, events: Vec<IngestEvent>) -> Vec<EventResult> {
         let mut waiting = Vec::with_capacity(events.len());
         for event in events {
-            let (told, telling) = oneshot::channel();
-            // Fails only when the workers have stopped, and then `told` is dropped with the event.
-            let _ = self.0.send(Waiting { event, told }).await;
-            waiting.push(telling);
+            let (answer, answered) = oneshot::channel();
+            // Fails only when the workers have stopped, and then `answer` is dropped with the event.
+            let _ = self.0.send(Queued { event, answer }).await;
+            waiting.push(answered);
         }
         let mut results = Vec::with_capacity(waiting.len());
-        for telling in waiting {
-            results.push(telling.await.unwrap_or_else(|_| Err(stopping())));
+        for answered in waiting {
+            results.push(answered.await.unwrap_or_else(|_| Err(stopping())));
         }
         results
     }
@@ -68,15 +68,15 @@ fn stopping() -> Error {
     Error::unavailable("STOPPING", "this replica is stopping; try another")
 }
 
-async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: CancellationToken) {
-    while let Some((mut events, told)) = next_group(&queue, app.store.group(), &soft).await {
+async fn work(ingest: Ingest, queue: Arc<Mutex<Receiver<Queued>>>, soft: CancellationToken) {
+    while let Some((mut events, answers)) = next_group(&queue, ingest.store.group(), &soft).await {
         fail_points::GROUP_TAKEN.pass();
         let spans = trace::begin(&mut events);
-        let results = app.ingest(&events).await;
+        let results = ingest.apply(&events).await;
         trace::end(spans, &results);
-        for (told, result) in told.into_iter().zip(results) {
+        for (answer, result) in answers.into_iter().zip(results) {
             // The submitter may be gone.
-            let _ = told.send(result);
+            let _ = answer.send(result);
         }
         fail_points::GROUP_TOLD.pass();
     }
@@ -84,7 +84,7 @@ async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: Cancellation
 
 /// What is queued, at most `most` events; none once the queue is closed and empty.
 async fn next_group(
-    queue: &Mutex<Receiver<Waiting>>,
+    queue: &Mutex<Receiver<Queued>>,
     most: usize,
     soft: &CancellationToken,
 ) -> Option<(Vec<IngestEvent>, Vec<oneshot::Sender<EventResult>>)> {
@@ -97,12 +97,12 @@ async fn next_group(
             queue.recv().await
         }
     }?;
-    let mut group = (vec![first.event], vec![first.told]);
+    let mut group = (vec![first.event], vec![first.answer]);
     while group.0.len() < most
         && let Ok(next) = queue.try_recv()
     {
         group.0.push(next.event);
-        group.1.push(next.told);
+        group.1.push(next.answer);
     }
     Some(group)
 }
@@ -121,7 +121,7 @@ mod tests {
         let world = World::sqlite();
         let app = world.instance().await;
         let lifecycle = Lifecycle::new();
-        let queue = IngestQueue::start(&app, 1, &lifecycle);
+        let queue = IngestQueue::start(&app.ingest, 1, &lifecycle);
         let events: Vec<_> = (0..200)
             .map(|n| world.feedback("ann", Form::Entity, &format!("alias {n}"), "e"))
             .collect();
@@ -155,7 +155,7 @@ mod tests {
         let world = World::sqlite();
         let app = world.instance().await;
         let lifecycle = Lifecycle::new();
-        let queue = IngestQueue::start(&app, 1, &lifecycle);
+        let queue = IngestQueue::start(&app.ingest, 1, &lifecycle);
         {
             let gone = queue.submit(vec![world.feedback("ann", Form::Entity, "alias", "e")]);
             tokio::pin!(gone);

@@ -7,20 +7,13 @@ use std::collections::BTreeSet;
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{Event, Invalid, Kind, Learned, Namespace, Refusal, Revision, UserId};
 use emend_serve::auth::Access;
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
-        open::{Attribution, OpenContests},
-        store::Named,
-    },
-    erasure::lock_user,
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    log::store::WrittenChange,
-    resources::write::subject,
+    contests::store::Named,
+    decisions::{numbering::RevisionChoice, open::Attribution, users::lock_user},
+    failure::{Failure, refused, subject},
+    log::{Log, store::WrittenChange},
 };
 
 pub use self::operation::{Left, RevertOperation, RevertedOperation, reverting};
@@ -42,13 +35,12 @@ pub struct Revert {
     pub actor: Actor,
 }
 
-impl App {
+impl Log {
     /// Reverts a revision if `access` permits: changes to a user's own resources need the right to act for users.
     /// Returns the new revision.
     pub async fn revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Error> {
-        let revision =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_revert(revert, access)).await?;
-        self.publish(revision).await;
+        let revision = self.decisions.retry(|| self.try_revert(revert, access)).await?;
+        self.decisions.publish(revision).await;
         Ok(revision)
     }
 
@@ -101,7 +93,7 @@ impl App {
             lock_user(&mut *tx, &revert.namespace, user).await?;
         }
         let keys = changes.into_iter().map(|change| change.key);
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         // Read again, now that nobody else can write to these keys.
         let changes = tx.log().changes_of(revert.revision).await?;
         let newer: Vec<&WrittenChange> = changes
@@ -111,13 +103,7 @@ impl App {
         if !newer.is_empty() {
             return Err(newer_revisions(&newer, revert.revision).into());
         }
-        let attribution = Attribution {
-            actor: revert.actor.clone(),
-            reason: revert.reason.clone(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::by(revert.actor.clone(), revert.reason.clone());
         for change in changes {
             let contest = change.key.contest_id();
             if let Some(Learned::Prompt(before)) = change.before.as_ref().map(|value| &value.learned) {
@@ -132,7 +118,7 @@ impl App {
             unit.decide(contest, &event, &attribution, RevisionChoice::Shared)
                 .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok(written.revisions.last())
     }
 }

@@ -19,6 +19,7 @@ use emend_core::{Caller, Epoch, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
 use emend_store::{CorruptRow, StoreError};
+use emend_stream::log::Head;
 use emend_wire::{
     page::{self, QueryHash},
     render::timestamp_from_micros,
@@ -31,12 +32,10 @@ use tokio::{
 };
 
 use self::metrics::NodeMetrics;
-use crate::store::Store;
 use crate::{
     fail_points,
-    log::store::Head,
     nodes::store::{Connection, NodePage, NodeRow, NodeWrite, Opening},
-    stream::{Settings, state::ReplicaState},
+    store::Store,
 };
 
 /// How many nodes are written in one transaction.
@@ -140,14 +139,21 @@ pub struct OpenStream {
 }
 
 impl Nodes {
-    /// `replica` names this running process.
-    pub fn new(store: Arc<dyn Store>, replica: &str, settings: &Settings) -> Self {
+    /// `replica` names this running process. A node counts as connected if its replica was heard from `connected_within` this
+    /// time; a report waits for the database for `patience`.
+    pub fn new(
+        store: Arc<dyn Store>,
+        replica: &str,
+        connected_within: SignedDuration,
+        patience: Duration,
+        metrics: NodeMetrics,
+    ) -> Self {
         Self {
             store,
             replica: replica.into(),
-            connected_within: settings.node_connected_within,
-            patience: settings.max_wait,
-            metrics: settings.node_metrics.clone(),
+            connected_within,
+            patience,
+            metrics,
             permits: FairSemaphore::with_share(MAX_PENDING_BYTES, MAX_REPORT),
             registry: Arc::default(),
             dirty: Arc::default(),
@@ -210,11 +216,12 @@ impl Nodes {
     }
 
     /// Refuses a report of something that this epoch of the log does not have yet. A replica may lag behind others: the
-    /// database is asked only where `state` does not have it either, and where it does not answer, nothing is refused.
+    /// database is asked only where the replica, which is at this epoch and revision, does not have it either, and where it
+    /// does not answer, nothing is refused.
     pub async fn check_applied(
         &self,
         report: &pb::ReportStatusRequest,
-        state: &ReplicaState,
+        (epoch, revision): (Epoch, i64),
     ) -> Result<(), Error> {
         let Some(applied) = &report.applied else {
             return Ok(());
@@ -222,7 +229,7 @@ impl Nodes {
         let is_ahead = |epoch: Epoch, revision| {
             Epoch::parse(&applied.epoch).is_ok_and(|of| of == epoch) && applied.revision > revision
         };
-        if !is_ahead(state.epoch(), state.revision()) {
+        if !is_ahead(epoch, revision) {
             return Ok(());
         }
         let head = match timeout(self.patience, self.store.head()).await {
@@ -247,13 +254,13 @@ impl Nodes {
         self.dirty.notified().await;
     }
 
-    /// The largest number of revisions a node is behind `state`, among nodes that have a stream open here and have
+    /// The largest number of revisions a node is behind this one, among nodes that have a stream open here and have
     /// reported; 0 if there are none.
-    pub fn furthest_behind(&self, state: &ReplicaState) -> i64 {
-        let behind = |(epoch, applied): (Epoch, i64)| {
+    pub fn furthest_behind(&self, (epoch, revision): (Epoch, i64)) -> i64 {
+        let behind = |(reported, applied): (Epoch, i64)| {
             // A revision of another epoch counts for nothing.
-            let applied = if epoch == state.epoch() { applied } else { 0 };
-            (state.revision() - applied).max(0)
+            let applied = if reported == epoch { applied } else { 0 };
+            (revision - applied).max(0)
         };
         let registry = self.lock();
         let reported = registry.open.values().filter_map(|open| open.applied);

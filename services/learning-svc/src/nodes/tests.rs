@@ -104,7 +104,7 @@ async fn every_replica_lists_the_whole_fleet() {
         ("second", true, 0)
     );
 
-    let behind = |stream: &Stream| stream.nodes().furthest_behind(&one.state().unwrap());
+    let behind = |stream: &Stream| stream.nodes().furthest_behind(one.state().unwrap().place());
     assert_eq!(
         (one.state().unwrap().revision(), behind(&one)),
         (0, 0),
@@ -437,14 +437,19 @@ async fn a_report_ahead_of_the_log_is_refused_and_one_ahead_of_its_replica_is_no
     }
     let nodes = stream.nodes();
     for (revision, is_refused) in [(1, false), (2, false), (3, true)] {
-        let checked = nodes.check_applied(&report(&stream, revision), &state).await;
+        let checked = nodes
+            .check_applied(&report(&stream, revision), state.place())
+            .await;
         assert_eq!(checked.is_err(), is_refused, "{revision}");
     }
     // A cursor of another epoch says nothing of this one.
     let mut other = report(&stream, 9);
     other.applied.as_mut().unwrap().epoch = uuid::Uuid::from_u128(7).to_string();
-    nodes.check_applied(&other, &state).await.unwrap();
+    nodes.check_applied(&other, state.place()).await.unwrap();
     // Nobody knows what the log has while it is away.
     log.fail(true);
-    nodes.check_applied(&report(&stream, 9), &state).await.unwrap();
+    nodes
+        .check_applied(&report(&stream, 9), state.place())
+        .await
+        .unwrap();
 }

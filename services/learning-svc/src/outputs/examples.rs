@@ -6,17 +6,15 @@
 use std::collections::HashSet;
 
 use emend_base::Error;
-use emend_core::{ContestId, Prompt, Rated, RatedId, RatingClass, ResourceKey, outputs::Place};
+use emend_core::{ContestId, Prompt, Rated, RatedId, RatingClass, ResourceKey, ratings::Place};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{
-    app::App,
-    outputs::{
-        improve::window_of,
-        rendered::{asked, asked_whole},
-    },
+use crate::outputs::{
+    Outputs,
+    improve::window_of,
+    rendered::{asked, asked_whole},
 };
 
 /// Outputs of one page: each may have 16 ratings with three texts of 32,768 characters.
@@ -42,7 +40,7 @@ impl ExampleFormat {
 
 /// An export under way.
 struct Examples {
-    app: App,
+    outputs: Outputs,
     window: ContestId,
     target: String,
     format: ExampleFormat,
@@ -53,7 +51,7 @@ struct Examples {
     _slot: OwnedSemaphorePermit,
 }
 
-impl App {
+impl Outputs {
     /// The lines of an export, by pages.
     pub(crate) fn export_examples(
         &self,
@@ -63,7 +61,7 @@ impl App {
         slot: OwnedSemaphorePermit,
     ) -> BoxStream<'static, Result<Vec<String>, Error>> {
         let export = Examples {
-            app: self.clone(),
+            outputs: self.clone(),
             window: window_of(key).contest_id(),
             target: key.key.to_string(),
             format,
@@ -84,8 +82,9 @@ impl Examples {
     async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
         loop {
             let classes = self.format.classes();
-            let outputs = self.app.outputs()?;
-            let page = outputs
+            let page = self
+                .outputs
+                .stored()?
                 .outputs_after(self.window, classes, self.after, PAGE)
                 .await?;
             let Some((last, _)) = page.last() else {

@@ -15,7 +15,6 @@ use emend_core::{
     kinds::PRODUCTION,
     outputs::{Improved, Material, RatedOutput, Unimproved},
 };
-use emend_store::retry_conflicts;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -23,20 +22,19 @@ use tokio::{
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
+    contests::store::CandidateRecord,
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests},
-        store::CandidateRecord,
     },
-    failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
+    failure::{Failure, refused, subject, value_too_large},
+    generator::GeneratorError,
     outputs::{
-        generator::GeneratorError,
+        Outputs,
         metrics::Generation,
         store::improvements::{Arrival, Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
     },
     policies::store::PolicyKey,
-    resources::write::subject,
     store::UnitOfWork,
 };
 
@@ -153,7 +151,7 @@ struct Started {
     newest_rating: Arrival,
 }
 
-impl App {
+impl Outputs {
     /// Generates an improvement of the prompt with this key, which then awaits review. If this is dropped, it is generated all
     /// the same.
     pub async fn generate_improvement(
@@ -161,11 +159,11 @@ impl App {
         key: &ResourceKey,
         actor: &Actor,
     ) -> Result<CandidateRecord, Error> {
-        let (app, key, actor) = (self.clone(), key.clone(), actor.clone());
+        let (outputs, key, actor) = (self.clone(), key.clone(), actor.clone());
         let (answer, answered) = oneshot::channel();
         self.lifecycle.spawn("generate an improvement", async move {
             // Nobody hears it if the caller no longer waits.
-            let _ = answer.send(app.begin_and_propose(&key, &actor).await);
+            let _ = answer.send(outputs.begin_and_propose(&key, &actor).await);
         });
         answered.await.unwrap_or_else(|_| {
             Err(Error::Unavailable {
@@ -177,19 +175,19 @@ impl App {
     }
 
     async fn begin_and_propose(&self, key: &ResourceKey, actor: &Actor) -> Result<CandidateRecord, Error> {
-        let started = retry_conflicts::<_, Failure, _>(&self.entropy, || self.begin_improvement(key)).await?;
+        let started = self.decisions.retry(|| self.begin_improvement(key)).await?;
         let proposed = match self.generated(key, &started).await {
-            Ok((improved, version)) => retry_conflicts::<_, Failure, _>(&self.entropy, || {
-                self.propose_improvement(key, actor, &started, &improved, &version)
-            })
-            .await
-            .map_err(Error::from)
-            .inspect_err(|error| {
-                self.generations.ended(match error {
-                    Error::Aborted { .. } => Generation::Overtaken,
-                    _ => Generation::Failed,
-                });
-            }),
+            Ok((improved, version)) => self
+                .decisions
+                .retry(|| self.propose_improvement(key, actor, &started, &improved, &version))
+                .await
+                .map_err(Error::from)
+                .inspect_err(|error| {
+                    self.generations.ended(match error {
+                        Error::Aborted { .. } => Generation::Overtaken,
+                        _ => Generation::Failed,
+                    });
+                }),
             Err(error) => Err(error),
         };
         match proposed {
@@ -210,7 +208,7 @@ impl App {
     async fn begin_improvement(&self, key: &ResourceKey) -> Result<Started, Failure> {
         let (target, window) = (counting(key), window_of(key).contest_id());
         let mut tx = self.store.begin().await?;
-        let unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let unit = self.decisions.open(&mut *tx, [key.clone()]).await?;
         let language = tx
             .policies()
             .stored(&PolicyKey::of(&window_of(key)))
@@ -233,8 +231,8 @@ impl App {
             .newest_ratings(window, progress.since(), &MATERIAL)
             .await?;
         let lease = Lease {
-            improvement: self.entropy.uuid_v7(self.clock.now()),
-            token: self.entropy.uuid_v4(),
+            improvement: self.decisions.entropy.uuid_v7(self.decisions.clock.now()),
+            token: self.decisions.entropy.uuid_v4(),
         };
         let begun = Begun {
             lease,
@@ -320,7 +318,7 @@ impl App {
     ) -> Result<CandidateRecord, Failure> {
         let contest = key.contest_id();
         let mut tx = self.store.begin().await?;
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, [key.clone()]).await?;
         if current(&unit, key).is_none_or(|(_, base)| base != started.base) {
             return Err(overtaken("another version of the prompt became current meanwhile").into());
         }
@@ -346,13 +344,7 @@ impl App {
             proposal: started.lease.improvement.as_bytes().to_vec(),
             value,
         };
-        let attribution = Attribution {
-            actor: actor.clone(),
-            reason: String::new(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::by(actor.clone(), "");
         let made = unit
             .decide(contest, &event, &attribution, RevisionChoice::Own)
             .map_err(|refusal| refused(&refusal, &subject(key)))?;
@@ -369,19 +361,20 @@ impl App {
         if !improvements(&mut *tx)?.finish(started.lease, &finished).await? {
             return Err(overtaken("it took so long that another improvement was begun").into());
         }
-        self.commit(tx, &mut unit).await?;
+        self.decisions.commit(tx, &mut unit).await?;
         unit.record(contest, candidate).ok_or_else(|| {
             Error::internal(format!("candidate {candidate} was proposed, but does not exist")).into()
         })
     }
 
     async fn give_up(&self, lease: Lease) -> Result<(), Failure> {
-        retry_conflicts(&self.entropy, || async {
-            let mut tx = self.store.begin().await?;
-            improvements(&mut *tx)?.give_up(lease).await?;
-            Ok(tx.commit().await?)
-        })
-        .await
+        self.decisions
+            .retry(|| async {
+                let mut tx = self.store.begin().await?;
+                improvements(&mut *tx)?.give_up(lease).await?;
+                Ok(tx.commit().await?)
+            })
+            .await
     }
 }
 

@@ -89,7 +89,7 @@ impl Generations {
         let own = Self::default();
         // Counters exist from the start, so that their first increment shows.
         for outcome in Generation::ALL {
-            own.of(outcome);
+            own.counter(outcome);
         }
         metrics.register(GENERATIONS, own.outcomes.clone());
         metrics.register(SECONDS_OF, own.seconds.clone());
@@ -98,7 +98,7 @@ impl Generations {
 
     /// Counts what became of one.
     pub fn ended(&self, outcome: Generation) {
-        self.of(outcome).inc();
+        self.counter(outcome).inc();
     }
 
     /// Counts how long the generator took.
@@ -109,10 +109,10 @@ impl Generations {
     /// How often this became of one.
     #[cfg(test)]
     pub(crate) fn count(&self, outcome: Generation) -> u64 {
-        self.of(outcome).get()
+        self.counter(outcome).get()
     }
 
-    fn of(&self, outcome: Generation) -> Counter {
+    fn counter(&self, outcome: Generation) -> Counter {
         self.outcomes.get_or_create_owned(&[("outcome", outcome.name())])
     }
 }

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, sync::Arc, time::Duration};
 
 use emend_base::Error;
-use emend_core::{CandidateId, Learned, Namespace, Prompt, Rated, RatingClass, contest::Verdict};
+use emend_core::{CandidateId, Learned, Namespace, Prompt, Rated, RatingClass, candidate::Verdict};
 use futures::stream::{self, StreamExt as _};
 use tokio::{
     sync::Semaphore,
@@ -11,9 +11,9 @@ use tokio::{
 };
 
 use crate::{
-    app::App,
+    generator::Generator,
     outputs::{
-        generator::Generator,
+        Outputs,
         improve::window_of,
         rendered::{asked, asked_whole},
         versions::Improvement,
@@ -57,7 +57,7 @@ pub(crate) struct Previewed {
     pub(crate) runs: Option<[Result<String, String>; 2]>,
 }
 
-impl App {
+impl Outputs {
     /// Shows a version that awaits review on the newest rated inputs of its target, bad ones first.
     pub(crate) async fn preview(
         &self,
@@ -66,7 +66,7 @@ impl App {
         inputs: u32,
         slots: &RunSlots,
     ) -> Result<Preview, Error> {
-        let record = self.candidate(namespace, id).await?;
+        let record = self.decisions.candidate(namespace, id).await?;
         let (Some(kept), Learned::Prompt(proposed)) =
             (record.candidate.proposal, &record.candidate.value.learned)
         else {
@@ -79,7 +79,7 @@ impl App {
                 violations: Vec::new(),
             });
         }
-        let outputs = self.outputs()?;
+        let outputs = self.stored()?;
         let contest = record.key.contest_id();
         let previous = match outputs.version_value(contest, kept.base).await? {
             Some(value) => match value.learned {

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use emend_base::Error;
 use emend_core::{FewShotSet, Kind, Language, Learned, Profile, Prompt, ResourceKey, outputs::render_for};
+use emend_stream::state::{Entry, ReplicaState};
 use emend_wire::value;
 
-use crate::{
-    outputs::improve::window_of,
-    resources::read::corrupt,
-    stream::state::{Entry, ReplicaState},
-};
+use crate::{outputs::improve::window_of, stream::corrupt};
 
 /// Which prompt to render, and with what.
 #[derive(Debug)]

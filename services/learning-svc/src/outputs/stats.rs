@@ -5,8 +5,8 @@ use emend_core::{CandidateId, ResourceKey};
 use jiff::Timestamp;
 
 use crate::{
-    app::App,
     outputs::{
+        Outputs,
         improve::{Hindrance, counting, window_of},
         store::improvements::{Counts, VersionStats},
     },
@@ -33,10 +33,10 @@ pub struct OutputStats {
     pub open: Option<CandidateId>,
 }
 
-impl App {
+impl Outputs {
     /// The ratings of a prompt's target, under whichever label, and whether that prompt can be improved.
-    pub async fn output_stats(&self, prompt: &ResourceKey) -> Result<OutputStats, Error> {
-        let outputs = self.outputs()?;
+    pub async fn stats(&self, prompt: &ResourceKey) -> Result<OutputStats, Error> {
+        let outputs = self.stored()?;
         let (target, window) = (counting(prompt), window_of(prompt).contest_id());
         let policy = self.store.policy(&PolicyKey::of(prompt)).await?.policy;
         let progress = outputs.progress(target.contest_id()).await?;
@@ -56,7 +56,7 @@ impl App {
 
     /// What hinders improving a prompt now, if anything does.
     pub(crate) async fn hindrance(&self, prompt: &ResourceKey) -> Result<Option<Hindrance>, Error> {
-        let outputs = self.outputs()?;
+        let outputs = self.stored()?;
         let policy = self.store.policy(&PolicyKey::of(prompt)).await?.policy;
         let progress = outputs.progress(counting(prompt).contest_id()).await?;
         let window = window_of(prompt).contest_id();

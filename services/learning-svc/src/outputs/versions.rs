@@ -4,20 +4,17 @@ use std::collections::HashMap;
 
 use emend_base::Error;
 use emend_core::{
-    Candidate, CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision, contest::Verdict,
+    Candidate, CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision,
+    candidate::Verdict,
 };
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
-        open::{Attribution, OpenContests},
-        store::{CandidateRecord, Named},
-    },
+    contests::store::{CandidateRecord, Named},
+    decisions::{numbering::RevisionChoice, open::Attribution},
     failure::{Failure, refused},
-    log::numbering::RevisionChoice,
     outputs::{
+        Outputs,
         improve::improvements,
         store::improvements::{ImprovementRecord, OutputStore, VersionRecord},
     },
@@ -60,30 +57,27 @@ pub struct RedactedVersions {
     pub more: bool,
 }
 
-impl App {
-    /// Prompts and what is said of their outputs.
-    pub(crate) fn outputs(&self) -> Result<&dyn OutputStore, Error> {
-        self.store.outputs().ok_or(Error::Unimplemented("outputs"))
-    }
-
+impl Outputs {
     /// What is kept of a candidate as a generated prompt; none of others.
-    pub async fn improvement(&self, of: &CandidateRecord) -> Result<Option<Improvement>, Error> {
+    pub async fn improvement(&self, generated: &CandidateRecord) -> Result<Option<Improvement>, Error> {
         let (Some(kept), Learned::Prompt(prompt), Some(outputs)) = (
-            of.candidate.proposal,
-            &of.candidate.value.learned,
+            generated.candidate.proposal,
+            &generated.candidate.value.learned,
             self.store.outputs(),
         ) else {
             return Ok(None);
         };
         let found = outputs
-            .improvements(&[of.candidate.id])
+            .improvements(&[generated.candidate.id])
             .await?
-            .remove(&of.candidate.id);
+            .remove(&generated.candidate.id);
         let Some(record) = found else { return Ok(None) };
-        let previous = outputs.version_value(of.key.contest_id(), kept.base).await?;
+        let previous = outputs
+            .version_value(generated.key.contest_id(), kept.base)
+            .await?;
         Ok(Some(Improvement {
             record,
-            label: of.key.qualifier.clone(),
+            label: generated.key.qualifier.clone(),
             previous_text: previous.as_ref().map(text_of).unwrap_or_default(),
             text: prompt.text().to_owned(),
         }))
@@ -96,9 +90,9 @@ impl App {
             return Ok(HashMap::new());
         };
         let prompts = records.iter().map(|record| &record.candidate);
-        let prompts = prompts.filter(|of| matches!(of.value.learned, Learned::Prompt(_)));
+        let prompts = prompts.filter(|candidate| matches!(candidate.value.learned, Learned::Prompt(_)));
         let redacted = redactions(outputs, prompts.clone()).await?;
-        let counted = prompts.map(|of| of.id).zip(redacted);
+        let counted = prompts.map(|candidate| candidate.id).zip(redacted);
         Ok(counted.filter(|(_, redacted)| *redacted > 0).collect())
     }
 
@@ -110,7 +104,7 @@ impl App {
         before: Option<u32>,
         limit: u32,
     ) -> Result<(Vec<(VersionRecord, u64)>, bool), Error> {
-        let outputs = self.outputs()?;
+        let outputs = self.stored()?;
         let mut versions = outputs.versions(target, before, limit + 1).await?;
         let more = versions.len() > limit as usize;
         versions.truncate(limit as usize);
@@ -126,7 +120,7 @@ impl App {
         after: Option<i64>,
         limit: u32,
     ) -> Result<RedactedVersions, Error> {
-        let outputs = self.outputs()?;
+        let outputs = self.stored()?;
         let mut found = outputs
             .redacted_versions(namespace, target, after, limit + 1)
             .await?;
@@ -142,9 +136,8 @@ impl App {
 
     /// Makes a version current that was approved before. Returns the version as it is now, and the revision written.
     pub async fn use_version(&self, wanted: &UseVersion) -> Result<(VersionRecord, u64, Revision), Error> {
-        let revision =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_use_version(wanted)).await?;
-        self.publish(revision).await;
+        let revision = self.decisions.retry(|| self.try_use_version(wanted)).await?;
+        self.decisions.publish(revision).await;
         let before = Some(wanted.version.saturating_add(1));
         let (mut versions, _) = self.prompt_versions(&wanted.key, before, 1).await?;
         let (version, redacted) = versions.pop().ok_or_else(|| unknown(wanted))?;
@@ -160,7 +153,7 @@ impl App {
         } = wanted;
         let contest = key.contest_id();
         let mut tx = self.store.begin().await?;
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, [key.clone()]).await?;
         let found = improvements(&mut *tx)?.version(key, *version).await?;
         let candidate = found.ok_or_else(|| unknown(wanted))?.candidate;
         let is_approved = candidate
@@ -176,17 +169,11 @@ impl App {
             value: candidate.value,
             reason: reason.clone(),
         };
-        let attribution = Attribution {
-            actor: actor.clone(),
-            reason: reason.clone().unwrap_or_default(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::by(actor.clone(), reason.clone().unwrap_or_default());
         let made = unit
             .decide(contest, &event, &attribution, RevisionChoice::Own)
             .map_err(|refusal| refused(&refusal, &candidate.id.to_string()))?;
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok(written.revisions.of(made.revision))
     }
 }
@@ -206,12 +193,12 @@ async fn redactions<'c>(
     outputs: &dyn OutputStore,
     candidates: impl Iterator<Item = &'c Candidate> + Clone,
 ) -> Result<Vec<u64>, Error> {
-    let origins = |of: &Candidate| [Some(of.id), of.edited_from].into_iter().flatten();
+    let origins = |candidate: &Candidate| [Some(candidate.id), candidate.edited_from].into_iter().flatten();
     let ids: Vec<CandidateId> = candidates.clone().flat_map(origins).collect();
     let improvements = outputs.improvements(&ids).await?;
-    let counted = candidates.map(|of| {
-        let known = origins(of).filter_map(|id| improvements.get(&id));
-        known.map(|of| of.redacted).sum()
+    let counted = candidates.map(|candidate| {
+        let known = origins(candidate).filter_map(|id| improvements.get(&id));
+        known.map(|improvement| improvement.redacted).sum()
     });
     Ok(counted.collect())
 }

@@ -12,8 +12,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     actor::Actor,
-    app::App,
-    outputs::improve::{UNIMPROVED, window_of},
+    outputs::{
+        Outputs,
+        improve::{UNIMPROVED, window_of},
+    },
 };
 
 /// How often it looks without being woken: another replica may have been.
@@ -52,7 +54,7 @@ struct Read {
     version: u32,
 }
 
-impl App {
+impl Outputs {
     /// Generates what is due now. Returns how many improvements it proposed.
     pub async fn improve_once(&self, failing: &mut Failing) -> Result<usize, Error> {
         let Some(outputs) = self.store.outputs() else {
@@ -108,7 +110,7 @@ impl App {
                     Some(Rest::Until(failures, _)) => *failures,
                     _ => 0,
                 };
-                let delay = backoff::delay_for_attempt(failures, &BACKOFF, self.entropy.fraction());
+                let delay = backoff::delay_for_attempt(failures, &BACKOFF, self.decisions.entropy.fraction());
                 let rest = Rest::Until(failures.saturating_add(1), now + delay);
                 failing.0.insert(target, rest);
                 tracing::warn!(target = %key.key, %error, ?delay, "can't generate an improvement; trying again later");
@@ -119,7 +121,7 @@ impl App {
 
     /// What an improvement would be made of now.
     async fn read_of(&self, key: &ResourceKey) -> Result<Read, Error> {
-        let outputs = self.outputs()?;
+        let outputs = self.stored()?;
         let newest = outputs
             .newest_ratings(window_of(key).contest_id(), &TELLING)
             .await?;

@@ -11,10 +11,10 @@ use jiff::SignedDuration;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    app::App,
     etag,
     grpc::{parse, render::small},
     policies::{
+        Policies,
         store::PolicyKey,
         update::{PolicyInForce, PolicyUpdate},
     },
@@ -41,21 +41,21 @@ const FIELDS: [&str; 16] = [
     "review.automatic",
 ];
 
-/// Serves the policy use cases of an `App`.
+/// Serves the use cases of policies.
 #[derive(Debug, Clone)]
-pub struct Policies {
-    app: App,
+pub struct PolicyHandler {
+    policies: Policies,
 }
 
-impl Policies {
-    /// Serves the use cases of `app`.
-    pub fn new(app: App) -> Self {
-        Self { app }
+impl PolicyHandler {
+    /// Serves the use cases of `policies`.
+    pub fn new(policies: Policies) -> Self {
+        Self { policies }
     }
 }
 
 #[tonic::async_trait]
-impl PolicyService for Policies {
+impl PolicyService for PolicyHandler {
     async fn get_policy(
         &self,
         request: Request<pb::GetPolicyRequest>,
@@ -66,7 +66,7 @@ impl PolicyService for Policies {
         let kind = violations.check("kind", wire::kind(request.kind));
         let key = key(namespace, kind);
         let key = violations.finish(key).map_err(Error::from)?;
-        let in_force = self.app.policy(&key).await?;
+        let in_force = self.policies.policy(&key).await?;
         Ok(Response::new(pb::GetPolicyResponse {
             policy: Some(message(&in_force)),
         }))
@@ -78,7 +78,7 @@ impl PolicyService for Policies {
     ) -> Result<Response<pb::UpdatePolicyResponse>, Status> {
         let caller = caller_of(&request);
         let update = update(&caller, open(request)?.message).map_err(Error::from)?;
-        let in_force = self.app.update_policy(&update).await?;
+        let in_force = self.policies.update_policy(&update).await?;
         Ok(Response::new(pb::UpdatePolicyResponse {
             policy: Some(message(&in_force)),
         }))
@@ -92,7 +92,7 @@ impl PolicyService for Policies {
         let mut violations = Violations::new();
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let namespace = violations.finish(namespace).map_err(Error::from)?;
-        let stored = self.app.namespace_policy(&namespace).await?;
+        let stored = self.policies.namespace_policy(&namespace).await?;
         Ok(Response::new(pb::GetNamespacePolicyResponse {
             policy: Some(namespaces::message(&namespace, &stored)),
         }))
@@ -104,7 +104,7 @@ impl PolicyService for Policies {
     ) -> Result<Response<pb::UpdateNamespacePolicyResponse>, Status> {
         let caller = caller_of(&request);
         let update = namespaces::update(&caller, open(request)?.message).map_err(Error::from)?;
-        let stored = self.app.update_namespace_policy(&update).await?;
+        let stored = self.policies.update_namespace_policy(&update).await?;
         Ok(Response::new(pb::UpdateNamespacePolicyResponse {
             policy: Some(namespaces::message(&update.namespace, &stored)),
         }))

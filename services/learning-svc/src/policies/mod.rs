@@ -4,3 +4,29 @@ pub mod grpc;
 pub mod namespaces;
 pub mod store;
 pub mod update;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::{decisions::Decisions, store::Store};
+
+/// The use cases of policies.
+#[derive(Debug, Clone)]
+pub struct Policies {
+    store: Arc<dyn Store>,
+    decisions: Arc<Decisions>,
+    /// Wakes the worker that evaluates anew.
+    changed: Arc<Notify>,
+}
+
+impl Policies {
+    /// `changed` is notified of changed policies.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>, changed: Arc<Notify>) -> Self {
+        Self {
+            store,
+            decisions,
+            changed,
+        }
+    }
+}

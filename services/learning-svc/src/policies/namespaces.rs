@@ -2,14 +2,13 @@
 
 use emend_base::Error;
 use emend_core::{Namespace, evidence::NamespacePolicy};
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
     etag,
     evidence::store::{NamespacePolicyWrite, StoredNamespacePolicy},
     failure::Failure,
+    policies::Policies,
 };
 
 /// A change of the policy of a namespace.
@@ -34,10 +33,15 @@ impl std::fmt::Debug for NamespacePolicyUpdate {
     }
 }
 
-impl App {
+impl Policies {
     /// The policy of a namespace in force.
     pub async fn namespace_policy(&self, namespace: &Namespace) -> Result<StoredNamespacePolicy, Error> {
-        Ok(self.evidence()?.stored_namespace_policy(namespace).await?)
+        Ok(self
+            .store
+            .evidence()
+            .ok_or(Error::Unimplemented("evidence"))?
+            .stored_namespace_policy(namespace)
+            .await?)
     }
 
     /// Changes the policy of a namespace and returns; its domains are verified anew in the background.
@@ -45,8 +49,10 @@ impl App {
         &self,
         update: &NamespacePolicyUpdate,
     ) -> Result<StoredNamespacePolicy, Error> {
-        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_update_namespace_policy(update)).await?;
-        self.evidence_changed.notify_one();
+        self.decisions
+            .retry(|| self.try_update_namespace_policy(update))
+            .await?;
+        self.decisions.evidence_changed.notify_one();
         self.namespace_policy(&update.namespace).await
     }
 
@@ -67,7 +73,7 @@ impl App {
                 policy,
                 actor: update.actor.clone(),
                 reason: update.reason.clone().unwrap_or_default(),
-                updated_at: self.clock.now(),
+                updated_at: self.decisions.clock.now(),
             })
             .await?;
         tx.commit().await?;

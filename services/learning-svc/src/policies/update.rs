@@ -2,14 +2,15 @@
 
 use emend_base::Error;
 use emend_core::Policy;
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
     etag,
     failure::Failure,
-    policies::store::{PolicyKey, PolicyWrite, StoredPolicy},
+    policies::{
+        Policies,
+        store::{PolicyKey, PolicyWrite, StoredPolicy},
+    },
 };
 
 /// A policy as callers see it.
@@ -45,7 +46,7 @@ impl std::fmt::Debug for PolicyUpdate {
     }
 }
 
-impl App {
+impl Policies {
     /// The policy in force.
     pub async fn policy(&self, key: &PolicyKey) -> Result<PolicyInForce, Error> {
         let stored = self.store.policy(key).await?;
@@ -62,8 +63,8 @@ impl App {
 
     /// Changes a policy and returns; pending contests are re-evaluated in the background.
     pub async fn update_policy(&self, update: &PolicyUpdate) -> Result<PolicyInForce, Error> {
-        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_update_policy(update)).await?;
-        self.policy_changed.notify_one();
+        self.decisions.retry(|| self.try_update_policy(update)).await?;
+        self.changed.notify_one();
         self.policy(&update.key).await
     }
 
@@ -86,7 +87,7 @@ impl App {
                 policy,
                 actor: update.actor.clone(),
                 reason: update.reason.clone().unwrap_or_default(),
-                updated_at: self.clock.now(),
+                updated_at: self.decisions.clock.now(),
             })
             .await?;
         tx.commit().await?;

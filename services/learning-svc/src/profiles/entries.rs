@@ -4,19 +4,15 @@ use std::collections::BTreeMap;
 
 use emend_base::Error;
 use emend_core::{ContestId, Event, Namespace, Origin, ResourceKey, ResourceValue, Revision, UserId};
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::open::{Attribution, OpenContests},
-    erasure::lock_user,
+    decisions::{
+        numbering::RevisionChoice, open::Attribution, profile_room::stored_profile, users::lock_user,
+    },
     etag,
-    failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
-    profiles::store::{ProfileStore, StoredProfile},
-    resources::write::subject,
-    store::{Store, UnitOfWork},
+    failure::{Failure, refused, subject, value_too_large},
+    profiles::{Profiles, store::StoredProfile},
 };
 
 /// Entries that one revision changes at most.
@@ -41,40 +37,23 @@ pub struct ProfileUpdate {
     pub actor: Actor,
 }
 
-/// The profiles of a store.
-pub(super) fn profiles(store: &dyn Store) -> Result<&dyn ProfileStore, Error> {
-    store
-        .profiles()
-        .ok_or(Error::Unimplemented("the profile service"))
-}
-
-/// A profile as a unit of work finds it.
-pub(super) async fn found(
-    tx: &mut dyn UnitOfWork,
-    namespace: &Namespace,
-    user: &UserId,
-) -> Result<StoredProfile, Failure> {
-    let profiles = tx.profiles().ok_or(Error::Unimplemented("the profile service"))?;
-    Ok(profiles.stored(namespace, user).await?)
-}
-
-impl App {
+impl Profiles {
     /// What a user knows and wants to learn.
     pub async fn profile(&self, namespace: &Namespace, user: &UserId) -> Result<StoredProfile, Error> {
-        Ok(profiles(&*self.store)?.stored_profile(namespace, user).await?)
+        Ok(self.stored()?.stored_profile(namespace, user).await?)
     }
 
     /// Changes a profile. Returns it, and the revision written; 0 if nothing changed.
     pub async fn update_profile(&self, update: &ProfileUpdate) -> Result<(StoredProfile, Revision), Error> {
-        let revision = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_update(update)).await?;
-        self.publish(revision).await;
+        let revision = self.decisions.retry(|| self.try_update(update)).await?;
+        self.decisions.publish(revision).await;
         Ok((self.profile(&update.namespace, &update.user).await?, revision))
     }
 
     async fn try_update(&self, update: &ProfileUpdate) -> Result<Revision, Failure> {
         let mut tx = self.store.begin().await?;
         lock_user(&mut *tx, &update.namespace, &update.user).await?;
-        let found = found(&mut *tx, &update.namespace, &update.user).await?;
+        let found = stored_profile(&mut *tx, &update.namespace, &update.user).await?;
         etag::check(update.etag.as_deref(), &etag::of_revision(found.revision.0))?;
         let mut wanted: BTreeMap<ContestId, (ResourceKey, Option<ResourceValue>)> = BTreeMap::new();
         for (key, _) in found.entries {
@@ -86,7 +65,7 @@ impl App {
             wanted.insert(key.contest_id(), (key.clone(), Some(value.clone())));
         }
         let keys = wanted.values().map(|(key, _)| key.clone());
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         wanted.retain(|contest, (_, value)| {
             let applies = unit.state(*contest).and_then(|state| state.resource.as_ref());
             applies.map(|resource| &resource.value) != value.as_ref()
@@ -98,13 +77,7 @@ impl App {
             );
             return Err(Error::invalid("profile", most).into());
         }
-        let attribution = Attribution {
-            actor: update.actor.clone(),
-            reason: update.reason.clone().unwrap_or_default(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let attribution = Attribution::by(update.actor.clone(), update.reason.clone().unwrap_or_default());
         let mut shared = Revision::default();
         for (contest, (key, value)) in wanted {
             let reason = update.reason.clone();
@@ -124,7 +97,7 @@ impl App {
                 .map_err(|refusal| refused(&refusal, &subject(&key)))?;
             shared = shared.max(made.revision);
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         Ok(written.revisions.of(shared))
     }
 }

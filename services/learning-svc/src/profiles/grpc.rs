@@ -12,41 +12,39 @@ use emend_wire::page;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    app::App,
-    contests::{
-        grpc::{render, token},
-        store::CandidatePosition,
-    },
+    contests::store::CandidatePosition,
     etag,
+    grpc::candidates::{self, token},
     profiles::{
+        Profiles,
         store::{StoredProfile, SuggestionRecord},
         suggestions::SuggestionDecided,
     },
     roles::open,
 };
 
-/// Serves the profiles of an `App`.
+/// Serves the use cases of profiles.
 #[derive(Debug, Clone)]
-pub struct Profiles {
-    app: App,
+pub struct ProfileHandler {
+    profiles: Profiles,
 }
 
-impl Profiles {
-    /// Serves the use cases of `app`.
-    pub fn new(app: App) -> Self {
-        Self { app }
+impl ProfileHandler {
+    /// Serves the use cases of `profiles`.
+    pub fn new(profiles: Profiles) -> Self {
+        Self { profiles }
     }
 }
 
 #[tonic::async_trait]
-impl ProfileService for Profiles {
+impl ProfileService for ProfileHandler {
     async fn get_profile(
         &self,
         request: Request<pb::GetProfileRequest>,
     ) -> Result<Response<pb::GetProfileResponse>, Status> {
         let Call { message: request, .. } = open(request)?;
         let (namespace, user) = parse::whose(&request.namespace, &request.user_id).map_err(Error::from)?;
-        let stored = self.app.profile(&namespace, &user).await?;
+        let stored = self.profiles.profile(&namespace, &user).await?;
         Ok(Response::new(pb::GetProfileResponse {
             profile: Some(profile(&namespace, &user, &stored)),
         }))
@@ -59,7 +57,7 @@ impl ProfileService for Profiles {
         let caller = caller_of(&request);
         let Call { message: request, .. } = open(request)?;
         let update = parse::update(&caller, &request).map_err(Error::from)?;
-        let (stored, revision) = self.app.update_profile(&update).await?;
+        let (stored, revision) = self.profiles.update_profile(&update).await?;
         Ok(Response::new(pb::UpdateProfileResponse {
             profile: Some(profile(&update.namespace, &update.user, &stored)),
             revision: revision.0,
@@ -72,8 +70,11 @@ impl ProfileService for Profiles {
     ) -> Result<Response<pb::RecordActivityResponse>, Status> {
         let Call { message: request, .. } = open(request)?;
         let (namespace, user, activities) =
-            parse::activities(&request, self.app.clock.now()).map_err(Error::from)?;
-        let recorded = self.app.record_activities(&namespace, &user, &activities).await?;
+            parse::activities(&request, self.profiles.decisions.clock.now()).map_err(Error::from)?;
+        let recorded = self
+            .profiles
+            .record_activities(&namespace, &user, &activities)
+            .await?;
         Ok(Response::new(pb::RecordActivityResponse {
             recorded: i32::try_from(recorded).unwrap_or(i32::MAX),
         }))
@@ -86,7 +87,7 @@ impl ProfileService for Profiles {
         let caller = caller_of(&request);
         let Call { message: request, .. } = open(request)?;
         let asked = parse::asked(&caller, &request).map_err(Error::from)?;
-        let made = self.app.generate_suggestions(&asked).await?;
+        let made = self.profiles.generate_suggestions(&asked).await?;
         Ok(Response::new(pb::GenerateSuggestionsResponse {
             suggestions: made.iter().map(suggestion).collect(),
         }))
@@ -100,7 +101,7 @@ impl ProfileService for Profiles {
         let query = parse::query(&request);
         let list = parse::list(&request, query).map_err(Error::from)?;
         let (records, more) = self
-            .app
+            .profiles
             .list_suggestions(
                 &list.namespace,
                 &list.user,
@@ -126,7 +127,7 @@ impl ProfileService for Profiles {
         let caller = caller_of(&request);
         let Call { access, message } = open(request)?;
         let accepted = parse::accepted(&caller, &message).map_err(Error::from)?;
-        let (record, stored, revision) = self.app.decide_suggestion(&accepted, &access).await?;
+        let (record, stored, revision) = self.profiles.decide_suggestion(&accepted, &access).await?;
         let SuggestionDecided { user, review } = &accepted;
         Ok(Response::new(pb::AcceptSuggestionResponse {
             suggestion: Some(suggestion(&record)),
@@ -142,7 +143,7 @@ impl ProfileService for Profiles {
         let caller = caller_of(&request);
         let Call { access, message } = open(request)?;
         let rejected = parse::rejected(&caller, &message).map_err(Error::from)?;
-        let (record, ..) = self.app.decide_suggestion(&rejected, &access).await?;
+        let (record, ..) = self.profiles.decide_suggestion(&rejected, &access).await?;
         Ok(Response::new(pb::RejectSuggestionResponse {
             suggestion: Some(suggestion(&record)),
         }))
@@ -170,7 +171,7 @@ fn profile(namespace: &Namespace, user: &UserId, stored: &StoredProfile) -> pb::
 
 fn suggestion(of: &SuggestionRecord) -> pb::ProfileSuggestion {
     pb::ProfileSuggestion {
-        candidate: Some(render::candidate(&of.record)),
-        suggestion: Some(render::suggestion(&of.details)),
+        candidate: Some(candidates::candidate(&of.record)),
+        suggestion: Some(candidates::suggestion(&of.details)),
     }
 }

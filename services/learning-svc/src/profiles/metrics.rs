@@ -38,12 +38,12 @@ impl ProfileMetrics {
         metrics.register(ACTIVITIES, own.activities.clone());
         metrics.register(SUGGESTIONS, own.suggestions.clone());
         for result in ["proposed", "unusable", "failed"] {
-            own.of(result);
+            own.counter(result);
         }
         own
     }
 
-    fn of(&self, result: &'static str) -> Counter {
+    fn counter(&self, result: &'static str) -> Counter {
         self.suggestions.get_or_create_owned(&[("result", result)])
     }
 
@@ -54,16 +54,16 @@ impl ProfileMetrics {
 
     /// Entries were suggested.
     pub(super) fn proposed(&self, count: usize) {
-        self.of("proposed").inc_by(count as u64);
+        self.counter("proposed").inc_by(count as u64);
     }
 
     /// A suggestion can't be used.
     pub(super) fn unusable(&self) {
-        self.of("unusable").inc();
+        self.counter("unusable").inc();
     }
 
     /// The generator failed.
     pub(super) fn failed(&self) {
-        self.of("failed").inc();
+        self.counter("failed").inc();
     }
 }

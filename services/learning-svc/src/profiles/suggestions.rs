@@ -13,24 +13,23 @@ use emend_core::{
     resource::proposal_of,
 };
 use emend_serve::auth::Access;
-use emend_store::retry_conflicts;
 use jiff::Timestamp;
 
-use super::entries::profiles;
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
-        open::{Attribution, OpenContests},
+    contests::store::CandidatePosition,
+    decisions::{
+        numbering::RevisionChoice,
+        open::Attribution,
         review::{Review, Reviewed},
-        store::CandidatePosition,
+        users::lock_user,
     },
-    erasure::lock_user,
-    failure::{Failure, refused},
-    log::numbering::RevisionChoice,
-    outputs::generator::GeneratorError,
-    profiles::store::{StoredProfile, SuggestionDetails, SuggestionRecord},
-    resources::write::subject,
+    failure::{Failure, refused, subject},
+    generator::GeneratorError,
+    profiles::{
+        Profiles,
+        store::{StoredProfile, SuggestionDetails, SuggestionRecord},
+    },
 };
 
 /// Activities that a generator is shown at most, the newest ones.
@@ -136,7 +135,7 @@ pub(crate) fn entry_key(
     Ok(key)
 }
 
-impl App {
+impl Profiles {
     /// Stores what a user did, each activity once. Returns how many were new.
     pub async fn record_activities(
         &self,
@@ -144,18 +143,20 @@ impl App {
         user: &UserId,
         activities: &[Activity],
     ) -> Result<u64, Error> {
-        let recorded = retry_conflicts::<_, Failure, _>(&self.entropy, || async {
-            let mut tx = self.store.begin().await?;
-            lock_user(&mut *tx, namespace, user).await?;
-            let Some(profiles) = tx.profiles() else {
-                return Err(Error::Unimplemented("the profile service").into());
-            };
-            let recorded = profiles.record(namespace, user, activities).await?;
-            tx.commit().await?;
-            Ok(recorded)
-        })
-        .await?;
-        self.profile_metrics.recorded(recorded);
+        let recorded = self
+            .decisions
+            .retry(|| async {
+                let mut tx = self.store.begin().await?;
+                lock_user(&mut *tx, namespace, user).await?;
+                let Some(profiles) = tx.profiles() else {
+                    return Err(Error::Unimplemented("the profile service").into());
+                };
+                let recorded = profiles.record(namespace, user, activities).await?;
+                tx.commit().await?;
+                Ok(recorded)
+            })
+            .await?;
+        self.metrics.recorded(recorded);
         Ok(recorded)
     }
 
@@ -165,7 +166,7 @@ impl App {
         asked: &SuggestionsAsked,
     ) -> Result<Vec<SuggestionRecord>, Error> {
         let SuggestionsAsked { namespace, user, .. } = asked;
-        let store = profiles(&*self.store)?;
+        let store = self.stored()?;
         let activities = store
             .activities(namespace, user, asked.since, SHOWN_ACTIVITIES)
             .await?;
@@ -179,12 +180,12 @@ impl App {
         };
         let suggested = self.generator.suggest(&material).await;
         let suggested = suggested.map_err(|error| {
-            self.profile_metrics.failed();
+            self.metrics.failed();
             generator_failed(&error)
         })?;
         let fits = self.fits(asked, &material, suggested);
-        let made = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_suggest(asked, &fits)).await?;
-        self.profile_metrics.proposed(made.len());
+        let made = self.decisions.retry(|| self.try_suggest(asked, &fits)).await?;
+        self.metrics.proposed(made.len());
         Ok(made)
     }
 
@@ -209,7 +210,7 @@ impl App {
                         why,
                         "a suggestion can't be used"
                     );
-                    self.profile_metrics.unusable();
+                    self.metrics.unusable();
                 }
             }
         }
@@ -239,14 +240,8 @@ impl App {
             .filter_map(|(fit, known)| known.then_some(fit))
             .collect();
         let keys = fits.iter().map(|fit| fit.key.clone());
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
-        let attribution = Attribution {
-            actor: asked.actor.clone(),
-            reason: String::new(),
-            operation: None,
-            trigger: None,
-            task: None,
-        };
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
+        let attribution = Attribution::by(asked.actor.clone(), "");
         let mut made: Vec<(&Fit, CandidateId)> = Vec::new();
         for fit in fits {
             let contest = fit.key.contest_id();
@@ -292,7 +287,7 @@ impl App {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<(Vec<SuggestionRecord>, bool), Error> {
-        let store = profiles(&*self.store)?;
+        let store = self.stored()?;
         let mut page = store
             .suggestions(namespace, user, statuses, after, limit + 1)
             .await?;
@@ -312,18 +307,19 @@ impl App {
         let (namespace, id) = (&review.namespace, review.candidate);
         let unknown = || Error::not_found("suggestion", id.to_string());
         // A candidate never changes its contest, and what it was suggested for.
-        let details = profiles(&*self.store)?
-            .suggestion(id)
-            .await?
-            .ok_or_else(unknown)?;
-        let record = self.candidate(namespace, id).await.map_err(|error| match error {
-            Error::NotFound { .. } => unknown(),
-            other => other,
-        })?;
+        let details = self.stored()?.suggestion(id).await?.ok_or_else(unknown)?;
+        let record = self
+            .decisions
+            .candidate(namespace, id)
+            .await
+            .map_err(|error| match error {
+                Error::NotFound { .. } => unknown(),
+                other => other,
+            })?;
         if record.key.kind != Kind::Profile || record.key.user.as_ref() != Some(user) {
             return Err(unknown());
         }
-        let Reviewed { candidate, revision } = self.review(review, access).await?;
+        let Reviewed { candidate, revision } = self.decisions.review(review, access).await?;
         let suggestion = SuggestionRecord {
             record: candidate,
             details,

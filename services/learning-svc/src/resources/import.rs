@@ -23,25 +23,22 @@ pub use said::Said;
 use emend_base::Error;
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
-    Proposal, Refusal, ResourceValue, Revision, Roles, Rule,
-    contest::{MAX_CANDIDATES, Voter},
-    decide::Cause,
+    Proposal, Refusal, ResourceValue, Revision, Roles, Rule, contest::MAX_CANDIDATES, decide::Cause,
+    voter::Voter,
 };
-use emend_store::retry_conflicts;
 use uuid::Uuid;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
+    contests::store::{BallotDetails, NewBallot},
+    decisions::{
+        numbering::RevisionChoice,
         open::{Attribution, OpenContests, Written},
-        store::{BallotDetails, NewBallot},
     },
     fail_points,
     failure::{Failure, resource_limit},
-    log::numbering::RevisionChoice,
     log::store::Trigger,
-    resources::store::PER_REVISION,
+    resources::{Resources, store::PER_REVISION},
     store::UnitOfWork,
 };
 
@@ -190,7 +187,7 @@ struct Keyed {
     row: Row,
 }
 
-impl App {
+impl Resources {
     /// Imports valid rows, as long as `may` allows each commit.
     pub async fn import(
         &self,
@@ -208,7 +205,7 @@ impl App {
                 imported
             }
         };
-        self.publish(imported.last).await;
+        self.decisions.publish(imported.last).await;
         Ok(imported)
     }
 
@@ -235,14 +232,14 @@ impl App {
         if let Some((line, why)) = disagreeing.or_else(wrong) {
             return Err(Error::invalid(format!("rows[line {line}].correction"), why));
         }
-        let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_whole(import, &rows, may));
+        let done = self.decisions.retry(|| self.try_whole(import, &rows, may));
         let mut imported = done.await?;
         imported.unchanged += repeated;
         fail_points::IMPORT_COMMITTED.pass();
         Ok(imported)
     }
 
-    /// Imports the next part of an import that skips bad rows; its revisions are yet to be [published](App::publish).
+    /// Imports the next part of an import that skips bad rows; its revisions are yet to be [published](crate::decisions::Decisions::publish).
     pub(crate) async fn import_part(
         &self,
         import: &Import,
@@ -254,7 +251,7 @@ impl App {
             repeated,
             disagreeing,
         } = settled;
-        let fresh = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_fresh(import, &rows, may));
+        let fresh = self.decisions.retry(|| self.try_fresh(import, &rows, may));
         let (mut imported, others) = fresh.await?;
         imported.unchanged += repeated;
         imported.refused.extend(disagreeing);
@@ -262,7 +259,7 @@ impl App {
             self.part_committed();
         }
         for chunk in others.chunks(CHUNK) {
-            let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_known(import, chunk, may));
+            let done = self.decisions.retry(|| self.try_known(import, chunk, may));
             let done = done.await?;
             if done.last > Revision::default() {
                 self.part_committed();
@@ -274,7 +271,7 @@ impl App {
 
     fn part_committed(&self) {
         fail_points::IMPORT_PART_COMMITTED.pass();
-        self.follower.wake();
+        self.decisions.wake();
     }
 
     /// Writes the rows of which nothing is known, in one transaction. The others come back.
@@ -289,7 +286,8 @@ impl App {
         }
         let attribution = attribution(import);
         let mut tx = self.store.begin().await?;
-        let (fresh, others) = fresh::divide(&mut *tx, import, &attribution, rows, self.clock.now()).await?;
+        let (fresh, others) =
+            fresh::divide(&mut *tx, import, &attribution, rows, self.decisions.clock.now()).await?;
         if fresh.len() == 0 {
             return Ok((Imported::default(), others));
         }
@@ -298,7 +296,7 @@ impl App {
         fail_points::IMPORT_PART_WRITTEN.pass();
         may()?;
         tx.commit().await?;
-        self.promotions.count(&fresh.promoted());
+        self.decisions.promotions.count(&fresh.promoted());
         Ok((imported, others))
     }
 
@@ -315,7 +313,7 @@ impl App {
         fail_points::IMPORT_PART_WRITTEN.pass();
         may()?;
         tx.commit().await?;
-        self.promotions.count(&promoted);
+        self.decisions.promotions.count(&promoted);
         Ok(imported)
     }
 
@@ -326,7 +324,7 @@ impl App {
         rows: &[Keyed],
         may: CommitCheck<'_>,
     ) -> Result<Imported, Failure> {
-        let now = self.clock.now();
+        let now = self.decisions.clock.now();
         let attribution = attribution(import);
         let mut tx = self.store.begin().await?;
         let (fresh, others) = match rows.len() {
@@ -365,7 +363,7 @@ impl App {
         }
         may()?;
         tx.commit().await?;
-        self.promotions.count(&promoted);
+        self.decisions.promotions.count(&promoted);
         Ok(imported)
     }
 
@@ -377,7 +375,7 @@ impl App {
         promoted: &mut Vec<(Kind, Cause)>,
     ) -> Result<Imported, Failure> {
         let keys = rows.iter().map(|keyed| keyed.row.proposal.key.clone());
-        let mut unit = OpenContests::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(tx, keys).await?;
         let attribution = attribution(import);
         let mut imported = Imported::default();
         let cast = match import.import_as {
@@ -450,7 +448,7 @@ impl App {
             identified: voter.is_identified(),
             caller: caller.clone(),
             candidate: value.candidate_id(contest),
-            received_at: self.clock.now(),
+            received_at: self.decisions.clock.now(),
         };
         let event = Event::Recorded {
             ballot: ballot.clone(),

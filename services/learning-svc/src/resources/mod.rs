@@ -7,3 +7,36 @@ pub mod queue;
 pub mod read;
 pub mod store;
 pub mod write;
+
+use std::sync::Arc;
+
+use emend_base::Lifecycle;
+use emend_core::OperationId;
+
+use crate::{decisions::Decisions, store::Store};
+
+/// The use cases of resources.
+#[derive(Debug, Clone)]
+pub struct Resources {
+    store: Arc<dyn Store>,
+    decisions: Arc<Decisions>,
+    /// Owns what goes on when its caller has gone.
+    lifecycle: Lifecycle,
+}
+
+impl Resources {
+    /// What goes on when its caller has gone does so in `lifecycle`.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>, lifecycle: Lifecycle) -> Self {
+        Self {
+            store,
+            decisions,
+            lifecycle,
+        }
+    }
+
+    /// The id of a new operation.
+    pub(crate) fn new_operation(&self) -> OperationId {
+        let Decisions { entropy, clock, .. } = &*self.decisions;
+        OperationId(entropy.uuid_v7(clock.now()))
+    }
+}

@@ -10,15 +10,17 @@ use emend_base::Error;
 use emend_core::Revision;
 use emend_serve::{
     fair_semaphore::{ClientKey, FairSemaphore},
-    group_queue::{Asker, GroupQueue, Groups, NotServed, Taken},
+    group_queue::{Asker, GroupQueue, GroupReceiver, NotServed, QueuedCall},
 };
 use emend_wire::value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    app::App,
     failure::Failure,
-    resources::write::{Act, Acted, Delete, Put, PutResource},
+    resources::{
+        Resources,
+        write::{Act, Acted, Delete, Put, PutResource},
+    },
 };
 
 /// The room in the queue, in bytes of values.
@@ -41,36 +43,36 @@ type Result<T> = std::result::Result<T, Error>;
 /// The queue of what people do. Clones share it.
 #[derive(Debug, Clone)]
 pub struct WriteQueue {
-    app: App,
+    resources: Resources,
     /// One place for each KiB.
     queue: GroupQueue<Act, Result<Acted>>,
 }
 
 /// The task that commits it.
 struct Worker {
-    app: App,
-    groups: Groups<Act, Result<Acted>>,
+    resources: Resources,
+    groups: GroupReceiver<Act, Result<Acted>>,
     apart: Arc<Semaphore>,
 }
 
 impl WriteQueue {
-    /// Starts its task in the app's lifecycle. On a soft stop it commits what waits and ends.
-    pub fn start(app: &App) -> Self {
-        let (queue, worker) = Self::new(app);
-        app.lifecycle.spawn("commit what people do", worker.run());
+    /// Starts its task in the resources' lifecycle. On a soft stop it commits what waits and ends.
+    pub fn start(resources: &Resources) -> Self {
+        let (queue, worker) = Self::new(resources);
+        resources.lifecycle.spawn("commit what people do", worker.run());
         queue
     }
 
-    fn new(app: &App) -> (Self, Worker) {
+    fn new(resources: &Resources) -> (Self, Worker) {
         let places = FairSemaphore::with_share(QUEUE_BYTES / 1024, LEAST_SHARE / 1024);
         let (queue, groups) = GroupQueue::new(places, PATIENCE);
         let worker = Worker {
-            app: app.clone(),
+            resources: resources.clone(),
             groups,
             apart: Arc::new(Semaphore::new(APART)),
         };
-        let app = app.clone();
-        (Self { app, queue }, worker)
+        let resources = resources.clone();
+        (Self { resources, queue }, worker)
     }
 
     /// Sets a value as a person's decision and pins its contest.
@@ -93,7 +95,7 @@ impl WriteQueue {
             },
             NotServed::Stopped => Error::unavailable("STOPPING", "this replica is stopping; try another"),
         })??;
-        self.app.seen(acted.revision).await;
+        self.resources.decisions.seen(acted.revision).await;
         Ok(acted)
     }
 }
@@ -128,12 +130,12 @@ impl Worker {
         };
         let (acts, askers): (Vec<Act>, Vec<Asker<_>>) = group
             .into_iter()
-            .map(|Taken { what, asker }| (what, asker))
+            .map(|QueuedCall { request, asker }| (request, asker))
             .unzip();
         if acts.is_empty() {
             return true;
         }
-        match self.app.act_together(&acts).await {
+        match self.resources.act_together(&acts).await {
             Ok(results) => {
                 for (asker, result) in askers.into_iter().zip(results) {
                     asker.tell(result);
@@ -144,8 +146,8 @@ impl Worker {
         true
     }
 
-    async fn next_group(&mut self) -> Option<Vec<Taken<Act, Result<Acted>>>> {
-        let (most, soft) = (self.app.store.group(), self.app.lifecycle.soft());
+    async fn next_group(&mut self) -> Option<Vec<QueuedCall<Act, Result<Acted>>>> {
+        let (most, soft) = (self.resources.store.group(), self.resources.lifecycle.soft());
         tokio::select! {
             biased;
             () = soft.cancelled() => self.groups.close(),
@@ -167,22 +169,22 @@ impl Worker {
             return;
         }
         for (act, asker) in acts.into_iter().zip(askers) {
-            let apart = commit_apart(self.app.clone(), Arc::clone(&self.apart), act, asker);
-            self.app.lifecycle.spawn("commit apart", apart);
+            let apart = commit_apart(self.resources.clone(), Arc::clone(&self.apart), act, asker);
+            self.resources.lifecycle.spawn("commit apart", apart);
         }
     }
 }
 
 /// Commits a call in a transaction of its own, which waits for locks as long as any other does, unless its caller has gone.
-async fn commit_apart(app: App, apart: Arc<Semaphore>, act: Act, asker: Asker<Result<Acted>>) {
+async fn commit_apart(resources: Resources, apart: Arc<Semaphore>, act: Act, asker: Asker<Result<Acted>>) {
     let Ok(_turn) = timeout(PATIENCE, apart.acquire()).await else {
         let held = "other writes wait for a lock that another transaction holds";
         asker.tell(Err(Error::unavailable("DATABASE_CONTENTION", held)));
         return;
     };
     if asker.waits() {
-        let result = app.act(&act).await;
-        app.follower.wake();
+        let result = resources.act(&act).await;
+        resources.decisions.wake();
         asker.tell(result);
     }
 }

@@ -5,10 +5,10 @@ use emend_core::{
     Kind, Namespace, NormalizedKey, ResourceKey, Revision, Scope,
     lookup::{self, Match},
 };
-use emend_store::{CorruptRow, StoreError};
+use emend_stream::state::{Entry, ReplicaState};
 use emend_wire::value;
 
-use crate::stream::state::{Entry, ReplicaState};
+use crate::stream::corrupt;
 
 /// The entry of one key; `NOT_FOUND` if nothing is learned for it.
 pub fn get<'a>(state: &'a ReplicaState, key: &ResourceKey) -> Result<&'a Entry, Error> {
@@ -215,10 +215,4 @@ fn prohibited(state: &ReplicaState, query: &ResolveQuery) -> Vec<String> {
     choices.sort_unstable();
     choices.dedup();
     choices
-}
-
-/// The error that a stored value can't be read.
-pub(crate) fn corrupt(entry: &Entry, reason: &str) -> Error {
-    let id = format!("{}/{}/{}", entry.group.namespace, entry.group.kind, entry.key);
-    StoreError::from(CorruptRow::new("resources", "value", id, reason)).into()
 }

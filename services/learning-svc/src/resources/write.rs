@@ -5,16 +5,17 @@
 
 use emend_base::Error;
 use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
-use emend_store::retry_conflicts;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::open::{Attribution, OpenContests},
-    erasure::lock_users,
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+        users::lock_users,
+    },
     etag,
-    failure::{Failure, refused, value_too_large},
-    log::numbering::RevisionChoice,
+    failure::{Failure, refused, subject, value_too_large},
+    resources::Resources,
     store::UnitOfWork,
 };
 
@@ -130,13 +131,7 @@ impl Act {
             Self::Put(put) => (&put.actor, &put.reason),
             Self::Delete(delete) => (&delete.actor, &delete.reason),
         };
-        Attribution {
-            actor: actor.clone(),
-            reason: reason.clone().unwrap_or_default(),
-            operation: None,
-            trigger: None,
-            task: None,
-        }
+        Attribution::by(actor.clone(), reason.clone().unwrap_or_default())
     }
 
     /// Decides it. The revisions in the result are provisional.
@@ -155,18 +150,18 @@ impl Act {
     }
 }
 
-impl App {
+impl Resources {
     /// Sets a value as a person's decision and pins its contest.
     pub async fn put(&self, put: &Put) -> Result<PutResource, Error> {
         let acted = self.act(&Act::Put(put.clone())).await?;
-        self.publish(acted.revision).await;
+        self.decisions.publish(acted.revision).await;
         PutResource::of(acted)
     }
 
     /// Deletes a value; returns the revision written.
     pub async fn delete(&self, delete: &Delete) -> Result<Revision, Error> {
         let acted = self.act(&Act::Delete(delete.clone())).await?;
-        self.publish(acted.revision).await;
+        self.decisions.publish(acted.revision).await;
         Ok(acted.revision)
     }
 
@@ -176,7 +171,7 @@ impl App {
             let tx = self.store.begin().await?;
             self.try_acts(tx, std::slice::from_ref(act)).await
         };
-        let mut acted = retry_conflicts::<_, Failure, _>(&self.entropy, attempt).await?;
+        let mut acted = self.decisions.retry(attempt).await?;
         acted
             .pop()
             .unwrap_or_else(|| Err(Error::internal("what a person did has no result")))
@@ -186,7 +181,7 @@ impl App {
     /// lock, and nothing is tried again: if it fails as a whole nothing is written.
     pub(super) async fn act_together(&self, acts: &[Act]) -> Result<Vec<Result<Acted, Error>>, Failure> {
         let results = self.try_acts(self.store.begin_group().await?, acts).await?;
-        self.follower.wake();
+        self.decisions.wake();
         Ok(results)
     }
 
@@ -198,7 +193,7 @@ impl App {
     ) -> Result<Vec<Result<Acted, Error>>, Failure> {
         lock_users(&mut *tx, acts.iter().map(Act::key)).await?;
         let keys = acts.iter().map(|act| act.key().clone());
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         let mut results: Vec<Result<Acted, Error>> = acts.iter().map(|act| act.decide(&mut unit)).collect();
         if results.iter().all(Result::is_err) {
             return Ok(results);
@@ -206,7 +201,7 @@ impl App {
         if results.iter().any(Result::is_err) {
             unit.forget_untouched(&mut *tx).await?;
         }
-        let numbers = self.commit(tx, &mut unit).await?.revisions;
+        let numbers = self.decisions.commit(tx, &mut unit).await?.revisions;
         for acted in results.iter_mut().flatten() {
             acted.revision = numbers.of(acted.revision);
             if let Some((_, revision, committed_at)) = &mut acted.applies {
@@ -230,16 +225,4 @@ fn current_etag(unit: &OpenContests, key: &ResourceKey) -> String {
             || etag::of_revision(0),
             |resource| etag::of_revision(resource.revision.0),
         )
-}
-
-/// The name of a resource in errors: its parts, joined by slashes.
-pub fn subject(key: &ResourceKey) -> String {
-    let mut subject = format!("{}/{}/{}", key.namespace, key.kind, key.key);
-    for part in [key.qualifier.as_str(), key.user_id()] {
-        if !part.is_empty() {
-            subject.push('/');
-            subject.push_str(part);
-        }
-    }
-    subject
 }

@@ -6,19 +6,33 @@
 pub mod grpc;
 pub mod store;
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use emend_base::Error;
 use emend_core::{FeedbackId, Kind, Namespace, Policy, Reason, Rule, Standing};
 use emend_store::CorruptRow;
 
 use self::store::{RatingNow, Supported};
-use crate::{app::App, policies::store::PolicyKey};
+use crate::{policies::store::PolicyKey, store::Store};
 
-impl App {
+/// The use case of standings.
+#[derive(Debug, Clone)]
+pub struct Standings {
+    store: Arc<dyn Store>,
+}
+
+impl Standings {
+    /// On one database.
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
     /// What has become of these feedbacks, in this order: a standing for each effect of which something is kept. Feedbacks of
     /// which nothing is kept in that namespace are left out.
-    pub async fn standings(
+    pub async fn read(
         &self,
         namespace: &Namespace,
         feedback: &[FeedbackId],

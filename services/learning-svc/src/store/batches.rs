@@ -9,19 +9,19 @@ const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
 const BULK: usize = 1_000;
 
 /// Splits `rows` into slices of a thousand, and the rest as [`batches`] does.
-pub(super) fn in_bulk<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+pub(crate) fn in_bulk<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let full = rows.chunks_exact(BULK);
     let rest = full.remainder();
     full.chain(batches(rest))
 }
 
 /// Splits `rows` into slices of these sizes, in order.
-pub(super) fn batches<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+pub(crate) fn batches<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     batches_up_to(rows, SIZES[0])
 }
 
 /// The same with no slice longer than `most`.
-pub(super) fn batches_up_to<T>(mut rows: &[T], most: usize) -> impl Iterator<Item = &[T]> {
+pub(crate) fn batches_up_to<T>(mut rows: &[T], most: usize) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let size = SIZES
             .into_iter()

@@ -1,6 +1,6 @@
 //! The numbers and names under which databases store the rules' enums. The numbers are those of the wire contract.
 
-use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Role, Status, TakenBack, contest::Verdict};
+use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Role, Status, TakenBack, candidate::Verdict};
 
 /// A candidate's status.
 pub fn status(status: Status) -> i32 {

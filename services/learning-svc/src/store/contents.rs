@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
+use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, voter::VoterKey};
 
 use crate::policies::store::PolicyKey;
 

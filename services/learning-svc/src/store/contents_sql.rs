@@ -1,10 +1,11 @@
 //! Everything the store holds, read whole in one consistent state, for tests that check it for consistency. Written
-//! once, compiled for each database.
+//! once.
 
-use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
+use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, voter::VoterKey};
+use emend_store::sql::Statement;
 use emend_store::{CorruptRow, StoreError};
 
-use super::Backend;
+use crate::store::SqlStore;
 use crate::store::{
     contents::{Contents, ContentsBallot},
     rows::{CountRow, StoredId},
@@ -21,50 +22,41 @@ const PRESENT: &str = "SELECT c.namespace, c.kind, count(*) AS count FROM resour
      JOIN contests AS c ON c.contest = r.contest GROUP BY c.namespace, c.kind";
 
 /// Reads the contents.
-pub(super) async fn read(store: &Backend) -> Result<Contents> {
+pub(crate) async fn read(store: &SqlStore) -> Result<Contents> {
     let mut transaction = store.begin_read().await?;
     let uuid = |column: &'static str, bytes: &[u8]| {
         uuid::Uuid::from_slice(bytes)
             .map_err(|error| CorruptRow::new("audited", column, StoredId(bytes), error))
     };
     let mut records = Contents::default();
-    let head: (i64,) = sqlx::query_as("SELECT revision FROM head WHERE id = 1")
-        .fetch_one(&mut *transaction)
+    let head: (i64,) = transaction
+        .row(Statement::new("SELECT revision FROM head WHERE id = 1"))
         .await?;
     records.head = Revision(head.0);
-    let revisions: Vec<(i64,)> = sqlx::query_as("SELECT revision FROM revisions ORDER BY revision")
-        .fetch_all(&mut *transaction)
+    let revisions: Vec<(i64,)> = transaction
+        .rows(Statement::new("SELECT revision FROM revisions ORDER BY revision"))
         .await?;
     records.revisions = revisions
         .into_iter()
         .map(|(revision,)| Revision(revision))
         .collect();
-    let changes: Vec<(Vec<u8>, i64, Option<Vec<u8>>)> = sqlx::query_as(
-        "SELECT c.contest_id, h.revision, h.value FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
-         ORDER BY h.revision, h.ordinal",
-    )
-    .fetch_all(&mut *transaction)
+    let changes: Vec<(Vec<u8>, i64, Option<Vec<u8>>)> = transaction.rows(Statement::new("SELECT c.contest_id, h.revision, h.value FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
+         ORDER BY h.revision, h.ordinal"))
     .await?;
     for (contest, revision, value) in changes {
         let contest = ContestId(uuid("contest_id", &contest)?);
         records.changes.push((contest, Revision(revision), value));
     }
-    let resources: Vec<(Vec<u8>, i64, Vec<u8>)> = sqlx::query_as(
-        "SELECT c.contest_id, r.revision, coalesce(r.value, (SELECT h.value FROM changes AS h \
+    let resources: Vec<(Vec<u8>, i64, Vec<u8>)> = transaction.rows(Statement::new("SELECT c.contest_id, r.revision, coalesce(r.value, (SELECT h.value FROM changes AS h \
          WHERE h.contest = r.contest AND +h.revision = r.revision)) FROM resources AS r JOIN contests AS c ON c.contest = r.contest \
-         ORDER BY c.contest_id",
-    )
-    .fetch_all(&mut *transaction)
+         ORDER BY c.contest_id"))
     .await?;
     for (contest, revision, value) in resources {
         let contest = ContestId(uuid("contest_id", &contest)?);
         records.resources.push((contest, Revision(revision), value));
     }
-    let candidates: Vec<CandidateRow> = sqlx::query_as(
-        "SELECT c.contest_id, k.candidate_id, k.occurrences, k.reporters, k.ruling_order FROM candidates AS k \
-         JOIN contests AS c ON c.contest = k.contest",
-    )
-    .fetch_all(&mut *transaction)
+    let candidates: Vec<CandidateRow> = transaction.rows(Statement::new("SELECT c.contest_id, k.candidate_id, k.occurrences, k.reporters, k.ruling_order FROM candidates AS k \
+         JOIN contests AS c ON c.contest = k.contest"))
     .await?;
     for (contest, candidate, occurrences, reporters, ruling_order) in candidates {
         let contest = ContestId(uuid("contest_id", &contest)?);
@@ -73,12 +65,12 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
             .candidates
             .push((contest, candidate, occurrences, reporters, ruling_order != 0));
     }
-    let ballots: Vec<BallotRow> = sqlx::query_as(
-        "SELECT c.contest_id, b.candidate_id, b.voter, b.accept_order, b.identified FROM ballots AS b \
+    let ballots: Vec<BallotRow> = transaction
+        .rows(Statement::new(
+            "SELECT c.contest_id, b.candidate_id, b.voter, b.accept_order, b.identified FROM ballots AS b \
          JOIN contests AS c ON c.contest = b.contest WHERE b.retracted = 0",
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
+        ))
+        .await?;
     for (contest, candidate, voter, order, identified) in ballots {
         records.ballots.push(ContentsBallot {
             contest: ContestId(uuid("contest_id", &contest)?),
@@ -88,11 +80,13 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
             identified: identified != 0,
         });
     }
-    let counted: Vec<CountRow> = sqlx::query_as("SELECT namespace, kind, count FROM resource_counts")
-        .fetch_all(&mut *transaction)
+    let counted: Vec<CountRow> = transaction
+        .rows(Statement::new(
+            "SELECT namespace, kind, count FROM resource_counts",
+        ))
         .await?;
     records.counted = counted.iter().map(CountRow::parse).collect::<Result<_>>()?;
-    let present: Vec<CountRow> = sqlx::query_as(PRESENT).fetch_all(&mut *transaction).await?;
+    let present: Vec<CountRow> = transaction.rows(Statement::new(PRESENT)).await?;
     records.present = present.iter().map(CountRow::parse).collect::<Result<_>>()?;
     transaction.commit().await?;
     Ok(records)

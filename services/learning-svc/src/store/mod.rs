@@ -1,20 +1,25 @@
 //! Persistence on SQLite or PostgreSQL: opening, migrations, and the unit of work.
 //!
 //! A [`UnitOfWork`] is one transaction. It offers a repository for each aggregate; these ports, the records that cross them
-//! and their SQL are in the `store` folders of the capabilities. Portable SQL is written once, in files named `sql`, and
-//! compiled within [`sqlite`] and [`postgres`], which hold what differs. A third store, `memory`, is for tests; all three
-//! pass the same suites.
+//! and their SQL are in the `store` folders of the capabilities. SQL is written once for both databases; what they do
+//! differently is in [`database`]. Another store, `memory`, is for tests; all pass the same suites.
 
 pub(crate) mod batches;
 pub mod codes;
 #[cfg(any(test, feature = "simulation"))]
 pub mod contents;
+#[cfg(any(test, feature = "simulation"))]
+mod contents_sql;
+pub(crate) mod database;
 pub(crate) mod integers;
 #[cfg(any(test, feature = "simulation"))]
 pub mod memory;
-pub mod postgres;
 pub(crate) mod rows;
-pub mod sqlite;
+#[cfg(test)]
+mod sqlite_plans;
+#[cfg(test)]
+pub(crate) mod testing;
+pub(crate) mod work;
 
 use std::sync::Arc;
 
@@ -22,7 +27,9 @@ use async_trait::async_trait;
 use emend_base::entropy::Entropy;
 use emend_core::{Epoch, InstallationId};
 use emend_store::{Connections, DatabaseUrl, StoreError};
+use emend_stream::log::Head;
 
+pub use database::{CHANNEL, SqlStore};
 #[cfg(feature = "fuzzing")]
 pub(crate) use rows::fuzzing;
 
@@ -31,7 +38,7 @@ use crate::{
     erasure::store::{ErasedLog, Erasures},
     evidence::store::{EvidenceRepository, EvidenceStore},
     ingest::store::InboxRepository,
-    log::store::{Head, LogRepository, LogStore},
+    log::store::{LogRepository, LogStore},
     nodes::store::{NodeRepository, NodeStore},
     outputs::store::{
         RatingRepository,
@@ -126,14 +133,16 @@ pub trait Store:
     async fn close(&self);
 }
 
+impl std::fmt::Debug for dyn Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
+}
+
 /// Opens the database and migrates its schema. `connections` is the number of readers (SQLite) or of all connections
 /// (PostgreSQL).
 pub async fn open(database: &DatabaseUrl, connections: u32) -> Result<Arc<dyn Store>, StoreError> {
-    let store: Arc<dyn Store> = match database {
-        DatabaseUrl::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, connections).await?),
-        DatabaseUrl::Postgres(url) => Arc::new(postgres::PostgresStore::open(url, connections).await?),
-    };
-    Ok(store)
+    Ok(Arc::new(SqlStore::open(database, connections).await?))
 }
 
 /// A table whose rows others refer to by keys that the database counts.
@@ -154,38 +163,4 @@ pub async fn begin_installation(store: &dyn LogStore, entropy: &Entropy) -> Resu
 /// Someone else was faster, in a way the database itself does not notice: the use case is retried.
 pub fn conflict(what: &str) -> StoreError {
     StoreError::Conflict(sqlx::Error::Protocol(what.to_owned()))
-}
-
-/// Whether somebody waits for a lock in a test's database; of SQLite, which has one writer at a time, none.
-#[cfg(test)]
-pub(crate) async fn somebody_waits(database: &DatabaseUrl) -> Option<bool> {
-    match database {
-        DatabaseUrl::Sqlite(_) => None,
-        DatabaseUrl::Postgres(url) => {
-            let store = postgres::PostgresStore::open(url, 1).await.unwrap();
-            Some(store.somebody_waits().await.unwrap())
-        }
-    }
-}
-
-/// Runs a test's statements behind the ports' back, to damage what is stored.
-#[cfg(test)]
-pub(crate) async fn tamper(database: &DatabaseUrl, sql: &'static str) {
-    let done = match database {
-        DatabaseUrl::Sqlite(path) => {
-            sqlite::SqliteStore::open(path, 1)
-                .await
-                .unwrap()
-                .tamper(sql)
-                .await
-        }
-        DatabaseUrl::Postgres(url) => {
-            postgres::PostgresStore::open(url, 1)
-                .await
-                .unwrap()
-                .tamper(sql)
-                .await
-        }
-    };
-    done.unwrap();
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::{metrics::StreamMetrics, transfer::Pace};
 use crate::{log::store::PageSize, nodes::metrics::NodeMetrics};
+use emend_stream::{metrics::StreamMetrics, transfer::Pace};
 
 /// How the stream behaves.
 #[derive(Debug, Clone)]
@@ -47,6 +47,22 @@ pub struct Settings {
     pub metrics: StreamMetrics,
     /// The metrics of nodes' reports; by default they are exported nowhere.
     pub node_metrics: NodeMetrics,
+}
+
+impl Settings {
+    /// Those of the streams themselves.
+    pub(super) fn of_streams(&self) -> emend_stream::Settings {
+        emend_stream::Settings {
+            max_wait: self.max_wait,
+            max_stream_age: self.max_stream_age,
+            max_reconnect_delay: self.max_reconnect_delay,
+            max_streams: self.max_streams,
+            encoded_bytes: self.encoded_bytes,
+            transfers: self.transfers,
+            transfer_pace: self.transfer_pace,
+            metrics: self.metrics.clone(),
+        }
+    }
 }
 
 impl Default for Settings {

@@ -15,17 +15,18 @@ use std::{
 use emend_base::Entropy;
 use emend_core::{Epoch, InstallationId};
 use emend_store::{CorruptRow, StoreError};
-use tokio::time::Instant;
-
-use super::{
+use emend_stream::log::LoggedChange;
+use emend_stream::{
     audience::{Audiences, Changed},
     filter::GroupId,
     state::{ReplicaState, Restored},
 };
-use crate::store::Store;
+use tokio::time::Instant;
+
 use crate::{
     fail_points,
-    log::store::{LogPage, LoggedChange, PageSize},
+    log::store::{LogPage, PageSize},
+    store::Store,
 };
 
 /// After this many changes, which take some milliseconds, the worker yields to other tasks.

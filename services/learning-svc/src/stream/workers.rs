@@ -1,8 +1,9 @@
 //! The loops around the stream's workers: when each runs, and how it ends.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use emend_base::{Backoff, BackoffConfig, Lifecycle};
+use emend_stream::pacing::wake_streams;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Stream, Wake, tailer::TailOutcome};
@@ -16,22 +17,16 @@ const STEP: Duration = Duration::from_secs(10);
 const STREAM_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay from the start to the first retention run.
 const FIRST_RETENTION: Duration = Duration::from_secs(2);
-/// The pause after streams were woken, for each of them: about what it takes to write one update to it. So where updates are
-/// many, several are written together, and deliveries leave half of a processor to commits. With three times that, a thousand
-/// streams were not done with one of 20 updates a second when the next came: it waited, and so did nearly all.
-const PAUSE_PER_STREAM: Duration = Duration::from_micros(15);
-/// The longest such pause.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
-/// How many streams are woken at once. What else is to be done gets its turn after each such slice: with all of a thousand
-/// in line at once, each step of a commit waits for some hundreds of deliveries.
-const SLICE: usize = 32;
 /// By what fraction intervals vary, so that those of many replicas do not coincide.
 const JITTER: f64 = 0.2;
 
 /// Spawns them all in `lifecycle`.
 pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
     lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
-    lifecycle.spawn("wake streams", wake_streams(stream.clone(), lifecycle.clone()));
+    lifecycle.spawn(
+        "wake streams",
+        wake_streams(Arc::clone(stream.0.streams.audiences()), lifecycle.clone()),
+    );
     lifecycle.spawn("drain streams", drain(stream.clone(), lifecycle.clone()));
     lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));
     lifecycle.spawn(
@@ -43,7 +38,7 @@ pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
 
 async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
     let inner = &*stream.0;
-    let entropy = &inner.common.entropy;
+    let entropy = &inner.entropy;
     let tailer = stream.tailer();
     let mut backoff = Backoff::new(
         BackoffConfig {
@@ -80,7 +75,7 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
         tokio::select! {
             biased;
             () = lifecycle.soft().cancelled() => {}
-            () = inner.woken.notified() => {}
+            () = inner.streams.source().woken.notified() => {}
             () = wake.woken() => {}
             () = sleep(pause) => {}
         }
@@ -105,43 +100,14 @@ fn set_ready(stream: &Stream, ready: bool) {
         .send_if_modified(|before| std::mem::replace(before, ready) != ready);
 }
 
-/// Wakes streams that have something to send, slice by slice: at once if the pause after those that were woken last is over, else at its end,
-/// once for all that was published in it. There is one pause for all streams: it leaves the processor to commits.
-pub(super) async fn wake_streams(stream: Stream, lifecycle: Lifecycle) {
-    let audiences = &stream.0.common.audiences;
-    let _paced = audiences.pace();
-    loop {
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => return,
-            () = audiences.became_due() => {}
-        }
-        let mut wave = audiences.take_due();
-        let pause = pause_after(wave.left());
-        while wave.left() > 0 {
-            wave.wake(SLICE);
-            tokio::task::yield_now().await;
-        }
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => return,
-            () = sleep(pause) => {}
-        }
-    }
-}
-
-/// How long streams are not woken after so many of them were.
-fn pause_after(streams: usize) -> Duration {
-    let streams = u32::try_from(streams).unwrap_or(u32::MAX);
-    PAUSE_PER_STREAM.saturating_mul(streams).min(LONGEST_PAUSE)
-}
-
 async fn drain(stream: Stream, lifecycle: Lifecycle) {
     lifecycle.soft().cancelled().await;
-    stream.0.common.audiences.drain();
+    stream.0.streams.audiences().drain();
 }
 
 async fn forget(stream: Stream, lifecycle: Lifecycle) {
     let retention = stream.retention();
-    let entropy = &stream.0.common.entropy;
+    let entropy = &stream.0.entropy;
     // Soon after the start as well: a replica may never live as long as the interval.
     let interval = stream.0.settings.retention_interval;
     let mut pause = interval.min(FIRST_RETENTION);
@@ -202,8 +168,6 @@ async fn beat(stream: Stream, lifecycle: Lifecycle) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use emend_base::{Entropy, ManualClock};
     use emend_core::{Epoch, InstallationId};
     use uuid::Uuid;

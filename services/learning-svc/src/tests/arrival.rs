@@ -5,17 +5,15 @@ use std::collections::HashMap;
 
 use emend_base::Entropy;
 use emend_core::{
-    AcceptOrder, CandidateId, ClaimDecision, ClaimState, ContestId, Correction, EdgeRelation, Key, Kind,
-    Learned, ResourceKey, ResourceValue, Status, correction::Proposal, evidence::EvidenceId, kinds::HUMAN,
+    AcceptOrder, CandidateId, ClaimState, ContestId, Correction, EdgeRelation, Key, Kind, Learned,
+    ResourceKey, ResourceValue, Status, correction::Proposal, evidence::EvidenceId, kinds::HUMAN,
 };
 use emend_proto::learning::v1 as pb;
 
 use crate::{
-    app::App,
-    contests::{
-        review::Verdict,
-        store::{CandidateFilter, CandidateRecord},
-    },
+    capabilities::Capabilities,
+    contests::store::{CandidateFilter, CandidateRecord},
+    decisions::review::Verdict,
     evidence::store::{EdgeFilter, EdgePosition},
     ingest::event::{FeedbackChange, IngestEvent},
     resources::{
@@ -85,12 +83,12 @@ impl Subject {
             Kind::DomainRule => return rulings::correction(name, word),
             Kind::ClaimState => {
                 let state = ClaimState::parse(word).unwrap();
-                match state.decision() {
-                    ClaimDecision::Rejected => Correction::parse_claim_reject(name, state.reason_code()),
-                    ClaimDecision::Restored | ClaimDecision::Cleared => Correction::parse_claim_restore(name),
+                match &state {
+                    ClaimState::Rejected(_) => Correction::parse_claim_reject(name, state.reason_code(), ""),
+                    ClaimState::Restored => Correction::parse_claim_restore(name, ""),
                 }
             }
-            _ => Correction::parse_edge(name, EdgeRelation::parse_label(word)),
+            _ => Correction::parse_edge(name, EdgeRelation::parse_label(word), ""),
         };
         parsed.unwrap()
     }
@@ -101,7 +99,7 @@ impl Subject {
 
     fn said(&self, world: &World, words: &str, sender: &str) -> IngestEvent {
         let mut event = correction(world, &self.correction(words));
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             recorded.sender = roles(sender);
         }
         event
@@ -138,7 +136,7 @@ impl Subject {
         request
     }
 
-    async fn rulings(&self, app: &App) -> Vec<CandidateRecord> {
+    async fn rulings(&self, app: &Capabilities) -> Vec<CandidateRecord> {
         let filter = CandidateFilter {
             namespace: namespace(),
             kinds: vec![self.kind],
@@ -146,18 +144,18 @@ impl Subject {
             keys: vec![Key::parse(self.kind.rules().key, &self.name).unwrap()],
             user: None,
         };
-        app.list_candidates(&filter, None, 500).await.unwrap().0
+        app.contests.list_candidates(&filter, None, 500).await.unwrap().0
     }
 
     /// The accept order of the newest ruling, which an operator has just written.
-    async fn newest_order(&self, app: &App) -> i64 {
+    async fn newest_order(&self, app: &Capabilities) -> i64 {
         let all = self.rulings(app).await;
         let orders = all.iter().filter_map(|record| record.candidate.ruling.as_ref());
         orders.map(|ruling| ruling.accept_order.0).max().unwrap()
     }
 
     /// How it stands in the evidence graph.
-    async fn in_graph(&self, app: &App) -> String {
+    async fn in_graph(&self, app: &Capabilities) -> String {
         match self.kind {
             Kind::DomainRule => String::new(),
             Kind::ClaimState => {
@@ -175,7 +173,11 @@ impl Subject {
                     task: None,
                     edge: None,
                 };
-                let (edges, _) = app.edges(&filter, EdgePosition::default(), 2).await.unwrap();
+                let (edges, _) = app
+                    .evidence
+                    .edges(&filter, EdgePosition::default(), 2)
+                    .await
+                    .unwrap();
                 let [(_, edge)] = &edges[..] else {
                     panic!("{} has one edge", self.name)
                 };
@@ -190,7 +192,7 @@ impl Subject {
 type Ending = (Option<String>, String, Vec<(String, Status, bool, bool)>);
 
 /// All that is in force, each as one word.
-async fn in_force(app: &App) -> HashMap<ContestId, String> {
+async fn in_force(app: &Capabilities) -> HashMap<ContestId, String> {
     let contents = app.store.contents().await.unwrap();
     let words = contents.resources.iter().map(|(contest, _, value)| {
         let value = emend_wire::value::decode(value).unwrap();
@@ -199,7 +201,7 @@ async fn in_force(app: &App) -> HashMap<ContestId, String> {
     words.collect()
 }
 
-async fn ending(app: &App, subject: &Subject, in_force: &HashMap<ContestId, String>) -> Ending {
+async fn ending(app: &Capabilities, subject: &Subject, in_force: &HashMap<ContestId, String>) -> Ending {
     let mut figures = Vec::new();
     for record in subject.rulings(app).await {
         let kept = record.candidate.ruling.clone().unwrap();
@@ -394,7 +396,7 @@ fn story(kind: Kind, draw: &mut impl FnMut(usize) -> usize) -> (Vec<Step>, Vec<V
 /// arrived, so something else is in force each time.
 async fn tell(
     world: &World,
-    app: &App,
+    app: &Capabilities,
     (subject, number): (&Subject, usize),
     (steps, verdicts): &(Vec<Step>, Vec<Verdicts>),
     mut delay: impl FnMut() -> usize,
@@ -464,8 +466,8 @@ async fn tell(
 }
 
 /// What an operator does.
-async fn write(app: &App, subject: &Subject, other: &str, step: Step) {
-    let put = async |word: &str| app.put(&subject.put(word)).await.unwrap();
+async fn write(app: &Capabilities, subject: &Subject, other: &str, step: Step) {
+    let put = async |word: &str| app.resources.put(&subject.put(word)).await.unwrap();
     match step {
         Step::Put(word) => {
             put(word).await;
@@ -477,7 +479,7 @@ async fn write(app: &App, subject: &Subject, other: &str, step: Step) {
                 line: 1,
                 proposal: subject.proposal(word),
             };
-            let imported = app.import(&import, vec![row], &still).await;
+            let imported = app.resources.import(&import, vec![row], &still).await;
             assert_eq!(imported.unwrap().applied, 1);
         }
         Step::PutAndRevert(word) => {
@@ -493,14 +495,14 @@ async fn write(app: &App, subject: &Subject, other: &str, step: Step) {
                 reason: None,
                 actor: operator(),
             };
-            app.delete(&delete).await.unwrap();
+            app.resources.delete(&delete).await.unwrap();
         }
         Step::Said(..) | Step::Review(_) => {}
     }
 }
 
 /// Refused where it is in force or decided already, in every order alike.
-async fn decide(app: &App, about: &IngestEvent, verdict: Verdicts) {
+async fn decide(app: &Capabilities, about: &IngestEvent, verdict: Verdicts) {
     let verdict: Verdict = match verdict {
         Verdicts::Approve(_) => approval(),
         Verdicts::Reject(_) => rejection(),

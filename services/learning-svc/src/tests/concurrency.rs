@@ -162,7 +162,7 @@ async fn concurrent_reviews_and_votes_stay_consistent(world: &World) {
         let event = world.phrase(&format!("r{n}"), &phrase, &format!("v{}", n % 3));
         work.push(tokio::spawn(async move {
             match n % 10 {
-                7 => drop(app.put(&put(&phrase, "set")).await.unwrap()),
+                7 => drop(app.resources.put(&put(&phrase, "set")).await.unwrap()),
                 // It may or may not be applied by then: either answer is right.
                 8 => drop(review(&app, candidate_id("p0", "v0"), None, approval()).await),
                 _ => drop(one(&app, &event).await),

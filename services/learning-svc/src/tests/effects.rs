@@ -32,7 +32,10 @@ fn effects(outcome: &Outcome) -> Vec<OutcomeState> {
     outcome.effects.iter().map(state).collect()
 }
 
-async fn three_votes(world: &World, app: &crate::app::App) -> Vec<crate::ingest::event::IngestEvent> {
+async fn three_votes(
+    world: &World,
+    app: &crate::capabilities::Capabilities,
+) -> Vec<crate::ingest::event::IngestEvent> {
     let events: Vec<_> = ["ann", "bob", "cid"]
         .map(|reporter| world.several(reporter, &PHRASES, "open"))
         .into();
@@ -104,7 +107,7 @@ async fn the_outcome_of_the_whole_is_that_of_the_least_advanced_effect(world: &W
     for reporter in ["ann", "bob"] {
         one(&app, &world.phrase(reporter, "alpha", "open")).await;
     }
-    app.put(&put("beta", "close")).await.unwrap();
+    app.resources.put(&put("beta", "close")).await.unwrap();
     let outcome = one(&app, &world.several("cid", &PHRASES, "open")).await;
     assert_eq!(
         effects(&outcome),
@@ -128,15 +131,16 @@ async fn a_refused_effect_does_not_affect_the_others(world: &World) {
     let app = world.instance().await;
     let long = "Beta ".repeat(50);
     let scope = crate::policies::store::PolicyKey::of(&key(Form::PhraseMapping, "alpha", "open"));
-    app.update_policy(&PolicyUpdate {
-        key: scope,
-        etag: None,
-        actor: operator(),
-        reason: None,
-        change: Box::new(|policy: &mut Policy| policy.max_value_bytes = 64),
-    })
-    .await
-    .unwrap();
+    app.policies
+        .update_policy(&PolicyUpdate {
+            key: scope,
+            etag: None,
+            actor: operator(),
+            reason: None,
+            change: Box::new(|policy: &mut Policy| policy.max_value_bytes = 64),
+        })
+        .await
+        .unwrap();
     let outcome = one(&app, &world.several("ann", &["alpha", &long, "gamma"], "open")).await;
     assert_eq!(
         effects(&outcome),
@@ -174,6 +178,7 @@ async fn erasing_a_feedback_leaves_all_its_votes(world: &World) {
     for phrase in PHRASES {
         assert_eq!(verb(&app, phrase).await.as_deref(), Some("open"));
         let shown = app
+            .contests
             .candidate_details(
                 &namespace(),
                 candidate(&app, phrase, "open").await.candidate.id,

@@ -29,7 +29,7 @@ fn erasure(world: &World, reporter: &str) -> IngestEvent {
     let any = world.phrase(reporter, "p", "v");
     IngestEvent {
         feedback: FeedbackId::none(),
-        what: FeedbackChange::ReporterErased {
+        change: FeedbackChange::ReporterErased {
             caller: Caller::parse("console").unwrap(),
             reporter: ReporterId::parse(reporter).unwrap(),
         },
@@ -41,7 +41,7 @@ fn own(world: &World, phrase: &str) -> IngestEvent {
     world.own_feedback("ann", Form::PhraseMapping, phrase, "mine")
 }
 
-async fn of_ann(app: &crate::app::App) -> usize {
+async fn of_ann(app: &crate::capabilities::Capabilities) -> usize {
     let contents = app.store.contents().await.unwrap();
     contents.resources.len()
 }
@@ -81,7 +81,7 @@ async fn what_a_user_had_alone_goes_and_votes_stay(world: &World) {
         reason: "back".to_owned(),
         actor: operator(),
     };
-    let refused = app.revert(&revert, &Access::open()).await.unwrap_err();
+    let refused = app.log.revert(&revert, &Access::open()).await.unwrap_err();
     assert_eq!(refused.reason(), "ERASED", "an erasure is for good");
     assert_sound(&app).await;
     assert_audited(world).await;
@@ -118,7 +118,7 @@ async fn a_vote_whose_reporter_was_erased_before_it_came_counts_under_the_pseudo
     let mut again = world.phrase("ann", "p", "v");
     let mut mine = own(world, "a");
     for event in [&mut again, &mut mine] {
-        let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        let FeedbackChange::Recorded(recorded) = &mut event.change else {
             unreachable!("it was recorded")
         };
         let voter = recorded.reporter.voter(&recorded.caller).key(&namespace());

@@ -142,6 +142,7 @@ async fn redaction_erases_the_reporter_and_keeps_the_counts(world: &World) {
     apply(&app, &events).await;
     one(&app, &world.redaction(&events[0])).await;
     let details = app
+        .contests
         .candidate_details(&namespace(), candidate_id("p", "v"), &Access::open())
         .await
         .unwrap();
@@ -165,6 +166,7 @@ async fn a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out(wo
     one(&app, &world.redaction(&feedback)).await;
     one(&app, &feedback).await;
     let details = app
+        .contests
         .candidate_details(&namespace(), candidate_id("p", "v"), &Access::open())
         .await
         .unwrap();
@@ -185,7 +187,7 @@ async fn a_redelivered_event_gets_the_same_answer_and_changes_nothing(world: &Wo
     // Another event that claims the same feedback is a bug in its sender.
     let mut other = feedback;
     other.id = emend_core::EventId(uuid::Uuid::from_u128(7));
-    let refused = app.ingest(&[other]).await.pop().unwrap().unwrap_err();
+    let refused = app.ingest.apply(&[other]).await.pop().unwrap().unwrap_err();
     assert_eq!(refused.reason(), "FEEDBACK_RECORDED");
     assert_sound(&app).await;
 }
@@ -197,7 +199,8 @@ async fn a_bad_event_does_not_affect_the_others_in_its_group(world: &World) {
     let mut foreign = world.retraction(&good);
     foreign.namespace = emend_core::Namespace::parse("other").unwrap();
     let results = app
-        .ingest(&[foreign, world.feedback("bob", Form::Entity, "b", "e")])
+        .ingest
+        .apply(&[foreign, world.feedback("bob", Form::Entity, "b", "e")])
         .await;
     assert_eq!(results[0].as_ref().unwrap_err().reason(), "INVALID_FIELDS");
     assert!(results[1].as_ref().unwrap().auto_applied);
@@ -233,6 +236,7 @@ async fn a_candidate_is_shown_with_votes_rivals_feedback_and_history(world: &Wor
         .await
         .unwrap();
     let details = app
+        .contests
         .candidate_details(&namespace(), candidate_id("p", "v"), &Access::open())
         .await
         .unwrap();
@@ -282,7 +286,7 @@ async fn many_groups_of_mixed_events_stay_consistent(world: &World) {
 }
 
 /// Who supports what, and how strongly; candidates without any ballot are left out.
-async fn votes(app: &crate::app::App) -> Vec<(emend_core::CandidateId, u64, u64, i64)> {
+async fn votes(app: &crate::capabilities::Capabilities) -> Vec<(emend_core::CandidateId, u64, u64, i64)> {
     let mut votes: Vec<_> = candidates(app)
         .await
         .into_iter()

@@ -10,14 +10,14 @@ use emend_proto::{
 };
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     contests::store::CandidateFilter,
     evidence::{
         grpc::parse,
         store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
     },
     ingest::event::{FeedbackChange, IngestEvent},
-    store::somebody_waits,
+    store::testing::somebody_waits,
     tests::{
         erasure::assert_audited,
         on_both_databases,
@@ -81,21 +81,23 @@ pub(crate) fn support(
     }
 }
 
-pub(crate) async fn upsert(app: &App, request: &pb::UpsertEvidenceRequest) -> (usize, usize) {
+pub(crate) async fn upsert(app: &Capabilities, request: &pb::UpsertEvidenceRequest) -> (usize, usize) {
     let done = app
-        .upsert_evidence(&parse::upsert(request).unwrap())
+        .evidence
+        .upsert(&parse::upsert(request).unwrap())
         .await
         .unwrap();
     (done.upserted.added, done.arrived.corrections)
 }
 
-pub(crate) async fn claim(app: &App, claim: &str) -> ClaimRecord {
-    app.claim(&namespace(), &EvidenceId::parse(claim).unwrap())
+pub(crate) async fn claim(app: &Capabilities, claim: &str) -> ClaimRecord {
+    app.evidence
+        .claim(&namespace(), &EvidenceId::parse(claim).unwrap())
         .await
         .unwrap()
 }
 
-pub(crate) async fn edge(app: &App, edge: &str) -> EdgeRecord {
+pub(crate) async fn edge(app: &Capabilities, edge: &str) -> EdgeRecord {
     let all = EdgeFilter {
         namespace: namespace(),
         claim: None,
@@ -106,7 +108,11 @@ pub(crate) async fn edge(app: &App, edge: &str) -> EdgeRecord {
         task: None,
         edge: None,
     };
-    let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
+    let (edges, _) = app
+        .evidence
+        .edges(&all, EdgePosition::default(), 1_000)
+        .await
+        .unwrap();
     let found = edges.into_iter().find(|(_, record)| record.id.as_str() == edge);
     found.unwrap().1
 }
@@ -114,7 +120,7 @@ pub(crate) async fn edge(app: &App, edge: &str) -> EdgeRecord {
 /// A correction by a reviewer.
 pub(crate) fn correction(world: &World, correction: &Correction) -> IngestEvent {
     let mut event = world.phrase("ann", "replaced below", "x");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.effects = correction.effects(&namespace(), None);
@@ -123,7 +129,7 @@ pub(crate) fn correction(world: &World, correction: &Correction) -> IngestEvent 
 }
 
 fn edge_is(world: &World, edge: &str, relation: EdgeRelation) -> IngestEvent {
-    correction(world, &Correction::parse_edge(edge, Ok(relation)).unwrap())
+    correction(world, &Correction::parse_edge(edge, Ok(relation), "").unwrap())
 }
 
 async fn evidence_gives_the_confidence_of_the_table(world: &World) {
@@ -176,7 +182,8 @@ async fn what_is_not_known_or_leads_elsewhere_is_refused_whole(world: &World) {
         node: Some(Node::ClaimId("c9".into())),
     });
     let refused = app
-        .upsert_evidence(&parse::upsert(&elsewhere).unwrap())
+        .evidence
+        .upsert(&parse::upsert(&elsewhere).unwrap())
         .await
         .unwrap_err();
     let refused = refused.to_string();
@@ -189,7 +196,8 @@ async fn what_is_not_known_or_leads_elsewhere_is_refused_whole(world: &World) {
         assert!(refused.contains(field), "{field}: {refused}");
     }
     assert!(
-        app.claim(&namespace(), &EvidenceId::parse("c2").unwrap())
+        app.evidence
+            .claim(&namespace(), &EvidenceId::parse("c2").unwrap())
             .await
             .is_err()
     );
@@ -257,7 +265,7 @@ async fn a_correction_that_comes_first_takes_effect_with_its_target(world: &Worl
     assert!(edge(&app, "e1").await.is_corrected());
     assert_eq!(head(&app).await, 1);
     assert_eq!(
-        app.arrive_once(None).await.unwrap(),
+        app.evidence.arrive_once(None).await.unwrap(),
         None,
         "nothing waits any more"
     );
@@ -275,11 +283,11 @@ async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(
     one(&app, &world.retraction_by_reviewer(&taken_back)).await;
     // It awaits review, not its target.
     let mut unentitled = edge_is(world, "e1", EdgeRelation::Supports);
-    if let FeedbackChange::Recorded(recorded) = &mut unentitled.what {
+    if let FeedbackChange::Recorded(recorded) = &mut unentitled.change {
         recorded.sender = Roles::parse(["reporter"].into_iter()).unwrap();
     }
     one(&app, &unentitled).await;
-    let reject = Correction::parse_claim_reject("c1", "SPAM").unwrap();
+    let reject = Correction::parse_claim_reject("c1", "SPAM", "").unwrap();
     one(&app, &correction(world, &reject)).await;
     // A citation is never corrected.
     one(&app, &edge_is(world, "e2", EdgeRelation::Refutes)).await;
@@ -303,7 +311,8 @@ async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(
         ..pb::EvidenceEdge::default()
     });
     let done = app
-        .upsert_evidence(&parse::upsert(&request).unwrap())
+        .evidence
+        .upsert(&parse::upsert(&request).unwrap())
         .await
         .unwrap();
     let counted = (done.arrived.corrections, done.arrived.applied);
@@ -319,7 +328,7 @@ async fn corrections_that_waited_are_counted_and_of_them_those_that_took_effect(
 async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {
     let app = world.instance().await;
     upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
-    let reject = correction(world, &Correction::parse_claim_reject("c1", "SPAM").unwrap());
+    let reject = correction(world, &Correction::parse_claim_reject("c1", "SPAM", "").unwrap());
     one(&app, &reject).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Rejected);
     upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
@@ -331,7 +340,7 @@ async fn a_rejected_claim_stays_rejected_whatever_is_upserted(world: &World) {
     dangerous.claims[0].dangerous_patterns = vec!["prompt injection".into()];
     upsert(&app, &dangerous).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Rejected);
-    let restore = correction(world, &Correction::parse_claim_restore("c1").unwrap());
+    let restore = correction(world, &Correction::parse_claim_restore("c1", "").unwrap());
     one(&app, &restore).await;
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending);
     assert_sound(&app).await;
@@ -361,7 +370,7 @@ async fn a_correction_of_a_citation_never_takes_effect_and_says_so(world: &World
     }];
     upsert(&app, &cites).await;
     assert_eq!(
-        app.arrive_once(None).await.unwrap(),
+        app.evidence.arrive_once(None).await.unwrap(),
         None,
         "nothing waits for ever"
     );
@@ -422,7 +431,7 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
         upsert(&app, &of_work(number, "10.1000/one", &[])).await;
     }
     upsert(&app, &of_work(1, "10.1000/one", &["c1"])).await;
-    while app.follow_evidence_once().await.unwrap() {}
+    while app.evidence.follow_once().await.unwrap() {}
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending, "one work");
 
     // One adds an edge from the second page, another says that this page is a work of its own.
@@ -455,11 +464,11 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
     adds.commit().await.unwrap();
     // Without a wait for each other, the claim could be verified now, by the work of before.
     if has_not_waited {
-        while app.verify_claims_once().await.unwrap() > 0 {}
+        while app.evidence.verify_claims_once().await.unwrap() > 0 {}
     }
     let changes = changing.await.unwrap();
     changes.commit().await.unwrap();
-    while app.follow_evidence_once().await.unwrap() {}
+    while app.evidence.follow_once().await.unwrap() {}
     assert_eq!(claim(&app, "c1").await.independent_sources, 2);
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Verified);
     assert_audited(world).await;

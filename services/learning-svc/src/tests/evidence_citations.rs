@@ -5,7 +5,7 @@ use emend_core::{EdgeRelation, evidence::WorkId};
 use emend_proto::learning::v1 as pb;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     evidence::{
         citations::RankedCitations,
         grpc::{citations, parse},
@@ -57,7 +57,7 @@ fn request(related: Vec<pb::RelatedPaper>) -> pb::RankCitationsRequest {
 }
 
 /// An instance that knows the paper.
-async fn with_paper(world: &World) -> App {
+async fn with_paper(world: &World) -> Capabilities {
     let app = world.instance().await;
     let paper = related("paper", false, 0.0).page;
     let upsert = pb::UpsertEvidenceRequest {
@@ -66,12 +66,13 @@ async fn with_paper(world: &World) -> App {
         ..pb::UpsertEvidenceRequest::default()
     };
     let upsert = parse::upsert(&upsert).unwrap();
-    app.upsert_evidence(&upsert).await.unwrap();
+    app.evidence.upsert(&upsert).await.unwrap();
     app
 }
 
-async fn rank(app: &App, related: Vec<pb::RelatedPaper>) -> Result<RankedCitations, Error> {
-    app.rank_citations(&citations::parse(&request(related)).unwrap())
+async fn rank(app: &Capabilities, related: Vec<pb::RelatedPaper>) -> Result<RankedCitations, Error> {
+    app.evidence
+        .rank_citations(&citations::parse(&request(related)).unwrap())
         .await
 }
 
@@ -79,7 +80,7 @@ fn pages(ranked: &RankedCitations) -> Vec<&str> {
     ranked.best.iter().map(|paper| paper.page.as_str()).collect()
 }
 
-async fn edges(app: &App) -> Vec<EdgeRecord> {
+async fn edges(app: &Capabilities) -> Vec<EdgeRecord> {
     let all = EdgeFilter {
         namespace: namespace(),
         claim: None,
@@ -90,7 +91,11 @@ async fn edges(app: &App) -> Vec<EdgeRecord> {
         task: None,
         edge: None,
     };
-    let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
+    let (edges, _) = app
+        .evidence
+        .edges(&all, EdgePosition::default(), 1_000)
+        .await
+        .unwrap();
     edges.into_iter().map(|(_, edge)| edge).collect()
 }
 
@@ -141,7 +146,8 @@ async fn ranking_again_changes_nothing(world: &World) {
         ..pb::UpsertEvidenceRequest::default()
     };
     let again = app
-        .upsert_evidence(&parse::upsert(&again).unwrap())
+        .evidence
+        .upsert(&parse::upsert(&again).unwrap())
         .await
         .unwrap();
     assert_eq!(again.upserted.added, 0, "they are pages");
@@ -202,6 +208,7 @@ async fn the_best_come_first_and_equal_ones_as_given(world: &World) {
         ..request(papers)
     };
     let two = app
+        .evidence
         .rank_citations(&citations::parse(&two).unwrap())
         .await
         .unwrap();
@@ -281,7 +288,8 @@ async fn a_page_that_is_there_under_another_id_is_used(world: &World) {
         ],
         ..pb::UpsertEvidenceRequest::default()
     };
-    app.upsert_evidence(&parse::upsert(&there).unwrap())
+    app.evidence
+        .upsert(&parse::upsert(&there).unwrap())
         .await
         .unwrap();
     let given = |id: &str, doi: &str, pmid: &str, other: &str| {
@@ -312,6 +320,7 @@ async fn a_page_that_is_there_under_another_id_is_used(world: &World) {
         ..request(vec![given("doi:10.1000/p", "10.1000/p", "", "openalex:W9")])
     };
     let itself = app
+        .evidence
         .rank_citations(&citations::parse(&itself).unwrap())
         .await
         .unwrap();
@@ -348,7 +357,8 @@ async fn an_abstract_is_a_fragment_whose_edges_can_be_labelled(world: &World) {
         ..pb::UpsertEvidenceRequest::default()
     };
     let added = app
-        .upsert_evidence(&parse::upsert(&labelled).unwrap())
+        .evidence
+        .upsert(&parse::upsert(&labelled).unwrap())
         .await
         .unwrap();
     assert_eq!(
@@ -371,7 +381,8 @@ async fn a_page_that_is_there_stays_as_it_is(world: &World) {
         pages: vec![page("10.1000/x", "2101.00001", "journal.example.org")],
         ..pb::UpsertEvidenceRequest::default()
     };
-    app.upsert_evidence(&parse::upsert(&there).unwrap())
+    app.evidence
+        .upsert(&parse::upsert(&there).unwrap())
         .await
         .unwrap();
     // Given without the arXiv id, with another domain, and once more by that id alone.
@@ -383,7 +394,7 @@ async fn a_page_that_is_there_stays_as_it_is(world: &World) {
     }
     let ranked = rank(&app, vec![moved, preprint]).await.unwrap();
     assert_eq!((pages(&ranked), ranked.merged), (vec!["a"], 1));
-    let evidence = app.evidence().unwrap();
+    let evidence = app.evidence.graph().unwrap();
     let work = [WorkId::arxiv("2101.00001").unwrap()];
     let known = evidence.pages_known_as(&namespace(), &[], &work).await.unwrap();
     assert_eq!(known[0].id.as_str(), "a", "it kept its id");
@@ -410,11 +421,12 @@ async fn a_page_without_a_domain_takes_the_first_that_is_known(world: &World) {
         };
         parse::upsert(&request).unwrap()
     };
-    app.upsert_evidence(&upsert("journal.example.org")).await.unwrap();
+    app.evidence.upsert(&upsert("journal.example.org")).await.unwrap();
     let host = edges(&app).await.remove(0).target_host.unwrap();
     assert_eq!(host.name, "journal.example.org");
     assert!(
-        app.upsert_evidence(&upsert("elsewhere.example.org"))
+        app.evidence
+            .upsert(&upsert("elsewhere.example.org"))
             .await
             .is_err()
     );

@@ -9,12 +9,14 @@ use emend_core::{
 use emend_proto::learning::v1 as pb;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     evidence::{
         deletes::DeletedElements,
-        graph::{Deletion, Element, ElementSort},
         grpc::parse,
-        store::{EventFilter, EvidenceAction, Period, ReviewFilter},
+        store::{
+            EventFilter, EvidenceAction, Period, ReviewFilter,
+            graph::{Deletion, Element, ElementSort},
+        },
     },
     tests::{
         erasure::assert_audited,
@@ -49,13 +51,13 @@ fn deletion() -> Deletion {
     }
 }
 
-async fn replace(app: &App, request: &pb::UpsertEvidenceRequest) -> Result<(), Error> {
+async fn replace(app: &Capabilities, request: &pb::UpsertEvidenceRequest) -> Result<(), Error> {
     let upsert = parse::upsert(request).unwrap();
-    app.replace_evidence(&upsert, operator()).await.map(|_| ())
+    app.evidence.replace(&upsert, operator()).await.map(|_| ())
 }
 
 /// What was done to an element, the newest first: what, before, after.
-async fn events(app: &App, sort: ElementSort, of: &str) -> Vec<(EvidenceAction, String, String)> {
+async fn events(app: &Capabilities, sort: ElementSort, of: &str) -> Vec<(EvidenceAction, String, String)> {
     let filter = EventFilter {
         namespace: namespace(),
         target: None,
@@ -64,7 +66,7 @@ async fn events(app: &App, sort: ElementSort, of: &str) -> Vec<(EvidenceAction, 
         caller: None,
         period: Period::default(),
     };
-    let (events, _) = app.evidence_events(&filter, None, 100).await.unwrap();
+    let (events, _) = app.evidence.events(&filter, None, 100).await.unwrap();
     let told = events.into_iter().map(|(_, event)| {
         assert_eq!(event.actor, operator());
         (event.action, event.before, event.after)
@@ -94,7 +96,8 @@ async fn what_was_upserted_wrongly_is_replaced_and_everything_follows(world: &Wo
     // The page's domain was another one.
     first.pages[0].domain = "www.spam.example".into();
     let refused = app
-        .upsert_evidence(&parse::upsert(&first).unwrap())
+        .evidence
+        .upsert(&parse::upsert(&first).unwrap())
         .await
         .unwrap_err();
     assert!(
@@ -175,7 +178,7 @@ async fn a_page_goes_with_its_fragments_and_edges_and_a_claim_found_on_it_stays(
 
     let mut of_page = deletion();
     of_page.pages = vec![id("p1"), id("unknown")];
-    let deleted = app.delete_evidence(&of_page).await.unwrap();
+    let deleted = app.evidence.delete(&of_page).await.unwrap();
     let expected = DeletedElements {
         pages: 1,
         fragments: 1,
@@ -213,7 +216,7 @@ async fn a_page_goes_with_its_fragments_and_edges_and_a_claim_found_on_it_stays(
         [told(EvidenceAction::Replaced, "p1", "")]
     );
     assert_eq!(
-        app.delete_evidence(&of_page).await.unwrap(),
+        app.evidence.delete(&of_page).await.unwrap(),
         DeletedElements::default()
     );
     assert_audited(world).await;
@@ -233,11 +236,11 @@ async fn what_people_said_of_a_deleted_claim_waits_until_it_comes_back(world: &W
     let app = world.instance().await;
     let request = support(1, "blog.example", "c1", 1, 0.9);
     upsert(&app, &request).await;
-    let refutes = Correction::parse_edge("e1", Ok(EdgeRelation::Refutes)).unwrap();
+    let refutes = Correction::parse_edge("e1", Ok(EdgeRelation::Refutes), "").unwrap();
     one(&app, &correction(world, &refutes)).await;
     one(
         &app,
-        &correction(world, &Correction::parse_claim_reject("c1", "SPAM").unwrap()),
+        &correction(world, &Correction::parse_claim_reject("c1", "SPAM", "").unwrap()),
     )
     .await;
     settle(&app).await;
@@ -250,16 +253,16 @@ async fn what_people_said_of_a_deleted_claim_waits_until_it_comes_back(world: &W
             correct: Vec::new(),
             period: Period::default(),
         };
-        app.review_stats(&all).await.unwrap().reviewed
+        app.evidence.review_stats(&all).await.unwrap().reviewed
     };
     assert_eq!(reviewed().await, 1);
 
     let mut of_claim = deletion();
     of_claim.claims = vec![id("c1")];
-    let deleted = app.delete_evidence(&of_claim).await.unwrap();
+    let deleted = app.evidence.delete(&of_claim).await.unwrap();
     assert_eq!((deleted.claims, deleted.edges), (1, 1));
     settle(&app).await;
-    assert!(app.claim(&namespace(), &id("c1")).await.is_err());
+    assert!(app.evidence.claim(&namespace(), &id("c1")).await.is_err());
     assert_eq!(reviewed().await, 0);
     assert!(
         app.store.contents().await.unwrap().resources.is_empty(),
@@ -269,7 +272,8 @@ async fn what_people_said_of_a_deleted_claim_waits_until_it_comes_back(world: &W
     assert_audited(world).await;
 
     let done = app
-        .upsert_evidence(&parse::upsert(&request).unwrap())
+        .evidence
+        .upsert(&parse::upsert(&request).unwrap())
         .await
         .unwrap();
     assert_eq!((done.arrived.corrections, done.arrived.applied), (2, 2));
@@ -293,7 +297,7 @@ async fn a_deleted_page_no_longer_joins_works(world: &World) {
     assert_eq!(claim(&app, "c1").await.independent_sources, 1);
     let mut of_page = deletion();
     of_page.pages = vec![id("p3")];
-    app.delete_evidence(&of_page).await.unwrap();
+    app.evidence.delete(&of_page).await.unwrap();
     settle(&app).await;
     let c1 = claim(&app, "c1").await;
     assert_eq!((c1.independent_sources, c1.status), (2, ClaimStatus::Verified));
@@ -314,7 +318,7 @@ async fn more_than_one_step_is_deleted_whole(world: &World) {
     let mut all = deletion();
     all.pages = vec![id("p1")];
     all.claims = vec![id("c1")];
-    let deleted = app.delete_evidence(&all).await.unwrap();
+    let deleted = app.evidence.delete(&all).await.unwrap();
     let expected = DeletedElements {
         pages: 1,
         fragments: 1,

@@ -10,11 +10,9 @@ use emend_proto::learning::v1::{self as pb, export_materials_response::Line as P
 use futures::TryStreamExt as _;
 
 use crate::{
-    app::App,
-    evidence::{
-        exports::ExportSlots,
-        grpc::{parse, reads},
-    },
+    capabilities::Capabilities,
+    evidence::grpc::{parse, reads},
+    export_slots::ExportSlots,
     tests::{
         evidence::{support, upsert},
         evidence_reads::{all_reviews, edge_is, materials},
@@ -98,7 +96,7 @@ async fn an_export_has_everything_of_the_task_and_nothing_else(world: &World) {
     }
     let slot = ExportSlots::default().take().unwrap();
     let unknown = EvidenceId::parse("t9").unwrap();
-    let refused = app.export_materials(&namespace(), &unknown, slot).await;
+    let refused = app.evidence.export_materials(&namespace(), &unknown, slot).await;
     assert!(refused.is_err(), "nothing was upserted for it");
 }
 
@@ -107,7 +105,11 @@ async fn an_export_is_one_state_whatever_changes_meanwhile(world: &World) {
     upsert(&app, &support(1, "blog.example.org", "c1", 1, 0.9)).await;
     let slot = ExportSlots::default().take().unwrap();
     let task = EvidenceId::parse("t1").unwrap();
-    let export = app.export_materials(&namespace(), &task, slot).await.unwrap();
+    let export = app
+        .evidence
+        .export_materials(&namespace(), &task, slot)
+        .await
+        .unwrap();
     upsert(&app, &support(2, "example.net", "c1", 1, 0.9)).await;
     one(&app, &edge_is(world, "e1", EdgeRelation::Refutes)).await;
     let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
@@ -124,7 +126,7 @@ async fn an_export_is_one_state_whatever_changes_meanwhile(world: &World) {
 }
 
 /// Edges of fragments of two hundred pages to fifty claims.
-async fn large_task(app: &App, edges: usize) {
+async fn large_task(app: &Capabilities, edges: usize) {
     for first in (0..edges).step_by(400) {
         let numbers = first..(first + 400).min(edges);
         let mut request = pb::UpsertEvidenceRequest {
@@ -157,7 +159,8 @@ async fn large_task(app: &App, edges: usize) {
             request.pages.clear();
             request.claims.clear();
         }
-        app.upsert_evidence(&parse::upsert(&request).unwrap())
+        app.evidence
+            .upsert(&parse::upsert(&request).unwrap())
             .await
             .unwrap();
     }
@@ -180,7 +183,13 @@ async fn no_more_exports_run_at_once_than_there_are_slots(world: &World) {
     let mut exports = Vec::new();
     for _ in 0..2 {
         let slot = slots.take().unwrap();
-        exports.push(app.export_corrections(all_reviews(), slot).await.unwrap().pages());
+        exports.push(
+            app.evidence
+                .export_corrections(all_reviews(), slot)
+                .await
+                .unwrap()
+                .pages(),
+        );
     }
     assert_eq!(slots.take().unwrap_err().reason(), "EXPORTS_BUSY");
     exports.pop();

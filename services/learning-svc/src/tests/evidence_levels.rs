@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use emend_core::{
-    Correction, DomainRuleValue, Kind, Learned, ResourceKey, ResourceValue,
-    correction::Form,
+    Correction, DomainRule, DomainRuleValue, Kind, Learned, ResourceKey, ResourceValue,
     evidence::{
         BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, Covering,
         EdgeRelation, EvidenceId, Layer, Layers, NamespacePolicy, RulesOfName, SourceKey, TrustLevel, WorkId,
@@ -14,7 +13,7 @@ use emend_core::{
 use emend_proto::learning::v1 as pb;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     evidence::{
         grpc::parse,
         store::{ClaimFilter, EdgeFilter, EdgePosition},
@@ -47,19 +46,19 @@ on_both_databases!(
 );
 
 /// Works until nothing is left.
-pub(super) async fn settle(app: &App) {
-    while app.follow_evidence_once().await.unwrap() {}
+pub(super) async fn settle(app: &Capabilities) {
+    while app.evidence.follow_once().await.unwrap() {}
 }
 
-fn human(world: &World, form: Form, pattern: &str, level: Option<TrustLevel>) -> IngestEvent {
-    correction(world, &Correction::parse_domain(form, pattern, level).unwrap())
+fn human(world: &World, rule: DomainRule, pattern: &str) -> IngestEvent {
+    correction(world, &Correction::parse_domain(pattern, Ok(rule), "").unwrap())
 }
 
 fn key(pattern: &str, layer: Layer) -> ResourceKey {
     ResourceKey::parse("fund-admin", Some(Kind::DomainRule), pattern, layer.name(), "").unwrap()
 }
 
-async fn put(app: &App, pattern: &str, layer: Layer, what: &str) {
+async fn put(app: &Capabilities, pattern: &str, layer: Layer, what: &str) {
     let put = Put {
         key: key(pattern, layer),
         value: ResourceValue::new(pattern, Learned::of(Kind::DomainRule, what.to_owned()).unwrap()),
@@ -67,10 +66,10 @@ async fn put(app: &App, pattern: &str, layer: Layer, what: &str) {
         reason: None,
         actor: operator(),
     };
-    app.put(&put).await.unwrap();
+    app.resources.put(&put).await.unwrap();
 }
 
-async fn delete(app: &App, pattern: &str, layer: Layer) {
+async fn delete(app: &Capabilities, pattern: &str, layer: Layer) {
     let delete = Delete {
         key: key(pattern, layer),
         etag: None,
@@ -78,11 +77,11 @@ async fn delete(app: &App, pattern: &str, layer: Layer) {
         actor: operator(),
     };
     // Where there is none, nothing happens.
-    let _ = app.delete(&delete).await;
+    let _ = app.resources.delete(&delete).await;
 }
 
 /// The rules in force of these patterns, in all layers.
-async fn rules(app: &App, patterns: &[&str]) -> HashMap<(String, &'static str), DomainRuleValue> {
+async fn rules(app: &Capabilities, patterns: &[&str]) -> HashMap<(String, &'static str), DomainRuleValue> {
     let contents = app.store.contents().await.unwrap();
     let mut rules = HashMap::new();
     for pattern in patterns {
@@ -99,7 +98,7 @@ async fn rules(app: &App, patterns: &[&str]) -> HashMap<(String, &'static str), 
 }
 
 /// What the system says of a domain: decision, cause and claim.
-pub(super) async fn verified(app: &App, domain: &str) -> Option<String> {
+pub(super) async fn verified(app: &Capabilities, domain: &str) -> Option<String> {
     let mut rules = rules(app, &[domain]).await;
     let rule = rules.remove(&(domain.to_owned(), Layer::Verified.name()))?;
     let cause = rule.cause.unwrap();
@@ -107,17 +106,17 @@ pub(super) async fn verified(app: &App, domain: &str) -> Option<String> {
     Some(words.join(" ").trim_end().to_owned())
 }
 
-async fn level(app: &App, of_edge: usize) -> TrustLevel {
+async fn level(app: &Capabilities, of_edge: usize) -> TrustLevel {
     edge(app, &format!("e{of_edge}")).await.source_host.unwrap().level
 }
 
-async fn reject(world: &World, app: &App, claim: &str) -> IngestEvent {
+async fn reject(world: &World, app: &Capabilities, claim: &str) -> IngestEvent {
     let event = correction(world, &Correction::parse_claim_reject(claim, "SPAM").unwrap());
     one(app, &event).await;
     event
 }
 
-pub(super) async fn update_policy(app: &App, change: fn(&mut NamespacePolicy)) {
+pub(super) async fn update_policy(app: &Capabilities, change: fn(&mut NamespacePolicy)) {
     let update = NamespacePolicyUpdate {
         namespace: namespace(),
         etag: None,
@@ -125,7 +124,7 @@ pub(super) async fn update_policy(app: &App, change: fn(&mut NamespacePolicy)) {
         reason: None,
         change: Box::new(change),
     };
-    app.update_namespace_policy(&update).await.unwrap();
+    app.policies.update_namespace_policy(&update).await.unwrap();
 }
 
 /// Pages on so many hosts below a domain.
@@ -170,7 +169,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
         let mut tx = app.store.begin().await.unwrap();
         let abandoned = tx.evidence().unwrap().refresh_levels(1_000).await.unwrap();
         drop(tx);
-        let done = app.refresh_levels_once().await.unwrap();
+        let done = app.evidence.refresh_levels_once().await.unwrap();
         assert_eq!(done, abandoned, "what was abandoned is done again");
         let Some(done) = done else { break };
         assert!(done.hosts <= 1_000);
@@ -187,7 +186,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     }
     settle(&app).await;
     assert_eq!(
-        app.evidence().unwrap().backlog(9).await.unwrap(),
+        app.evidence.graph().unwrap().backlog(9).await.unwrap(),
         crate::evidence::store::Backlog::default()
     );
     assert_eq!(head(&app).await, before + 1, "one revision, however many hosts");
@@ -219,7 +218,7 @@ async fn people_come_before_the_file_and_that_before_what_was_verified(world: &W
     assert_eq!(verified_by("blog.example").await, None, "the file covers it");
     assert_eq!(head(&app).await, before + 2, "one revision for both domains");
 
-    let block = human(world, Form::DomainBlock, "blog.example", None);
+    let block = human(world, DomainRule::Block, "blog.example");
     one(&app, &block).await;
     settle(&app).await;
     assert_eq!(level(&app, 1).await, TrustLevel::Blocked);
@@ -301,7 +300,7 @@ async fn more_than_three_of_ten_and_at_least_five_claims_block_a_domain_until_th
     one(&app, &world.retraction_by_reviewer(&fourth)).await;
     one(
         &app,
-        &correction(world, &Correction::parse_claim_restore("c10").unwrap()),
+        &correction(world, &Correction::parse_claim_restore("c10", "").unwrap()),
     )
     .await;
     settle(&app).await;
@@ -323,7 +322,7 @@ async fn a_domain_that_a_person_restores_stays_restored(world: &World) {
     }
     settle(&app).await;
     assert_eq!(level(&app, 0).await, TrustLevel::Blocked);
-    one(&app, &human(world, Form::DomainUnblock, "blog.example", None)).await;
+    one(&app, &human(world, DomainRule::Unblock(None), "blog.example")).await;
     settle(&app).await;
     assert_eq!(level(&app, 0).await, TrustLevel::Unverified);
     assert_eq!(verified(&app, "blog.example").await, None);
@@ -351,7 +350,7 @@ async fn a_dangerous_pattern_blocks_a_domain_until_the_claim_is_restored(world: 
     );
     one(
         &app,
-        &correction(world, &Correction::parse_claim_restore("c1").unwrap()),
+        &correction(world, &Correction::parse_claim_restore("c1", "").unwrap()),
     )
     .await;
     settle(&app).await;
@@ -397,7 +396,7 @@ async fn a_dangerous_claim_blocks_the_domain_that_it_was_found_on_and_nobody_who
 }
 
 /// The ids of the claims that are listed with a status.
-async fn of_status(app: &App, status: ClaimStatus, task: Option<&str>) -> Vec<String> {
+async fn of_status(app: &Capabilities, status: ClaimStatus, task: Option<&str>) -> Vec<String> {
     let filter = ClaimFilter {
         namespace: namespace(),
         task: task.map(|task| EvidenceId::parse(task).unwrap()),
@@ -406,7 +405,7 @@ async fn of_status(app: &App, status: ClaimStatus, task: Option<&str>) -> Vec<St
     };
     let (mut ids, mut after) = (Vec::new(), 0);
     loop {
-        let (claims, next) = app.claims(&filter, after, 2).await.unwrap();
+        let (claims, next) = app.evidence.claims(&filter, after, 2).await.unwrap();
         ids.extend(claims.into_iter().map(|(_, claim)| claim.id.to_string()));
         match next {
             Some(next) => after = next,
@@ -445,7 +444,7 @@ async fn a_claim_is_read_with_the_status_that_its_sources_give_before_it_is_veri
         assert_eq!(pending, ["c0", "c1", "c3", "c4", "c6", "c8", "c9"]);
     }
     // A label that a person corrected, and a rejection.
-    let event = Correction::parse_edge("e15", Ok(EdgeRelation::Refutes)).unwrap();
+    let event = Correction::parse_edge("e15", Ok(EdgeRelation::Refutes), "").unwrap();
     one(&app, &correction(world, &event)).await;
     reject(world, &app, "c7").await;
     assert_eq!(of_status(&app, ClaimStatus::Verified, None).await, ["c2"]);
@@ -467,7 +466,7 @@ async fn a_claim_is_read_with_the_status_that_its_sources_give_before_it_is_veri
             ClaimStatus::Pending
         };
         assert_eq!(c0.status, due, "{} sources", c0.independent_sources);
-        if app.refresh_levels_once().await.unwrap().is_none() {
+        if app.evidence.refresh_levels_once().await.unwrap().is_none() {
             break;
         }
     }
@@ -548,7 +547,12 @@ async fn a_changed_policy_is_applied_to_domains_of_before(world: &World) {
     })
     .await;
     assert_eq!(
-        app.namespace_policy(&namespace()).await.unwrap().policy.version,
+        app.policies
+            .namespace_policy(&namespace())
+            .await
+            .unwrap()
+            .policy
+            .version,
         1
     );
     settle(&app).await;
@@ -629,24 +633,24 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
                         EdgeRelation::Refutes,
                         EdgeRelation::Neutral,
                     ];
-                    let event = Correction::parse_edge(&format!("e{}", draw(24)), Ok(relation[draw(3)]));
+                    let event = Correction::parse_edge(&format!("e{}", draw(24)), Ok(relation[draw(3)]), "");
                     said.push(correction(world, &event.unwrap()));
                     one(&app, said.last().unwrap()).await;
                 }
                 6 | 7 => said.push(reject(world, &app, &format!("c{}", draw(7))).await),
                 8 => {
-                    let event = Correction::parse_claim_restore(&format!("c{}", draw(7))).unwrap();
+                    let event = Correction::parse_claim_restore(&format!("c{}", draw(7)), "").unwrap();
                     said.push(correction(world, &event));
                     one(&app, said.last().unwrap()).await;
                 }
                 9 => {
-                    let (form, level) = [
-                        (Form::DomainBlock, None),
-                        (Form::DomainUnblock, None),
-                        (Form::DomainSetTrust, Some(TrustLevel::Academic)),
-                        (Form::DomainClearOverride, None),
+                    let rule = [
+                        DomainRule::Block,
+                        DomainRule::Unblock(None),
+                        DomainRule::SetTrust(TrustLevel::Academic),
+                        DomainRule::Clear,
                     ][draw(4)];
-                    said.push(human(world, form, PATTERNS[draw(6)], level));
+                    said.push(human(world, rule, PATTERNS[draw(6)]));
                     one(&app, said.last().unwrap()).await;
                 }
                 10 => {
@@ -658,9 +662,9 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
                     let event = said.swap_remove(draw(said.len()));
                     one(&app, &world.retraction_by_reviewer(&event)).await;
                 }
-                13 => drop(app.refresh_levels_once().await.unwrap()),
-                14 => drop(app.verify_claims_once().await.unwrap()),
-                _ => drop(app.verify_domains_once(0).await.unwrap()),
+                13 => drop(app.evidence.refresh_levels_once().await.unwrap()),
+                14 => drop(app.evidence.verify_claims_once().await.unwrap()),
+                _ => drop(app.evidence.verify_domains_once(0).await.unwrap()),
             }
         }
         if round == 6 {
@@ -683,7 +687,7 @@ async fn the_verified_layer_equals_its_recomputation_whatever_happens_in_whateve
     }
 }
 
-async fn delete_all_rules(app: &App) {
+async fn delete_all_rules(app: &Capabilities) {
     for pattern in PATTERNS {
         for layer in [Layer::Human, Layer::File] {
             if layer == Layer::File || pattern != "test" {
@@ -695,7 +699,7 @@ async fn delete_all_rules(app: &App) {
 
 /// Statuses, verified rules and levels are what the core makes of the edges, rulings and rules that are stored.
 async fn assert_recomputed(
-    app: &App,
+    app: &Capabilities,
     works: &BTreeMap<String, Vec<WorkId>>,
     seen: &mut BTreeSet<&'static str>,
 ) {
@@ -728,7 +732,11 @@ async fn assert_recomputed(
         task: None,
         edge: None,
     };
-    let (edges, _) = app.edges(&all, EdgePosition::default(), 1_000).await.unwrap();
+    let (edges, _) = app
+        .evidence
+        .edges(&all, EdgePosition::default(), 1_000)
+        .await
+        .unwrap();
     let mut supporters: HashMap<String, Vec<(String, SourceKey<usize>)>> = HashMap::new();
     for (_, edge) in &edges {
         let host = edge.source_host.as_ref().unwrap();
@@ -752,7 +760,7 @@ async fn assert_recomputed(
         adopted: None,
     };
     let mut domains: HashMap<String, ClaimsOfDomain> = HashMap::new();
-    for (_, claim) in app.claims(&filter, 0, 100).await.unwrap().0 {
+    for (_, claim) in app.evidence.claims(&filter, 0, 100).await.unwrap().0 {
         let of_claim = supporters.remove(claim.id.as_str()).unwrap_or_default();
         let sources: BTreeSet<String> = of_claim.iter().map(|(_, source)| source.to_string()).collect();
         let facts = ClaimFacts {
@@ -771,7 +779,13 @@ async fn assert_recomputed(
             found_on.or_default().add_found(claim.id.as_str(), facts);
         }
     }
-    let policy = app.namespace_policy(&namespace()).await.unwrap().policy.blocking;
+    let policy = app
+        .policies
+        .namespace_policy(&namespace())
+        .await
+        .unwrap()
+        .policy
+        .blocking;
     for domain in ["blog.example", "uni.example", "jane.github.io", "other.test"] {
         let is_set = decided(domain, Layers::WithoutVerified).is_some();
         let claims = domains.remove(domain).unwrap_or_default();
@@ -800,9 +814,9 @@ async fn replicas_that_work_at_once_lose_nothing(world: &World) {
             }
         }
     };
-    let works = |app: App| async move {
+    let works = |app: Capabilities| async move {
         for _ in 0..12 {
-            app.follow_evidence_once().await.unwrap();
+            app.evidence.follow_once().await.unwrap();
         }
     };
     tokio::join!(writes, works(second), works(third));

@@ -1,8 +1,6 @@
 //! What was done to the evidence graph, and what reviews came to.
 
-use emend_core::{
-    CandidateId, Correction, DomainRule, EdgeRelation, Key, Kind, correction::Form, evidence::EvidenceId,
-};
+use emend_core::{CandidateId, Correction, DomainRule, EdgeRelation, Key, Kind, evidence::EvidenceId};
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{self as pb, export_materials_response::Line as PbLine},
@@ -10,14 +8,14 @@ use emend_proto::{
 use futures::TryStreamExt as _;
 
 use crate::{
-    app::App,
-    contests::review::Verdict,
+    capabilities::Capabilities,
+    decisions::review::Verdict,
     evidence::{
-        exports::ExportSlots,
         grpc::reads,
         stats::ReviewStats,
         store::{EventFilter, EventPosition, EventRecord, EvidenceAction, Period, ReviewFilter},
     },
+    export_slots::ExportSlots,
     ingest::event::{FeedbackChange, IngestEvent},
     resources::write::Put,
     tests::{
@@ -50,11 +48,11 @@ fn all_events() -> EventFilter {
 }
 
 /// All events, the newest first, read in pages of two.
-async fn events(app: &App, filter: &EventFilter) -> Vec<EventRecord> {
+async fn events(app: &Capabilities, filter: &EventFilter) -> Vec<EventRecord> {
     let mut all = Vec::new();
     let mut before: Option<EventPosition> = None;
     loop {
-        let (page, more) = app.evidence_events(filter, before, 2).await.unwrap();
+        let (page, more) = app.evidence.events(filter, before, 2).await.unwrap();
         before = page.last().map(|(position, _)| *position).or(before);
         all.extend(page.into_iter().map(|(_, event)| event));
         if !more {
@@ -80,13 +78,13 @@ pub(super) fn all_reviews() -> ReviewFilter {
     }
 }
 
-async fn stats(app: &App) -> ReviewStats {
-    app.review_stats(&all_reviews()).await.unwrap()
+async fn stats(app: &Capabilities) -> ReviewStats {
+    app.evidence.review_stats(&all_reviews()).await.unwrap()
 }
 
-async fn samples(app: &App, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
+async fn samples(app: &Capabilities, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
     let slot = ExportSlots::default().take().unwrap();
-    let export = app.export_corrections(filter, slot).await.unwrap();
+    let export = app.evidence.export_corrections(filter, slot).await.unwrap();
     let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
     let rendered = pages.into_iter().flatten();
     rendered
@@ -94,10 +92,14 @@ async fn samples(app: &App, filter: ReviewFilter) -> Vec<pb::CorrectionSample> {
         .collect()
 }
 
-pub(super) async fn materials(app: &App, task: &str) -> Vec<PbLine> {
+pub(super) async fn materials(app: &Capabilities, task: &str) -> Vec<PbLine> {
     let slot = ExportSlots::default().take().unwrap();
     let task = EvidenceId::parse(task).unwrap();
-    let export = app.export_materials(&namespace(), &task, slot).await.unwrap();
+    let export = app
+        .evidence
+        .export_materials(&namespace(), &task, slot)
+        .await
+        .unwrap();
     let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();
     assert!(
         pages.iter().all(|page| page.len() <= 64),
@@ -109,7 +111,7 @@ pub(super) async fn materials(app: &App, task: &str) -> Vec<PbLine> {
 
 /// An event whose effects belong to a task.
 fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     for effect in &mut recorded.effects {
@@ -120,7 +122,7 @@ fn in_task(mut event: IngestEvent, task: &str) -> IngestEvent {
 
 /// The same by somebody who is not entitled.
 fn by_a_reporter(mut event: IngestEvent) -> IngestEvent {
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.sender = emend_core::Roles::parse(["reporter"].into_iter()).unwrap();
@@ -128,11 +130,11 @@ fn by_a_reporter(mut event: IngestEvent) -> IngestEvent {
 }
 
 pub(super) fn edge_is(world: &World, edge: &str, relation: EdgeRelation) -> IngestEvent {
-    correction(world, &Correction::parse_edge(edge, Ok(relation)).unwrap())
+    correction(world, &Correction::parse_edge(edge, Ok(relation), "").unwrap())
 }
 
-fn domain(world: &World, form: Form, pattern: &str) -> IngestEvent {
-    correction(world, &Correction::parse_domain(form, pattern, None).unwrap())
+fn domain(world: &World, rule: DomainRule, pattern: &str) -> IngestEvent {
+    correction(world, &Correction::parse_domain(pattern, Ok(rule), "").unwrap())
 }
 
 fn candidate_of(outcome: &emend_proto::common::v1::Outcome) -> CandidateId {
@@ -142,25 +144,25 @@ fn candidate_of(outcome: &emend_proto::common::v1::Outcome) -> CandidateId {
 async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World) {
     use EvidenceAction::{Corrected, Rejected, Retracted, Set};
     let app = world.instance().await;
-    let clear = domain(world, Form::DomainClearOverride, "a.example");
+    let clear = domain(world, DomainRule::Clear, "a.example");
     assert_eq!(state(&one(&app, &clear).await), OutcomeState::NoEffect);
-    let block = domain(world, Form::DomainBlock, "a.example");
+    let block = domain(world, DomainRule::Block, "a.example");
     one(&app, &block).await;
-    let waits = by_a_reporter(domain(world, Form::DomainUnblock, "a.example"));
+    let waits = by_a_reporter(domain(world, DomainRule::Unblock(None), "a.example"));
     let outcome = one(&app, &waits).await;
     assert_eq!(state(&outcome), OutcomeState::AwaitingReview);
     review(&app, candidate_of(&outcome), None, rejection())
         .await
         .unwrap();
     // Superseded: what it said is in force no more.
-    one(&app, &domain(world, Form::DomainBlock, "a.example")).await;
+    one(&app, &domain(world, DomainRule::Block, "a.example")).await;
     one(&app, &world.retraction_by_reviewer(&block)).await;
     let put = Put {
         key: emend_core::ResourceKey::parse("fund-admin", Some(Kind::DomainRule), "a.example", "human", "")
             .unwrap(),
         value: emend_core::ResourceValue::new(
             "low",
-            emend_core::Learned::DomainRule(emend_core::kinds::DomainRuleValue {
+            emend_core::Learned::DomainRule(emend_core::evidence::DomainRuleValue {
                 rule: DomainRule::parse("low").unwrap(),
                 cause: None,
             }),
@@ -169,7 +171,7 @@ async fn every_action_leaves_an_event_also_where_it_had_no_effect(world: &World)
         reason: Some("policy".to_owned()),
         actor: operator(),
     };
-    app.put(&put).await.unwrap();
+    app.resources.put(&put).await.unwrap();
     let all = events(&app, &all_events()).await;
     assert_eq!(
         told(&all),
@@ -208,7 +210,7 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
     let verdict = Verdict::Approve {
         edited: Some(emend_core::ResourceValue::new(
             "refutes",
-            emend_core::Learned::EdgeLabel(emend_core::kinds::EdgeLabel::parse("refutes").unwrap()),
+            emend_core::Learned::EdgeLabel(Some(emend_core::kinds::EdgeLabel::parse("refutes").unwrap())),
         )),
         reason: None,
         accept_redacted: false,
@@ -221,7 +223,8 @@ async fn what_is_done_to_a_correction_carries_its_task(world: &World) {
     // Recorded and retracted in one transaction.
     let both = in_task(edge_is(world, "e1", EdgeRelation::Neutral), "t8");
     for result in app
-        .ingest(&[both.clone(), world.retraction_by_reviewer(&both)])
+        .ingest
+        .apply(&[both.clone(), world.retraction_by_reviewer(&both)])
         .await
     {
         result.unwrap();
@@ -261,7 +264,7 @@ async fn events_are_found_by_target_task_caller_and_time_in_pages(world: &World)
         .enumerate()
     {
         world.clock.advance(jiff::SignedDuration::from_mins(1));
-        let block = domain(world, Form::DomainBlock, pattern);
+        let block = domain(world, DomainRule::Block, pattern);
         one(&app, &in_task(block, if number < 3 { "t1" } else { "t2" })).await;
     }
     let count = async |filter: EventFilter| {
@@ -428,7 +431,7 @@ async fn samples_and_figures_follow_the_rulings_in_force(world: &World) {
         .collect();
     assert_eq!(pairs, [(1, 1, 1), (2, 3, 1)]);
     let of = async |filter: ReviewFilter| {
-        let stats = app.review_stats(&filter).await.unwrap();
+        let stats = app.evidence.review_stats(&filter).await.unwrap();
         (stats.reviewed, samples(&app, filter).await.len())
     };
     let review_at = jiff::Timestamp::from_microsecond(

@@ -11,14 +11,12 @@ use std::{
 use emend_base::{reload::Reload as _, reload::When, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
     Correction, Kind, Learned, ResourceKey, ResourceValue,
-    correction::Form,
-    evidence::{Layer, TrustLevel},
-    kinds::{DomainDecision, DomainRule, DomainRuleValue, Finding, RuleCause},
+    evidence::{DomainDecision, DomainRule, DomainRuleValue, Finding, Layer, RuleCause, TrustLevel},
 };
 use emend_serve::health::Readiness;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     evidence::{
         mounted::MountedTrustFile,
         rules::{BlockedDomain, RuleFilter},
@@ -74,14 +72,15 @@ fn file(version: u64, rules: &[&str]) -> ReadTrustFile {
     ReadTrustFile::read(&text(version, rules), Format::Yaml).unwrap()
 }
 
-async fn apply(app: &App, file: &ReadTrustFile) -> TrustFileApplied {
-    app.apply_trust_file(file, &namespace(), &operator())
+async fn apply(app: &Capabilities, file: &ReadTrustFile) -> TrustFileApplied {
+    app.evidence
+        .apply_trust_file(file, &namespace(), &operator())
         .await
         .unwrap()
 }
 
 /// What is in force, as `pattern layer decision`, by pattern.
-async fn in_force(app: &App) -> Vec<String> {
+async fn in_force(app: &Capabilities) -> Vec<String> {
     let mut rules: Vec<String> = listed(app, None, None, false)
         .await
         .into_iter()
@@ -92,7 +91,12 @@ async fn in_force(app: &App) -> Vec<String> {
 }
 
 /// Decisions, newest first, as `pattern layer decision | active | reason | caller`.
-async fn listed(app: &App, pattern: Option<&str>, layer: Option<Layer>, with_ended: bool) -> Vec<String> {
+async fn listed(
+    app: &Capabilities,
+    pattern: Option<&str>,
+    layer: Option<Layer>,
+    with_ended: bool,
+) -> Vec<String> {
     let filter = RuleFilter {
         namespace: namespace(),
         pattern: pattern
@@ -100,7 +104,7 @@ async fn listed(app: &App, pattern: Option<&str>, layer: Option<Layer>, with_end
         layer,
         with_ended,
     };
-    let (rules, next) = app.domain_rules(&filter, None, 1_000).await.unwrap();
+    let (rules, next) = app.evidence.domain_rules(&filter, None, 1_000).await.unwrap();
     assert_eq!(next, None);
     let lines = rules.iter().map(|rule| {
         let word = rule.record.candidate.value.learned.maps_to();
@@ -114,13 +118,17 @@ async fn listed(app: &App, pattern: Option<&str>, layer: Option<Layer>, with_end
     lines.collect()
 }
 
-async fn blocked(app: &App) -> Vec<BlockedDomain> {
-    let (blocked, next) = app.blocked_domains(&namespace(), None, 1_000).await.unwrap();
+async fn blocked(app: &Capabilities) -> Vec<BlockedDomain> {
+    let (blocked, next) = app
+        .evidence
+        .blocked_domains(&namespace(), None, 1_000)
+        .await
+        .unwrap();
     assert_eq!(next, None);
     blocked
 }
 
-async fn blocked_names(app: &App) -> Vec<String> {
+async fn blocked_names(app: &Capabilities) -> Vec<String> {
     let mut names: Vec<String> = blocked(app)
         .await
         .iter()
@@ -130,7 +138,7 @@ async fn blocked_names(app: &App) -> Vec<String> {
     names
 }
 
-async fn revisions(app: &App, of: &ReadTrustFile) -> Vec<RevisionRecord> {
+async fn revisions(app: &Capabilities, of: &ReadTrustFile) -> Vec<RevisionRecord> {
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: None,
@@ -141,12 +149,12 @@ async fn revisions(app: &App, of: &ReadTrustFile) -> Vec<RevisionRecord> {
 }
 
 /// A decision by a reviewer, with the reason "because".
-async fn decide(world: &World, app: &App, form: Form, pattern: &str, level: Option<TrustLevel>) {
+async fn decide(world: &World, app: &Capabilities, form: Form, pattern: &str, level: Option<TrustLevel>) {
     let decision = Correction::parse_domain(form, pattern, level).unwrap();
     one(app, &correction(world, &decision)).await;
 }
 
-async fn verified(app: &App, pattern: &str, value: DomainRuleValue) {
+async fn verified(app: &Capabilities, pattern: &str, value: DomainRuleValue) {
     let layer = Layer::Verified.name();
     let put = Put {
         key: ResourceKey::parse(namespace().as_str(), Some(Kind::DomainRule), pattern, layer, "").unwrap(),
@@ -155,7 +163,7 @@ async fn verified(app: &App, pattern: &str, value: DomainRuleValue) {
         reason: None,
         actor: operator(),
     };
-    app.put(&put).await.unwrap();
+    app.resources.put(&put).await.unwrap();
 }
 
 fn block(cause: Option<(Finding, &str)>) -> DomainRuleValue {
@@ -268,7 +276,7 @@ async fn a_large_file_is_several_revisions_of_one_operation(world: &World) {
 async fn the_file_comes_before_what_is_verified_and_people_before_the_file(world: &World) {
     let app = world.instance().await;
     let mut number = 0;
-    let mut level = async |app: &App| {
+    let mut level = async |app: &Capabilities| {
         number += 1;
         let domain = format!("h{number}.a.example");
         upsert(app, &support(number, &domain, "c", 1, 0.9)).await;
@@ -285,16 +293,15 @@ async fn the_file_comes_before_what_is_verified_and_people_before_the_file(world
     decide(
         world,
         &app,
-        Form::DomainSetTrust,
+        DomainRule::SetTrust(TrustLevel::Trusted),
         "a.example",
-        Some(TrustLevel::Trusted),
     )
     .await;
     assert_eq!(level(&app).await, TrustLevel::Trusted);
     apply(&app, &file(2, &["a.example block"])).await;
     assert_eq!(level(&app).await, TrustLevel::Trusted);
     assert!(blocked(&app).await.is_empty(), "people say otherwise");
-    decide(world, &app, Form::DomainClearOverride, "a.example", None).await;
+    decide(world, &app, DomainRule::Clear, "a.example").await;
     assert_eq!(level(&app).await, TrustLevel::Blocked);
     assert_sound(&app).await;
 }
@@ -303,14 +310,13 @@ async fn decisions_are_listed_newest_first_with_reasons_and_filters(world: &Worl
     let app = world.instance().await;
     apply(&app, &file(1, &["a.example low"])).await;
     world.clock.advance(jiff::SignedDuration::from_secs(1));
-    decide(world, &app, Form::DomainBlock, "a.example", None).await;
+    decide(world, &app, DomainRule::Block, "a.example").await;
     world.clock.advance(jiff::SignedDuration::from_secs(1));
     decide(
         world,
         &app,
-        Form::DomainSetTrust,
+        DomainRule::SetTrust(TrustLevel::Trusted),
         "a.example",
-        Some(TrustLevel::Trusted),
     )
     .await;
     let of_people = [
@@ -338,7 +344,7 @@ async fn decisions_are_listed_newest_first_with_reasons_and_filters(world: &Worl
         with_ended: true,
     };
     for _ in 0..4 {
-        let (rules, next) = app.domain_rules(&filter, page.1, 1).await.unwrap();
+        let (rules, next) = app.evidence.domain_rules(&filter, page.1, 1).await.unwrap();
         page.0.extend(
             rules
                 .iter()
@@ -364,15 +370,18 @@ async fn blocked_domains_page_and_leave_the_list_when_restored(world: &World) {
     decide(
         world,
         &app,
-        Form::DomainSetTrust,
+        DomainRule::SetTrust(TrustLevel::Academic),
         "own.example",
-        Some(TrustLevel::Academic),
     )
     .await;
-    decide(world, &app, Form::DomainBlock, "own.example", None).await;
+    decide(world, &app, DomainRule::Block, "own.example").await;
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let (page, next) = app.blocked_domains(&namespace(), after, 10).await.unwrap();
+        let (page, next) = app
+            .evidence
+            .blocked_domains(&namespace(), after, 10)
+            .await
+            .unwrap();
         assert!(page.len() <= 10);
         found.extend(page.iter().map(|of| of.rule.pattern().to_owned()));
         after = next;
@@ -402,7 +411,7 @@ async fn blocked_domains_page_and_leave_the_list_when_restored(world: &World) {
     assert_eq!(d3.cause_id(), d3.rule.record.candidate.id.to_string());
 
     for pattern in ["own.example", "d3.example"] {
-        decide(world, &app, Form::DomainUnblock, pattern, None).await;
+        decide(world, &app, DomainRule::Unblock(None), pattern).await;
     }
     let names = blocked_names(&app).await;
     assert_eq!(names.len(), 24);
@@ -421,7 +430,7 @@ async fn each_decision_is_listed_with_how_far_its_pattern_is_trusted_by_all_of_t
         "other.example low",
     ];
     apply(&app, &file(1, &rules)).await;
-    let block = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+    let block = Correction::parse_domain("example.org", Ok(DomainRule::Block), "").unwrap();
     let block = correction(world, &block);
     one(&app, &block).await;
     let filter = RuleFilter {
@@ -431,7 +440,7 @@ async fn each_decision_is_listed_with_how_far_its_pattern_is_trusted_by_all_of_t
         with_ended: true,
     };
     let effective = async || {
-        let (rules, _) = app.domain_rules(&filter, None, 100).await.unwrap();
+        let (rules, _) = app.evidence.domain_rules(&filter, None, 100).await.unwrap();
         let lines = rules.iter().map(|rule| {
             let (level, layer) = rule.effective;
             let own = &rule.record.key.qualifier;
@@ -499,8 +508,8 @@ async fn what_decides_elsewhere_is_not_listed_as_blocked(world: &World) {
         .unwrap();
     assert_eq!(wildcard.original, TrustLevel::Low);
     // Somebody decided about all below c.example.
-    decide(world, &app, Form::DomainUnblock, "c.example", None).await;
-    decide(world, &app, Form::DomainBlock, "a.example", None).await;
+    decide(world, &app, DomainRule::Unblock(None), "c.example").await;
+    decide(world, &app, DomainRule::Block, "a.example").await;
     assert_eq!(blocked_names(&app).await, ["*.b.example file", "a.example human"]);
 }
 
@@ -517,7 +526,7 @@ async fn a_block_by_the_system_says_what_it_found(world: &World) {
     for claim in ["c2", "c4", "c6"] {
         one(
             &app,
-            &correction(world, &Correction::parse_claim_reject(claim, "").unwrap()),
+            &correction(world, &Correction::parse_claim_reject(claim, "", "").unwrap()),
         )
         .await;
     }
@@ -596,14 +605,14 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
     assert!(mounted.is_failing(), "there is no file");
 
     fs::write(&path, text(2, &["a.example low"])).unwrap();
-    assert!(mounted.reload(When::Changed) && mounted.apply_once(&app).await);
+    assert!(mounted.reload(When::Changed) && mounted.apply_once(&app.evidence).await);
     assert_eq!(
         (mounted.is_failing(), errors.get(), readiness.notes().len()),
         (false, 0, 0)
     );
     assert_eq!(in_force(&app).await, ["a.example file low"]);
     assert_eq!(
-        app.evidence().unwrap().trust_versions(9).await.unwrap(),
+        app.evidence.graph().unwrap().trust_versions(9).await.unwrap(),
         [(namespace(), 2)]
     );
     assert!(!mounted.reload(When::Changed), "nothing changed");
@@ -616,7 +625,7 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
         }
     });
     assert_eq!(reported.count(), 1, "it is logged once, however often it is read");
-    assert!(mounted.apply_once(&app).await);
+    assert!(mounted.apply_once(&app.evidence).await);
     assert_eq!((mounted.is_failing(), errors.get()), (true, 2));
     let notes = readiness.notes().concat();
     for place in ["trust file: ", "domains[0].level: ", "blocked[0]: "] {
@@ -629,7 +638,7 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
     );
 
     fs::write(&path, text(3, &["b.example low"])).unwrap();
-    assert!(mounted.reload(When::Changed) && mounted.apply_once(&app).await);
+    assert!(mounted.reload(When::Changed) && mounted.apply_once(&app.evidence).await);
     assert_eq!(
         (mounted.is_failing(), errors.get(), readiness.notes().len()),
         (false, 0, 0)
@@ -638,9 +647,9 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
 
     // A replica that comes up with the same file, and one with an older one.
     let late = mount(&readiness, &errors);
-    assert!(late.reload(When::Asked) && late.apply_once(&other).await);
+    assert!(late.reload(When::Asked) && late.apply_once(&other.evidence).await);
     fs::write(&path, text(2, &["a.example low"])).unwrap();
-    assert!(late.reload(When::Changed) && late.apply_once(&other).await);
+    assert!(late.reload(When::Changed) && late.apply_once(&other.evidence).await);
     assert!(!late.is_failing());
     assert_eq!(in_force(&app).await, ["b.example file low"]);
     assert_eq!(head(&app).await, 2);
@@ -653,9 +662,9 @@ async fn a_changed_file_with_the_version_in_force_is_told(world: &World) {
     let (readiness, errors) = (Readiness::new(), Gauge::default());
     let mounted = MountedTrustFile::new(path.clone(), readiness.clone(), errors.clone());
     fs::write(&path, text(1, &["a.example low"])).unwrap();
-    assert!(mounted.reload(When::Asked) && mounted.apply_once(&app).await);
+    assert!(mounted.reload(When::Asked) && mounted.apply_once(&app.evidence).await);
     fs::write(&path, text(1, &["a.example academic"])).unwrap();
-    assert!(mounted.reload(When::Changed) && !mounted.apply_once(&app).await);
+    assert!(mounted.reload(When::Changed) && !mounted.apply_once(&app.evidence).await);
     assert_eq!((mounted.is_failing(), errors.get()), (true, 1));
     let notes = readiness.notes().concat();
     assert!(
@@ -663,7 +672,7 @@ async fn a_changed_file_with_the_version_in_force_is_told(world: &World) {
         "{notes}"
     );
     fs::write(&path, text(2, &["a.example academic"])).unwrap();
-    assert!(mounted.reload(When::Changed) && mounted.apply_once(&app).await);
+    assert!(mounted.reload(When::Changed) && mounted.apply_once(&app.evidence).await);
     assert!(!mounted.is_failing() && readiness.notes().is_empty());
     assert_eq!(in_force(&app).await, ["a.example file academic"]);
 }

@@ -5,7 +5,7 @@ use emend_core::evidence::{ClaimStatus, Combining, EvidenceId, joined};
 use emend_proto::learning::v1 as pb;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     tests::{
         erasure::assert_audited,
         evidence::{claim, support, upsert},
@@ -32,7 +32,7 @@ fn paper(number: usize, claim: &str, [doi, pmid, arxiv]: [&str; 3]) -> pb::Upser
 }
 
 /// How many independent sources support a claim, what they weigh together, and where the claim stands.
-async fn stands(app: &App, id: &str) -> (u64, u64, ClaimStatus) {
+async fn stands(app: &Capabilities, id: &str) -> (u64, u64, ClaimStatus) {
     let claim = claim(app, id).await;
     (claim.independent_sources, claim.evidence.supports, claim.status)
 }
@@ -156,7 +156,7 @@ async fn every_order_of_upserts_ends_in_the_same_works(world: &World) {
                 }
                 upsert(&app, &request).await;
                 if draw(3) == 0 {
-                    app.verify_claims_once().await.unwrap();
+                    app.evidence.verify_claims_once().await.unwrap();
                 }
             }
             settle(&app).await;
@@ -189,7 +189,7 @@ async fn every_order_of_upserts_ends_in_the_same_works(world: &World) {
 
 async fn pages_that_two_replicas_add_at_once_are_one_work(world: &World) {
     let (first, second) = (world.instance().await, world.instance().await);
-    let add = |app: App, from: usize| async move {
+    let add = |app: Capabilities, from: usize| async move {
         for number in (from..40).step_by(2) {
             // Each is joined with the one before it, which the other replica adds.
             let ids = [format!("10.1000/{}", number / 2), String::new(), String::new()];
@@ -202,7 +202,7 @@ async fn pages_that_two_replicas_add_at_once_are_one_work(world: &World) {
     settle(&first).await;
     let c1 = claim(&first, "c1").await;
     assert_eq!((c1.evidence.supporting_count, c1.independent_sources), (40, 1));
-    let evidence = first.evidence().unwrap();
+    let evidence = first.evidence.graph().unwrap();
     let last = [EvidenceId::parse("p39").unwrap()];
     let known = evidence.pages_known_as(&namespace(), &last, &[]).await.unwrap();
     assert_eq!(known.len(), 1);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use emend_base::Error;
-use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
+use emend_core::{Correction, DomainRule, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_serve::auth::Access;
 
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
     tests::{
         on_both_databases,
         world::{
-            World, apply, assert_sound, candidate, candidates, head, namespace, one, operator, put, still,
-            verb,
+            World, apply, assert_sound, candidate, candidates, choice_correction, head, namespace, one,
+            operator, put, still, verb,
         },
     },
 };
@@ -49,7 +49,7 @@ pub(super) fn import(mode: Mode, import_as: ImportAs) -> Import {
 }
 
 fn row(line: usize, phrase: &str, verb: &str) -> Row {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     Row {
         line: i64::try_from(line).unwrap(),
         proposal: correction.effects(&namespace(), None).remove(0),
@@ -72,6 +72,7 @@ fn counts(imported: &Imported) -> (u64, u64, i64, i64) {
 async fn an_import_as_decision_applies_and_pins(world: &World) {
     let app = world.instance().await;
     let imported = app
+        .resources
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), many(3), &still)
         .await
         .unwrap();
@@ -88,11 +89,13 @@ async fn an_import_as_decision_applies_and_pins(world: &World) {
 async fn an_import_run_twice_changes_nothing(world: &World) {
     let app = world.instance().await;
     for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
-        app.import(&import(mode, ImportAs::Decision), many(5), &still)
+        app.resources
+            .import(&import(mode, ImportAs::Decision), many(5), &still)
             .await
             .unwrap();
         let before = candidates(&app).await;
         let again = app
+            .resources
             .import(&import(mode, ImportAs::Decision), many(5), &still)
             .await
             .unwrap();
@@ -107,11 +110,11 @@ async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &Wo
     let app = world.instance().await;
     let votes = import(Mode::AllOrNothing, ImportAs::Votes);
     assert_eq!(
-        counts(&app.import(&votes, many(4), &still).await.unwrap()),
+        counts(&app.resources.import(&votes, many(4), &still).await.unwrap()),
         (4, 0, 0, 0)
     );
     assert_eq!(
-        counts(&app.import(&votes, many(4), &still).await.unwrap()),
+        counts(&app.resources.import(&votes, many(4), &still).await.unwrap()),
         (0, 4, 0, 0)
     );
     let record = candidate(&app, "phrase 1", "v").await;
@@ -138,6 +141,7 @@ async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
         ]
     };
     let refused = app
+        .resources
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), rows(), &still)
         .await
         .unwrap_err();
@@ -145,6 +149,7 @@ async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
     assert!(refused.to_string().contains(says), "{refused}");
     assert_eq!(verb(&app, "q").await, None);
     let imported = app
+        .resources
         .import(&import(Mode::SkipInvalid, ImportAs::Decision), rows(), &still)
         .await
         .unwrap();
@@ -157,8 +162,9 @@ async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
 
 async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &World) {
     let app = world.instance().await;
-    app.put(&put("phrase 7", "before")).await.unwrap();
+    app.resources.put(&put("phrase 7", "before")).await.unwrap();
     let imported = app
+        .resources
         .import(
             &import(Mode::AllOrNothing, ImportAs::Decision),
             many(2_500),
@@ -188,6 +194,7 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     })
     .await;
     let refused = app
+        .resources
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), many(4), &still)
         .await
         .unwrap_err();
@@ -204,6 +211,7 @@ async fn skip_invalid_reports_the_rows_that_a_limit_refused(world: &World) {
     })
     .await;
     let imported = app
+        .resources
         .import(&import(Mode::SkipInvalid, ImportAs::Decision), many(4), &still)
         .await
         .unwrap();
@@ -219,7 +227,8 @@ async fn an_imported_vote_proposes_no_new_value_in_a_full_contest(world: &World)
     apply(&app, &votes).await;
     let import_as = async |import_as| {
         let import = import(Mode::SkipInvalid, import_as);
-        app.import(&import, vec![row(7, "p", "new")], &still)
+        app.resources
+            .import(&import, vec![row(7, "p", "new")], &still)
             .await
             .unwrap()
     };
@@ -244,18 +253,20 @@ async fn imports_and_votes_in_opposite_order_do_not_deadlock(world: &World) {
     let first = {
         let app = one_app.clone();
         tokio::spawn(async move {
-            app.import(
-                &import(Mode::AllOrNothing, ImportAs::Decision),
-                many(1_200),
-                &still,
-            )
-            .await
+            app.resources
+                .import(
+                    &import(Mode::AllOrNothing, ImportAs::Decision),
+                    many(1_200),
+                    &still,
+                )
+                .await
         })
     };
     let second = {
         let app = two.clone();
         tokio::spawn(async move {
-            app.import(&import(Mode::SkipInvalid, ImportAs::Votes), backwards, &still)
+            app.resources
+                .import(&import(Mode::SkipInvalid, ImportAs::Votes), backwards, &still)
                 .await
         })
     };
@@ -278,6 +289,7 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
         message: "the caller may not call this method".to_owned(),
     };
     let refused = app
+        .resources
         .import(
             &import(Mode::AllOrNothing, ImportAs::Decision),
             many(1_200),
@@ -289,13 +301,14 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
     assert!(candidates(&app).await.is_empty());
     assert_eq!(head(&app).await, 0, "all or nothing");
 
-    app.put(&put("phrase 7", "before")).await.unwrap();
+    app.resources.put(&put("phrase 7", "before")).await.unwrap();
     let asked = AtomicU32::new(0);
     let may_once = || match asked.fetch_add(1, Ordering::Relaxed) {
         0 => Ok(()),
         _ => Err(gone()),
     };
     let refused = app
+        .resources
         .import(
             &import(Mode::SkipInvalid, ImportAs::Decision),
             many(2_500),
@@ -315,7 +328,7 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
 async fn what_votes_do_not_decide_is_no_vote(world: &World) {
     let app = world.instance().await;
     let rows = || {
-        let correction = Correction::parse_domain(Form::DomainBlock, "example.org", None).unwrap();
+        let correction = Correction::parse_domain("example.org", Ok(DomainRule::Block), "").unwrap();
         let rule = Row {
             line: 2,
             proposal: correction.effects(&namespace(), None).remove(0),
@@ -323,6 +336,7 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
         vec![row(1, "set up", "create"), rule]
     };
     let refused = app
+        .resources
         .import(&import(Mode::AllOrNothing, ImportAs::Votes), rows(), &still)
         .await
         .unwrap_err();
@@ -332,6 +346,7 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
     assert_eq!(violations[0].field, "rows[line 2].correction");
     assert!(violations[0].description.contains("import it as a decision"));
     let skipped = app
+        .resources
         .import(&import(Mode::SkipInvalid, ImportAs::Votes), rows(), &still)
         .await
         .unwrap();
@@ -341,14 +356,17 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
 async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World) {
     let app = world.instance().await;
     let access = Access::open();
-    app.put(&put("phrase 1", "before")).await.unwrap();
+    app.resources.put(&put("phrase 1", "before")).await.unwrap();
     let mut rows = many(1_200);
     // Of a key that it changes twice, the value from before it is restored.
     rows.push(row(1_201, "phrase 1", "again"));
     let import = import(Mode::SkipInvalid, ImportAs::Decision);
-    app.import(&import, rows.split_off(600), &still).await.unwrap();
-    app.import(&import, rows, &still).await.unwrap();
-    app.put(&put("phrase 2", "later")).await.unwrap();
+    app.resources
+        .import(&import, rows.split_off(600), &still)
+        .await
+        .unwrap();
+    app.resources.import(&import, rows, &still).await.unwrap();
+    app.resources.put(&put("phrase 2", "later")).await.unwrap();
     let revert = |operation, preview| RevertOperation {
         namespace: namespace(),
         operation,
@@ -359,12 +377,14 @@ async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World)
     let figures = |done: &RevertedOperation| (done.reverted, done.already, done.left_count);
     let head_before = head(&app).await;
     let foreseen = app
+        .log
         .revert_operation(&revert(import.operation, true), &access)
         .await
         .unwrap();
     assert_eq!(figures(&foreseen).2, 1);
     assert_eq!(head(&app).await, head_before, "a preview writes nothing");
     let done = app
+        .log
         .revert_operation(&revert(import.operation, false), &access)
         .await
         .unwrap();
@@ -383,6 +403,7 @@ async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World)
 
     let head_before = head(&app).await;
     let again = app
+        .log
         .revert_operation(&revert(import.operation, false), &access)
         .await
         .unwrap();
@@ -390,6 +411,7 @@ async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World)
     assert_eq!(head(&app).await, head_before);
 
     let back = app
+        .log
         .revert_operation(&revert(done.operation, false), &access)
         .await
         .unwrap();
@@ -397,6 +419,7 @@ async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World)
     assert_eq!(verbs().await, words([Some("v"), Some("later"), Some("v")]));
     let unknown = OperationId(uuid::Uuid::from_u128(98));
     let refused = app
+        .log
         .revert_operation(&revert(unknown, false), &access)
         .await
         .unwrap_err();
@@ -414,7 +437,7 @@ async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world:
                 (Form::Entity, "j. smith", "person:jane"),
                 (Form::Prohibition, "wind down", "delete_fund"),
             ] {
-                let correction = Correction::parse(form, input, "", choice).unwrap();
+                let correction = choice_correction(form, input, choice);
                 let proposals = correction.effects(&namespace(), None);
                 rows.extend(proposals.into_iter().map(|proposal| Row { line: 9, proposal }));
             }
@@ -422,6 +445,7 @@ async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world:
         };
         for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
             let imported = app
+                .resources
                 .import(&import(mode, ImportAs::Decision), rows(), &still)
                 .await
                 .unwrap();
@@ -437,11 +461,14 @@ async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world:
         (Form::Prohibition, "wind down", "delete_fund"),
     ];
     for (form, input, choice) in of_each_kind {
-        let correction = Correction::parse(form, input, "", choice).unwrap();
+        let correction = choice_correction(form, input, choice);
         let proposal = correction.effects(&namespace(), None).remove(0);
         let id = proposal.value.candidate_id(proposal.key.contest_id());
-        let written = fresh.candidate(&namespace(), id).await.unwrap();
-        assert_eq!(written, one_by_one.candidate(&namespace(), id).await.unwrap());
+        let written = fresh.decisions.candidate(&namespace(), id).await.unwrap();
+        assert_eq!(
+            written,
+            one_by_one.decisions.candidate(&namespace(), id).await.unwrap()
+        );
         assert_eq!(
             fresh.store.transitions(id, 9).await.unwrap(),
             one_by_one.store.transitions(id, 9).await.unwrap()

@@ -1,6 +1,6 @@
 //! What users did proposes something: it waits for a person, and counts for nothing.
 
-use emend_core::{Correction, FeedbackId, Origin, contest::Status, correction::Form};
+use emend_core::{Correction, FeedbackId, Origin, candidate::Status};
 use emend_proto::common::v1::OutcomeState;
 
 use super::{
@@ -20,10 +20,10 @@ on_both_databases!(
 );
 
 fn mined(world: &World, phrase: &str, verb: &str) -> IngestEvent {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     IngestEvent {
         feedback: FeedbackId::none(),
-        what: FeedbackChange::Mined {
+        change: FeedbackChange::Mined {
             effects: correction.effects(&namespace(), None),
             reason: "what users did in 3 sessions".to_owned(),
         },

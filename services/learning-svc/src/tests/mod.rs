@@ -1,6 +1,7 @@
 //! The rules of learning as the use cases keep them, on both databases.
 
 mod arrival;
+mod cached_ballots;
 mod concurrency;
 mod effects;
 pub(crate) mod erasure;
@@ -13,7 +14,6 @@ mod evidence_levels;
 mod evidence_reads;
 mod evidence_trust;
 mod evidence_works;
-mod hot;
 mod imports;
 mod mined;
 mod people;

@@ -5,10 +5,8 @@ use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, c
 use emend_serve::auth::Access;
 
 use crate::{
-    contests::{
-        review::Verdict,
-        store::{CandidateFilter, CandidatePosition},
-    },
+    contests::store::{CandidateFilter, CandidatePosition},
+    decisions::review::Verdict,
     etag,
     log::{revert::Revert, store::RevisionFilter},
     resources::{
@@ -137,7 +135,11 @@ async fn a_candidate_of_another_namespace_is_not_found(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
     let other = emend_core::Namespace::parse("other").unwrap();
-    let refused = app.candidate(&other, candidate_id("p", "v")).await.unwrap_err();
+    let refused = app
+        .decisions
+        .candidate(&other, candidate_id("p", "v"))
+        .await
+        .unwrap_err();
     assert!(matches!(refused, Error::NotFound { .. }));
     let refused = review(&app, candidate_id("p", "unheard"), None, approval())
         .await
@@ -147,7 +149,7 @@ async fn a_candidate_of_another_namespace_is_not_found(world: &World) {
 
 async fn rejecting_the_applied_candidate_removes_the_resource(world: &World) {
     let app = world.instance().await;
-    app.put(&put("p", "v")).await.unwrap();
+    app.resources.put(&put("p", "v")).await.unwrap();
     let reviewed = review(&app, candidate_id("p", "v"), None, rejection())
         .await
         .unwrap();
@@ -159,8 +161,8 @@ async fn rejecting_the_applied_candidate_removes_the_resource(world: &World) {
 
 async fn putting_the_current_value_writes_no_revision(world: &World) {
     let app = world.instance().await;
-    let first = app.put(&put("p", "v")).await.unwrap();
-    let again = app.put(&put("p", "v")).await.unwrap();
+    let first = app.resources.put(&put("p", "v")).await.unwrap();
+    let again = app.resources.put(&put("p", "v")).await.unwrap();
     assert_eq!((again.revision.0, again.resource_revision), (0, first.revision));
     assert_eq!(again.committed_at, first.committed_at);
     assert_eq!(head(&app).await, 1);
@@ -168,25 +170,39 @@ async fn putting_the_current_value_writes_no_revision(world: &World) {
 
 async fn puts_and_deletes_check_the_etag(world: &World) {
     let app = world.instance().await;
-    let first = app.put(&put("p", "v")).await.unwrap();
+    let first = app.resources.put(&put("p", "v")).await.unwrap();
     let seen = etag::of_revision(first.revision.0);
     let mut second = put("p", "w");
     second.etag = Some(seen.clone());
-    app.put(&second).await.unwrap();
+    app.resources.put(&second).await.unwrap();
     let mut third = put("p", "x");
     third.etag = Some(seen.clone());
-    assert_eq!(app.put(&third).await.unwrap_err().reason(), "ETAG_MISMATCH");
     assert_eq!(
-        app.delete(&delete("p", Some(seen))).await.unwrap_err().reason(),
+        app.resources.put(&third).await.unwrap_err().reason(),
         "ETAG_MISMATCH"
     );
-    assert_eq!(app.delete(&delete("p", Some("2".to_owned()))).await.unwrap().0, 3);
+    assert_eq!(
+        app.resources
+            .delete(&delete("p", Some(seen)))
+            .await
+            .unwrap_err()
+            .reason(),
+        "ETAG_MISMATCH"
+    );
+    assert_eq!(
+        app.resources
+            .delete(&delete("p", Some("2".to_owned())))
+            .await
+            .unwrap()
+            .0,
+        3
+    );
     assert_sound(&app).await;
 }
 
 async fn deleting_nothing_is_not_found(world: &World) {
     let app = world.instance().await;
-    let refused = app.delete(&delete("p", None)).await.unwrap_err();
+    let refused = app.resources.delete(&delete("p", None)).await.unwrap_err();
     assert!(matches!(refused, Error::NotFound { .. }));
 }
 
@@ -195,7 +211,7 @@ async fn a_deleted_value_is_not_learned_again_by_votes(world: &World) {
     for reporter in ["ann", "bob", "cid"] {
         one(&app, &world.phrase(reporter, "p", "v")).await;
     }
-    app.delete(&delete("p", None)).await.unwrap();
+    app.resources.delete(&delete("p", None)).await.unwrap();
     let late = one(&app, &world.phrase("dan", "p", "v")).await;
     assert_eq!(late.reason, "DELETED");
     assert_eq!(verb(&app, "p").await, None);
@@ -210,7 +226,7 @@ async fn a_deleted_value_is_not_learned_again_by_votes(world: &World) {
 fn rows(verb: &str, phrases: &[&str]) -> Vec<Row> {
     let row = |(line, phrase): (usize, &&str)| Row {
         line: i64::try_from(line).unwrap() + 1,
-        proposal: Correction::parse(Form::PhraseMapping, phrase, "", verb)
+        proposal: Correction::parse_phrase_mapping(phrase, verb)
             .unwrap()
             .effects(&namespace(), None)
             .remove(0),
@@ -231,13 +247,14 @@ fn import() -> Import {
 
 async fn a_refused_revert_lists_every_key_that_changed_again(world: &World) {
     let app = world.instance().await;
-    app.import(&import(), rows("v", &["p", "q", "r"]), &still)
+    app.resources
+        .import(&import(), rows("v", &["p", "q", "r"]), &still)
         .await
         .unwrap();
-    app.put(&put("p", "w")).await.unwrap();
-    app.put(&put("r", "w")).await.unwrap();
+    app.resources.put(&put("p", "w")).await.unwrap();
+    app.resources.put(&put("r", "w")).await.unwrap();
     let Error::FailedPrecondition { violations, .. } =
-        app.revert(&revert(1), &Access::open()).await.unwrap_err()
+        app.log.revert(&revert(1), &Access::open()).await.unwrap_err()
     else {
         panic!("a key with a newer revision stands in the way");
     };
@@ -255,11 +272,12 @@ async fn a_refused_revert_lists_every_key_that_changed_again(world: &World) {
 
 async fn a_revert_of_an_import_restores_all_it_changed(world: &World) {
     let app = world.instance().await;
-    app.put(&put("p", "before")).await.unwrap();
-    app.import(&import(), rows("v", &["p", "q"]), &still)
+    app.resources.put(&put("p", "before")).await.unwrap();
+    app.resources
+        .import(&import(), rows("v", &["p", "q"]), &still)
         .await
         .unwrap();
-    assert_eq!(app.revert(&revert(2), &Access::open()).await.unwrap().0, 3);
+    assert_eq!(app.log.revert(&revert(2), &Access::open()).await.unwrap().0, 3);
     assert_eq!(verb(&app, "p").await.as_deref(), Some("before"));
     assert_eq!(verb(&app, "q").await, None);
     assert_sound(&app).await;
@@ -267,12 +285,12 @@ async fn a_revert_of_an_import_restores_all_it_changed(world: &World) {
 
 async fn a_revision_of_another_namespace_is_not_found(world: &World) {
     let app = world.instance().await;
-    app.put(&put("p", "v")).await.unwrap();
+    app.resources.put(&put("p", "v")).await.unwrap();
     let mut foreign = revert(1);
     foreign.namespace = emend_core::Namespace::parse("other").unwrap();
     for revert in [foreign, revert(2)] {
         assert!(matches!(
-            app.revert(&revert, &Access::open()).await.unwrap_err(),
+            app.log.revert(&revert, &Access::open()).await.unwrap_err(),
             Error::NotFound { .. }
         ));
     }
@@ -284,13 +302,13 @@ async fn a_limit_of_the_policy_refuses_a_put(world: &World) {
         policy.max_resources = 1;
     })
     .await;
-    app.put(&put("p", "v")).await.unwrap();
+    app.resources.put(&put("p", "v")).await.unwrap();
     assert_eq!(
-        app.put(&put("q", "v")).await.unwrap_err().reason(),
+        app.resources.put(&put("q", "v")).await.unwrap_err().reason(),
         "RESOURCE_LIMIT"
     );
     // Existing resources may still change.
-    app.put(&put("p", "w")).await.unwrap();
+    app.resources.put(&put("p", "w")).await.unwrap();
     assert_sound(&app).await;
 }
 
@@ -311,7 +329,7 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
     };
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let (page, more) = app.list_candidates(&filter, after, 3).await.unwrap();
+        let (page, more) = app.contests.list_candidates(&filter, after, 3).await.unwrap();
         after = page.last().map(CandidatePosition::of);
         seen.extend(page);
         if !more {
@@ -327,21 +345,29 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
         keys: vec![emend_core::NormalizedKey::parse("p3").unwrap().into()],
         ..filter.clone()
     };
-    let (page, more) = app.list_candidates(&one_key, None, 3).await.unwrap();
+    let (page, more) = app.contests.list_candidates(&one_key, None, 3).await.unwrap();
     assert_eq!((page.len(), more), (1, false));
     let none = CandidateFilter {
         statuses: vec![Status::Rejected],
         ..filter
     };
-    assert!(app.list_candidates(&none, None, 3).await.unwrap().0.is_empty());
+    assert!(
+        app.contests
+            .list_candidates(&none, None, 3)
+            .await
+            .unwrap()
+            .0
+            .is_empty()
+    );
 }
 
 async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     let app = world.instance().await;
     for n in 0..5 {
-        app.put(&put(&format!("p{n}"), "v")).await.unwrap();
+        app.resources.put(&put(&format!("p{n}"), "v")).await.unwrap();
     }
-    app.import(&import(), rows("w", &["p0", "p1"]), &still)
+    app.resources
+        .import(&import(), rows("w", &["p0", "p1"]), &still)
         .await
         .unwrap();
     let all = RevisionFilter {

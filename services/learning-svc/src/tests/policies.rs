@@ -7,8 +7,8 @@ use emend_store::audit::{Findings, IgnoreProgress};
 use futures::future::join_all;
 
 use crate::{
-    app::App,
     audit::Audit,
+    capabilities::Capabilities,
     etag,
     policies::{
         store::PolicyKey,
@@ -64,16 +64,19 @@ fn update(
 
 /// Changes a policy.
 pub(super) async fn set(
-    app: &App,
+    app: &Capabilities,
     kind: Kind,
     change: impl Fn(&mut Policy) + Send + Sync + 'static,
 ) -> PolicyInForce {
-    app.update_policy(&update(kind, None, change)).await.unwrap()
+    app.policies
+        .update_policy(&update(kind, None, change))
+        .await
+        .unwrap()
 }
 
 async fn a_policy_that_was_never_set_is_the_default(world: &World) {
     let app = world.instance().await;
-    let in_force = app.policy(&key(Kind::EntityAlias)).await.unwrap();
+    let in_force = app.policies.policy(&key(Kind::EntityAlias)).await.unwrap();
     assert_eq!(in_force.stored.policy, Policy::default_for(Kind::EntityAlias));
     assert_eq!((in_force.stored.updated_at, in_force.remaining), (None, 0));
 }
@@ -89,10 +92,19 @@ async fn each_change_is_a_version_and_a_stale_one_is_aborted(world: &World) {
     let second = update(Kind::Prohibition, Some(seen.clone()), |policy| {
         policy.votes.threshold = 6;
     });
-    assert_eq!(app.update_policy(&second).await.unwrap().stored.policy.version, 2);
+    assert_eq!(
+        app.policies
+            .update_policy(&second)
+            .await
+            .unwrap()
+            .stored
+            .policy
+            .version,
+        2
+    );
     let stale = update(Kind::Prohibition, Some(seen), |policy| policy.votes.threshold = 7);
     assert_eq!(
-        app.update_policy(&stale).await.unwrap_err().reason(),
+        app.policies.update_policy(&stale).await.unwrap_err().reason(),
         "ETAG_MISMATCH"
     );
     // A change to the current value is no change.
@@ -106,7 +118,7 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
         policy.votes.threshold = 0;
         policy.max_resources = 0;
     });
-    let Error::InvalidArgument(violations) = app.update_policy(&bad).await.unwrap_err() else {
+    let Error::InvalidArgument(violations) = app.policies.update_policy(&bad).await.unwrap_err() else {
         panic!("out of bounds");
     };
     let fields: Vec<_> = violations
@@ -115,7 +127,8 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
         .collect();
     assert_eq!(fields, ["policy.threshold", "policy.max_resources"]);
     assert_eq!(
-        app.policy(&key(Kind::Prohibition))
+        app.policies
+            .policy(&key(Kind::Prohibition))
             .await
             .unwrap()
             .stored
@@ -139,6 +152,7 @@ async fn no_concurrent_policy_change_is_lost(world: &World) {
         change.unwrap();
     }
     let policy = one_app
+        .policies
         .policy(&key(Kind::Prohibition))
         .await
         .unwrap()
@@ -156,15 +170,24 @@ async fn a_lowered_threshold_promotes_pending_candidates_in_resumable_steps(worl
     let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     assert_eq!(in_force.remaining, 300);
 
-    let first = app.reevaluate_once(None).await.unwrap();
+    let first = app.contests.reevaluate_once(None).await.unwrap();
     assert!(first.evaluated > 0 && first.evaluated < 300);
     // Another replica, or this one after a restart, continues where the first stopped.
     let other = world.instance().await;
-    let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
+    let remaining = app
+        .policies
+        .policy(&key(Kind::InvocationPhrase))
+        .await
+        .unwrap()
+        .remaining;
     assert_eq!(remaining, 300 - first.evaluated as u64);
-    while other.reevaluate_once(None).await.unwrap().evaluated > 0 {}
+    while other.contests.reevaluate_once(None).await.unwrap().evaluated > 0 {}
     assert_eq!(
-        app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining,
+        app.policies
+            .policy(&key(Kind::InvocationPhrase))
+            .await
+            .unwrap()
+            .remaining,
         0
     );
     assert_eq!(head(&app).await, 300);
@@ -196,11 +219,15 @@ async fn a_pass_goes_on_after_contests_that_could_not_be_evaluated(world: &World
     }
     assert_eq!(passed.len(), 5);
     assert!(passed.is_sorted(), "each once, in order");
-    let step = app.reevaluate_once(Some(passed[1])).await.unwrap();
+    let step = app.contests.reevaluate_once(Some(passed[1])).await.unwrap();
     assert_eq!((step.evaluated, step.last), (3, Some(passed[4])));
-    assert_eq!(app.reevaluate_once(step.last).await.unwrap().last, None);
+    assert_eq!(app.contests.reevaluate_once(step.last).await.unwrap().last, None);
     assert_eq!(
-        app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining,
+        app.policies
+            .policy(&key(Kind::InvocationPhrase))
+            .await
+            .unwrap()
+            .remaining,
         2
     );
 }
@@ -217,13 +244,13 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
         "UPDATE contests SET key = 'not what gives its id' WHERE key = 'p8'",
         "UPDATE contests SET kind = 1, key = '' WHERE key = 'p9'",
     ] {
-        store::tamper(&world.url, sql).await;
+        store::testing::tamper(&world.url, sql).await;
     }
     set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     for expected in [197, 0] {
         let (mut evaluated, mut failed, mut after) = (0, 0, None);
         loop {
-            let step = app.reevaluate_once(after).await.unwrap();
+            let step = app.contests.reevaluate_once(after).await.unwrap();
             evaluated += step.evaluated;
             failed += step.failed;
             after = step.last;
@@ -234,7 +261,12 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
         assert_eq!((evaluated, failed), (expected, 3), "each pass tries them again");
     }
     assert_eq!(head(&app).await, 197);
-    let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
+    let remaining = app
+        .policies
+        .policy(&key(Kind::InvocationPhrase))
+        .await
+        .unwrap()
+        .remaining;
     assert_eq!(remaining, 3, "the number that remains is shown");
     let mut findings = Findings::default();
     let mut audit = Audit::open(&world.url).await.unwrap();
@@ -249,7 +281,7 @@ async fn a_raised_risk_sends_pending_candidates_to_review(world: &World) {
         policy.votes.risk = RiskLevel::High;
     })
     .await;
-    app.reevaluate_once(None).await.unwrap();
+    app.contests.reevaluate_once(None).await.unwrap();
     let record = candidate(&app, "p", "v").await;
     assert_eq!(record.candidate.status, Status::AwaitingReview);
     for reporter in ["bob", "cid", "dan"] {
@@ -261,7 +293,7 @@ async fn a_raised_risk_sends_pending_candidates_to_review(world: &World) {
         policy.votes.risk = RiskLevel::Medium;
     })
     .await;
-    app.reevaluate_once(None).await.unwrap();
+    app.contests.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }
@@ -276,7 +308,10 @@ async fn several_replicas_evaluate_each_contest_once(world: &World) {
         policy.votes.threshold = 1;
     })
     .await;
-    let (first, second) = tokio::join!(one_app.reevaluate_once(None), two.reevaluate_once(None));
+    let (first, second) = tokio::join!(
+        one_app.contests.reevaluate_once(None),
+        two.contests.reevaluate_once(None)
+    );
     first.unwrap();
     second.unwrap();
     assert_eq!(head(&one_app).await, 100);
@@ -296,7 +331,7 @@ async fn a_raised_threshold_withdraws_nothing(world: &World) {
     }
     one(&app, &world.phrase("dan", "p", "w")).await;
     set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 10).await;
-    app.reevaluate_once(None).await.unwrap();
+    app.contests.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }
@@ -311,7 +346,7 @@ async fn found(world: &World) -> Vec<&'static str> {
 
 async fn a_contest_stays_due_for_reevaluation_after_a_persons_action(world: &World) {
     let app = world.instance().await;
-    app.put(&put("p", "a")).await.unwrap();
+    app.resources.put(&put("p", "a")).await.unwrap();
     one(&app, &world.phrase("ann", "p", "v")).await;
     let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     assert_eq!(in_force.remaining, 1);
@@ -321,11 +356,16 @@ async fn a_contest_stays_due_for_reevaluation_after_a_persons_action(world: &Wor
         reason: None,
         actor: operator(),
     };
-    app.delete(&gone).await.unwrap();
-    let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
+    app.resources.delete(&gone).await.unwrap();
+    let remaining = app
+        .policies
+        .policy(&key(Kind::InvocationPhrase))
+        .await
+        .unwrap()
+        .remaining;
     assert_eq!(remaining, 1, "it is not yet evaluated by the new policy");
     assert_eq!(found(world).await, [""; 0]);
-    app.reevaluate_once(None).await.unwrap();
+    app.contests.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_eq!(found(world).await, [""; 0]);
     assert_sound(&app).await;
@@ -373,14 +413,14 @@ async fn a_frozen_kind_learns_nothing_by_votes_and_loses_none_of_them(world: &Wo
     // Other kinds go on, people may decide, and what applies may be taken back.
     one(&app, &world.feedback("ann", Form::Entity, "jd", "person:jd")).await;
     assert!(applies(&app, Form::Entity, "jd", "x").await.is_some());
-    app.put(&put("q", "w")).await.unwrap();
+    app.resources.put(&put("q", "w")).await.unwrap();
     assert_eq!(verb(&app, "q").await.as_deref(), Some("w"));
     assert_eq!(verb(&app, "p").await, None);
     assert_eq!(found(world).await, [""; 0]);
 
     let released = set(&app, Kind::InvocationPhrase, |policy| policy.frozen = false).await;
     assert_eq!(released.remaining, 1);
-    app.reevaluate_once(None).await.unwrap();
+    app.contests.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_eq!(found(world).await, [""; 0]);
     assert_sound(&app).await;

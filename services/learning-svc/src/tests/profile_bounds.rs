@@ -10,10 +10,11 @@ use futures::future::join_all;
 use jiff::SignedDuration;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
+    decisions::profile_room::MAX_ENTRIES,
     erasure::worker::Eraser,
     log::revert::Revert,
-    profiles::{room::MAX_ENTRIES, suggestions::entry_key},
+    profiles::suggestions::entry_key,
     resources::write::{Delete, Put},
     store,
     tests::{
@@ -34,7 +35,7 @@ fn key(entry: &str) -> ResourceKey {
     entry_key(&namespace(), &user("ann"), KNOWN_TECHNOLOGIES, entry).unwrap()
 }
 
-async fn put(app: &App, entry: &str) -> Result<Revision, Error> {
+async fn put(app: &Capabilities, entry: &str) -> Result<Revision, Error> {
     let put = Put {
         key: key(entry),
         value: ResourceValue::new(
@@ -45,19 +46,20 @@ async fn put(app: &App, entry: &str) -> Result<Revision, Error> {
         reason: None,
         actor: on_behalf("ann"),
     };
-    app.put(&put).await.map(|done| done.revision)
+    app.resources.put(&put).await.map(|done| done.revision)
 }
 
 /// Fills a list but for so many entries.
-async fn fill(app: &App, free: usize) {
+async fn fill(app: &Capabilities, free: usize) {
     let entries: Vec<String> = (free..MAX_ENTRIES).map(|number| format!("t{number}")).collect();
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-    app.update_profile(&update("ann", &[(KNOWN_TECHNOLOGIES, &entries)]))
+    app.profiles
+        .update_profile(&update("ann", &[(KNOWN_TECHNOLOGIES, &entries)]))
         .await
         .unwrap();
 }
 
-async fn count(app: &App) -> usize {
+async fn count(app: &Capabilities) -> usize {
     list(app, "ann", KNOWN_TECHNOLOGIES).await.len()
 }
 
@@ -99,14 +101,15 @@ async fn a_full_list_takes_nothing_more_by_whichever_way(world: &World) {
         found.find(|of| of.record.key.key.as_str() == field).unwrap()
     };
     fill(&app, 0).await;
-    app.delete(&Delete {
-        key: key("t7"),
-        etag: None,
-        reason: None,
-        actor: on_behalf("ann"),
-    })
-    .await
-    .unwrap();
+    app.resources
+        .delete(&Delete {
+            key: key("t7"),
+            etag: None,
+            reason: None,
+            actor: on_behalf("ann"),
+        })
+        .await
+        .unwrap();
     let deleted = Revision(head(&app).await);
     put(&app, "in its place").await.unwrap();
     assert_eq!(count(&app).await, MAX_ENTRIES);
@@ -125,7 +128,7 @@ async fn a_full_list_takes_nothing_more_by_whichever_way(world: &World) {
         review(&app, technology.record.candidate.id, None, approval())
             .await
             .unwrap_err(),
-        app.revert(&revert, &Access::open()).await.unwrap_err(),
+        app.log.revert(&revert, &Access::open()).await.unwrap_err(),
     ];
     assert!(refused.iter().all(is_full), "{refused:?}");
     assert_eq!((count(&app).await, head(&app).await), (MAX_ENTRIES, before));
@@ -133,14 +136,15 @@ async fn a_full_list_takes_nothing_more_by_whichever_way(world: &World) {
     // Another list has room, what is there may be written again, and who removes one may add another.
     accept(&app, "ann", of(LEARNING_GOALS)).await.unwrap();
     put(&app, "T8").await.unwrap();
-    app.delete(&Delete {
-        key: key("t9"),
-        etag: None,
-        reason: None,
-        actor: on_behalf("ann"),
-    })
-    .await
-    .unwrap();
+    app.resources
+        .delete(&Delete {
+            key: key("t9"),
+            etag: None,
+            reason: None,
+            actor: on_behalf("ann"),
+        })
+        .await
+        .unwrap();
     accept(&app, "ann", technology).await.unwrap();
     assert_eq!(count(&app).await, MAX_ENTRIES);
     assert_sound(&app).await;
@@ -170,7 +174,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     let made = suggest(&app, "ann").await;
     assert_eq!(made.len(), 1);
     // By the database's clock: 90 days but for an hour, and that hour.
-    store::tamper(
+    store::testing::tamper(
         &world.url,
         "UPDATE activities SET recorded_at = recorded_at - 7772400000000",
     )
@@ -178,7 +182,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     record(&app, "ann", &[activity(2_000, &["Go"], &[])]).await;
     worker.run_once().await.unwrap();
     assert_eq!(kept().await, 1_501);
-    store::tamper(
+    store::testing::tamper(
         &world.url,
         "UPDATE activities SET recorded_at = recorded_at - 3600000000",
     )

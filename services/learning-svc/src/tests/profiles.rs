@@ -12,13 +12,11 @@ use tokio::sync::Semaphore;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
-        review::{Review, Verdict},
-        store::{CandidateFilter, CandidatePosition},
-    },
+    capabilities::Capabilities,
+    contests::store::{CandidateFilter, CandidatePosition},
+    decisions::review::{Review, Verdict},
+    generator::{Generator, GeneratorError},
     ingest::event::{FeedbackChange, IngestEvent},
-    outputs::generator::{Generator, GeneratorError},
     profiles::{
         entries::ProfileUpdate,
         store::{KEPT_ACTIVITIES, StoredProfile, SuggestionRecord},
@@ -79,11 +77,11 @@ pub(super) fn update(name: &str, lists: &[(&'static str, &[&str])]) -> ProfileUp
     }
 }
 
-pub(super) async fn profile(app: &App, name: &str) -> StoredProfile {
-    app.profile(&namespace(), &user(name)).await.unwrap()
+pub(super) async fn profile(app: &Capabilities, name: &str) -> StoredProfile {
+    app.profiles.profile(&namespace(), &user(name)).await.unwrap()
 }
 
-pub(super) async fn list(app: &App, name: &str, field: &str) -> Vec<String> {
+pub(super) async fn list(app: &Capabilities, name: &str, field: &str) -> Vec<String> {
     let profile = profile(app, name).await.profile();
     profile.list(field).unwrap().values().cloned().collect()
 }
@@ -102,8 +100,9 @@ pub(super) fn activity(day: i64, technologies: &[&str], goals: &[&str]) -> Activ
     }
 }
 
-pub(super) async fn record(app: &App, name: &str, activities: &[Activity]) -> u64 {
-    app.record_activities(&namespace(), &user(name), activities)
+pub(super) async fn record(app: &Capabilities, name: &str, activities: &[Activity]) -> u64 {
+    app.profiles
+        .record_activities(&namespace(), &user(name), activities)
         .await
         .unwrap()
 }
@@ -118,8 +117,11 @@ fn asked(name: &str, include_experience: bool) -> SuggestionsAsked {
     }
 }
 
-pub(super) async fn suggest(app: &App, name: &str) -> Vec<SuggestionRecord> {
-    app.generate_suggestions(&asked(name, false)).await.unwrap()
+pub(super) async fn suggest(app: &Capabilities, name: &str) -> Vec<SuggestionRecord> {
+    app.profiles
+        .generate_suggestions(&asked(name, false))
+        .await
+        .unwrap()
 }
 
 fn entries(made: &[SuggestionRecord]) -> Vec<&str> {
@@ -142,23 +144,25 @@ fn decided(name: &str, of: &SuggestionRecord, verdict: Verdict) -> SuggestionDec
     }
 }
 
-pub(super) async fn accept(app: &App, name: &str, of: &SuggestionRecord) -> Result<Revision, Error> {
+pub(super) async fn accept(app: &Capabilities, name: &str, of: &SuggestionRecord) -> Result<Revision, Error> {
     let verdict = Verdict::Approve {
         edited: None,
         reason: None,
         accept_redacted: false,
     };
     let done = app
+        .profiles
         .decide_suggestion(&decided(name, of, verdict), &Access::open())
         .await;
     done.map(|(_, _, revision)| revision)
 }
 
-async fn reject(app: &App, name: &str, of: &SuggestionRecord) -> Result<(), Error> {
+async fn reject(app: &Capabilities, name: &str, of: &SuggestionRecord) -> Result<(), Error> {
     let verdict = Verdict::Reject {
         reason: "not me".to_owned(),
     };
     let done = app
+        .profiles
         .decide_suggestion(&decided(name, of, verdict), &Access::open())
         .await;
     done.map(drop)
@@ -182,12 +186,12 @@ async fn an_update_is_one_revision_and_entries_alike_are_one(world: &World) {
             (LEARNING_GOALS, &["Kafka"]),
         ],
     );
-    let (stored, revision) = app.update_profile(&first).await.unwrap();
+    let (stored, revision) = app.profiles.update_profile(&first).await.unwrap();
     assert_eq!((revision, head(&app).await), (Revision(1), 1));
     assert_eq!((stored.revision, stored.entries.len()), (Revision(1), 4));
     assert_eq!(stored.profile().experience_years, Some(7));
 
-    let (_, revision) = app.update_profile(&first).await.unwrap();
+    let (_, revision) = app.profiles.update_profile(&first).await.unwrap();
     assert_eq!((revision, head(&app).await), (Revision(0), 1), "nothing changed");
 
     // One is written otherwise, one goes, one comes; goals stay.
@@ -195,14 +199,14 @@ async fn an_update_is_one_revision_and_entries_alike_are_one(world: &World) {
         "ann",
         &[(KNOWN_TECHNOLOGIES, &["ｒｕｓｔ", "Go"]), (EXPERIENCE_YEARS, &[])],
     );
-    let (stored, revision) = app.update_profile(&second).await.unwrap();
+    let (stored, revision) = app.profiles.update_profile(&second).await.unwrap();
     assert_eq!(revision, Revision(2));
     assert_eq!(stored.profile().experience_years, None);
     assert_eq!(list(&app, "ann", KNOWN_TECHNOLOGIES).await, ["Go", "ｒｕｓｔ"]);
     assert_eq!(list(&app, "ann", LEARNING_GOALS).await, ["Kafka"]);
 
     let emptied = update("ann", &[(KNOWN_TECHNOLOGIES, &[]), (LEARNING_GOALS, &[])]);
-    let (stored, revision) = app.update_profile(&emptied).await.unwrap();
+    let (stored, revision) = app.profiles.update_profile(&emptied).await.unwrap();
     assert_eq!((revision, stored.revision), (Revision(3), Revision(3)));
     assert!(stored.profile().is_empty());
     assert_eq!(profile(&app, "bob").await, StoredProfile::default());
@@ -216,14 +220,18 @@ async fn an_update_on_another_state_than_was_seen_is_aborted(world: &World) {
         etag: Some(etag.to_owned()),
         ..update("ann", &[(SPECIALTIES, &[text])])
     };
-    app.update_profile(&of("0", "search")).await.unwrap();
-    let refused = app.update_profile(&of("0", "ranking")).await.unwrap_err();
+    app.profiles.update_profile(&of("0", "search")).await.unwrap();
+    let refused = app
+        .profiles
+        .update_profile(&of("0", "ranking"))
+        .await
+        .unwrap_err();
     assert!(matches!(refused, Error::Aborted { .. }), "{refused:?}");
-    app.update_profile(&of("1", "ranking")).await.unwrap();
+    app.profiles.update_profile(&of("1", "ranking")).await.unwrap();
     // What is gone changed it as well.
     let emptied = update("ann", &[(SPECIALTIES, &[])]);
-    app.update_profile(&emptied).await.unwrap();
-    let refused = app.update_profile(&of("2", "search")).await.unwrap_err();
+    app.profiles.update_profile(&emptied).await.unwrap();
+    let refused = app.profiles.update_profile(&of("2", "search")).await.unwrap_err();
     assert!(matches!(refused, Error::Aborted { .. }), "{refused:?}");
     assert_eq!(list(&app, "ann", SPECIALTIES).await, [""; 0]);
 }
@@ -237,7 +245,8 @@ async fn what_is_suggested_waits_and_is_added_once(world: &World) {
         activity(1, &["RUST", "sql"], &["kafka"]),
     ];
     record(&app, "ann", &done).await;
-    app.update_profile(&update("ann", &[(KNOWN_TECHNOLOGIES, &["SQL"])]))
+    app.profiles
+        .update_profile(&update("ann", &[(KNOWN_TECHNOLOGIES, &["SQL"])]))
         .await
         .unwrap();
     let made = suggest(&app, "ann").await;
@@ -253,12 +262,14 @@ async fn what_is_suggested_waits_and_is_added_once(world: &World) {
     assert_audited(world).await;
 
     let (page, more) = app
+        .profiles
         .list_suggestions(&namespace(), &user("ann"), &[Status::AwaitingReview], None, 1)
         .await
         .unwrap();
     assert!(more && page.len() == 1);
     let after = CandidatePosition::of(&page[0].record);
     let (rest, more) = app
+        .profiles
         .list_suggestions(&namespace(), &user("ann"), &[], Some(after), 5)
         .await
         .unwrap();
@@ -271,14 +282,16 @@ async fn what_is_suggested_waits_and_is_added_once(world: &World) {
     let again = reject(&app, "ann", &made[0]).await.unwrap_err();
     assert_eq!(precondition(&again), "ALREADY_APPLIED");
     // Added by the user meanwhile, so it is there already: the suggestion is closed.
-    app.update_profile(&update("ann", &[(LEARNING_GOALS, &["KAFKA"])]))
+    app.profiles
+        .update_profile(&update("ann", &[(LEARNING_GOALS, &["KAFKA"])]))
         .await
         .unwrap();
     let refused = accept(&app, "ann", &made[1]).await.unwrap_err();
     assert!(matches!(refused, Error::Aborted { .. }), "{refused:?}");
     assert_eq!(list(&app, "ann", LEARNING_GOALS).await, ["KAFKA"]);
     // What the user removes is not suggested again.
-    app.update_profile(&update("ann", &[(KNOWN_TECHNOLOGIES, &[])]))
+    app.profiles
+        .update_profile(&update("ann", &[(KNOWN_TECHNOLOGIES, &[])]))
         .await
         .unwrap();
     assert_eq!(suggest(&app, "ann").await, []);
@@ -297,7 +310,8 @@ async fn what_is_rejected_is_not_suggested_again_and_the_user_may_still_add_it(w
     assert_eq!(precondition(&again), "ALREADY_REJECTED");
     record(&app, "ann", &[activity(2, &[], &["ＫＡＦＫＡ"])]).await;
     assert_eq!(suggest(&app, "ann").await, []);
-    app.update_profile(&update("ann", &[(LEARNING_GOALS, &["Kafka"])]))
+    app.profiles
+        .update_profile(&update("ann", &[(LEARNING_GOALS, &["Kafka"])]))
         .await
         .unwrap();
     assert_eq!(list(&app, "ann", LEARNING_GOALS).await, ["Kafka"]);
@@ -316,7 +330,12 @@ async fn experience_is_suggested_on_request_and_once_at_a_time(world: &World) {
     };
     record(&app, "ann", &[shows(1, 3)]).await;
     assert_eq!(suggest(&app, "ann").await, []);
-    let experience = || async { app.generate_suggestions(&asked("ann", true)).await.unwrap() };
+    let experience = || async {
+        app.profiles
+            .generate_suggestions(&asked("ann", true))
+            .await
+            .unwrap()
+    };
     let made = experience().await;
     assert_eq!(made[0].details.suggestion, SuggestionType::UpdateExperience);
     record(&app, "ann", &[shows(2, 4)]).await;
@@ -326,7 +345,8 @@ async fn experience_is_suggested_on_request_and_once_at_a_time(world: &World) {
     let made = experience().await;
     assert_eq!(made.len(), 1);
     // The user takes the years away: what was suggested in their place is closed.
-    app.update_profile(&update("ann", &[(EXPERIENCE_YEARS, &[])]))
+    app.profiles
+        .update_profile(&update("ann", &[(EXPERIENCE_YEARS, &[])]))
         .await
         .unwrap();
     let refused = accept(&app, "ann", &made[0]).await.unwrap_err();
@@ -360,7 +380,11 @@ async fn another_users_suggestion_is_not_found_and_no_list_mixes_users(world: &W
         keys: Vec::new(),
         user: Some(user(name)),
     };
-    let (listed, _) = app.list_candidates(&filter("ann"), None, 50).await.unwrap();
+    let (listed, _) = app
+        .contests
+        .list_candidates(&filter("ann"), None, 50)
+        .await
+        .unwrap();
     assert_eq!(listed, std::slice::from_ref(&of_ann.record));
     let of_kind = CandidateFilter {
         kinds: vec![Kind::Profile],
@@ -368,16 +392,18 @@ async fn another_users_suggestion_is_not_found_and_no_list_mixes_users(world: &W
         keys: vec![of_bob.record.key.key.clone()],
         ..filter("bob")
     };
-    let (listed, _) = app.list_candidates(&of_kind, None, 50).await.unwrap();
+    let (listed, _) = app.contests.list_candidates(&of_kind, None, 50).await.unwrap();
     assert_eq!(listed, [of_bob.record]);
     let other = Namespace::parse("another").unwrap();
     let (none, _) = app
+        .profiles
         .list_suggestions(&other, &user("ann"), &[], None, 50)
         .await
         .unwrap();
     assert_eq!(none, []);
     let id = of_ann.record.candidate.id;
     let details = app
+        .contests
         .candidate_details(&namespace(), id, &Access::open())
         .await
         .unwrap();
@@ -481,11 +507,15 @@ async fn what_a_generator_answers_is_checked(world: &World) {
         told("call 030 901820 now", "commit-1"),
         told("", "commit-1"),
     ];
-    app.generator = std::sync::Arc::new(Told(answer, Semaphore::new(1)));
+    app.profiles.generator = std::sync::Arc::new(Told(answer, Semaphore::new(1)));
     let made = suggest(&app, "ann").await;
     assert_eq!(entries(&made), ["Kafka"]);
-    app.generator = std::sync::Arc::new(Told(Vec::new(), Semaphore::new(1)));
-    let failed = app.generate_suggestions(&asked("ann", false)).await.unwrap_err();
+    app.profiles.generator = std::sync::Arc::new(Told(Vec::new(), Semaphore::new(1)));
+    let failed = app
+        .profiles
+        .generate_suggestions(&asked("ann", false))
+        .await
+        .unwrap_err();
     assert!(matches!(failed, Error::Unavailable { .. }), "{failed:?}");
     assert_audited(world).await;
 }
@@ -493,7 +523,7 @@ async fn what_a_generator_answers_is_checked(world: &World) {
 fn erasure(world: &World, name: &str) -> IngestEvent {
     IngestEvent {
         feedback: FeedbackId::none(),
-        what: FeedbackChange::ReporterErased {
+        change: FeedbackChange::ReporterErased {
             caller: Caller::parse("console").unwrap(),
             reporter: ReporterId::parse(name).unwrap(),
         },
@@ -505,7 +535,7 @@ async fn a_user_who_is_erased_while_the_generator_works_gets_no_suggestion(world
     let mut app = world.instance().await;
     record(&app, "ann", &[activity(1, &[], &[])]).await;
     let generator = std::sync::Arc::new(Told(vec![told("Kafka", "commit-1")], Semaphore::new(0)));
-    app.generator = std::sync::Arc::clone(&generator) as _;
+    app.profiles.generator = std::sync::Arc::clone(&generator) as _;
     let slow = app.clone();
     let suggesting = tokio::spawn(async move { suggest(&slow, "ann").await });
     one(&app, &erasure(world, "ann")).await;
@@ -527,7 +557,8 @@ async fn an_erased_user_leaves_nothing(world: &World) {
         assert_eq!(made.len(), 3);
         accept(&app, name, &made[0]).await.unwrap();
         reject(&app, name, &made[1]).await.unwrap();
-        app.update_profile(&update(name, &[(SPECIALTIES, &["search"])]))
+        app.profiles
+            .update_profile(&update(name, &[(SPECIALTIES, &["search"])]))
             .await
             .unwrap();
     }

@@ -8,18 +8,16 @@ use std::time::Duration;
 use emend_base::Error;
 use emend_core::{
     CandidateId, Correction, Kind, Learned, Prompt, ResourceKey, ResourceValue, Status,
-    contest::Verdict as Decided, outputs::RatingFields,
+    candidate::Verdict as Decided, ratings::RatingFields,
 };
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::{StreamExt as _, future::join_all};
 
 use crate::{
-    app::App,
-    audit::Audit,
-    contests::{
-        review::{Reviewed, Verdict},
-        store::CandidateRecord,
-    },
+    audit::{Audit, check_entry},
+    capabilities::Capabilities,
+    contests::store::CandidateRecord,
+    decisions::review::{Reviewed, Verdict},
     ingest::event::{FeedbackChange, IngestEvent},
     resources::write::{Delete, Put},
     tests::{
@@ -56,48 +54,46 @@ fn value(text: &str) -> ResourceValue {
     )
 }
 
-async fn put_to(app: &App, label: &str, text: &str) {
-    app.put(&Put {
-        key: key_of(label),
-        value: value(text),
-        etag: None,
-        reason: None,
-        actor: operator(),
-    })
-    .await
-    .unwrap();
+async fn put_to(app: &Capabilities, label: &str, text: &str) {
+    app.resources
+        .put(&Put {
+            key: key_of(label),
+            value: value(text),
+            etag: None,
+            reason: None,
+            actor: operator(),
+        })
+        .await
+        .unwrap();
 }
 
-async fn put(app: &App, text: &str) {
+async fn put(app: &Capabilities, text: &str) {
     put_to(app, "production", text).await;
 }
 
 /// A rating of one output, made by a version of the prompt.
 fn rating(world: &World, output: &str, value: &str, prompt_version: &str) -> IngestEvent {
     let mut event = world.phrase("ann", "a", "b");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     let issues = [format!("fault of {output}"), "vague".to_owned()];
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target: TARGET,
-            value,
-            target_id: output,
-            input_text: "the day's tickets",
-            output_text: output,
-            prompt_version,
-            issues: if value == "BAD" { &issues } else { &[] },
-            corrected_text: if value == "BAD" { "forty tickets" } else { "" },
-            ..RatingFields::default()
-        },
-        &[],
-    );
+    let correction = Correction::parse_rating(RatingFields {
+        target: TARGET,
+        value,
+        target_id: output,
+        input_text: "the day's tickets",
+        output_text: output,
+        prompt_version,
+        issues: if value == "BAD" { &issues } else { &[] },
+        corrected_text: if value == "BAD" { "forty tickets" } else { "" },
+        ..RatingFields::default()
+    });
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }
 
-async fn rate(world: &World, app: &App, outputs: &[&str], value: &str) -> Vec<IngestEvent> {
+async fn rate(world: &World, app: &Capabilities, outputs: &[&str], value: &str) -> Vec<IngestEvent> {
     let events: Vec<_> = outputs
         .iter()
         .map(|output| rating(world, output, value, "1"))
@@ -106,8 +102,8 @@ async fn rate(world: &World, app: &App, outputs: &[&str], value: &str) -> Vec<In
     events
 }
 
-async fn generate(app: &App) -> Result<CandidateRecord, Error> {
-    app.generate_improvement(&key(), &operator()).await
+async fn generate(app: &Capabilities) -> Result<CandidateRecord, Error> {
+    app.outputs.generate_improvement(&key(), &operator()).await
 }
 
 fn told<T: std::fmt::Debug>(result: Result<T, Error>) -> (&'static str, String) {
@@ -116,7 +112,7 @@ fn told<T: std::fmt::Debug>(result: Result<T, Error>) -> (&'static str, String) 
 }
 
 /// The text and version that apply under a label.
-async fn current_of(app: &App, label: &str) -> Option<(String, u32)> {
+async fn current_of(app: &Capabilities, label: &str) -> Option<(String, u32)> {
     let records = app.store.contents().await.unwrap();
     let contest = key_of(label).contest_id();
     let (.., value) = records.resources.iter().find(|(of, ..)| *of == contest)?;
@@ -126,7 +122,7 @@ async fn current_of(app: &App, label: &str) -> Option<(String, u32)> {
     }
 }
 
-async fn version(app: &App) -> Option<u32> {
+async fn version(app: &Capabilities) -> Option<u32> {
     current_of(app, "production").await.map(|(_, version)| version)
 }
 
@@ -138,13 +134,13 @@ async fn findings(world: &World) -> String {
     let mut entries = audit.entries();
     while let Some(entry) = entries.next().await {
         if let Some(entry) = findings.readable(entry).unwrap() {
-            entry.check(&mut findings);
+            check_entry(&entry, &mut findings);
         }
     }
     format!("{:?}", findings.kept())
 }
 
-async fn approve(app: &App, id: CandidateId) -> Result<Reviewed, Error> {
+async fn approve(app: &Capabilities, id: CandidateId) -> Result<Reviewed, Error> {
     review(app, id, None, approval()).await
 }
 
@@ -169,7 +165,7 @@ async fn an_improvement_needs_a_prompt_and_enough_bad_ratings_and_one_is_open_at
     let (reason, message) = told(generate(&app).await);
     assert_eq!(reason, "IMPROVEMENT_OPEN");
     assert!(message.contains(&proposed.candidate.id.to_string()), "{message}");
-    let improvement = app.improvement(&proposed).await.unwrap().unwrap();
+    let improvement = app.outputs.improvement(&proposed).await.unwrap().unwrap();
     assert_eq!(improvement.previous_text, "Summarise.");
     assert!(
         improvement
@@ -220,7 +216,7 @@ async fn of_twenty_callers_on_two_replicas_one_generates(world: &World) {
     assert_eq!(findings(world).await, "[]");
 }
 
-async fn proposed(world: &World, app: &App, prefix: &str) -> CandidateId {
+async fn proposed(world: &World, app: &Capabilities, prefix: &str) -> CandidateId {
     let outputs: Vec<String> = (0..3).map(|number| format!("{prefix} {number}")).collect();
     rate(
         world,
@@ -251,7 +247,7 @@ async fn a_proposal_is_decided_once(world: &World) {
     );
     assert_eq!(version(&app).await, Some(2), "a rejection changes nothing");
     let third = proposed(world, &app, "c").await;
-    let record = app.candidate(&namespace(), third).await.unwrap();
+    let record = app.decisions.candidate(&namespace(), third).await.unwrap();
     assert_eq!(
         record.candidate.proposal.map(|kept| kept.version),
         Some(4),
@@ -293,9 +289,9 @@ async fn an_edited_proposal_is_a_version_of_its_own(world: &World) {
         current_of(&app, "production").await,
         Some(("Summarise well.".to_owned(), 3))
     );
-    let original = app.candidate(&namespace(), id).await.unwrap().candidate;
+    let original = app.decisions.candidate(&namespace(), id).await.unwrap().candidate;
     assert_eq!(original.status, Status::Superseded);
-    assert_eq!(app.output_stats(&key()).await.unwrap().open, None);
+    assert_eq!(app.outputs.stats(&key()).await.unwrap().open, None);
     assert_eq!(findings(world).await, "[]");
 }
 
@@ -304,19 +300,20 @@ async fn what_a_person_writes_closes_what_is_proposed(world: &World) {
     put(&app, "Summarise.").await;
     let id = proposed(world, &app, "a").await;
     put(&app, "Summarise otherwise.").await;
-    let closed = app.candidate(&namespace(), id).await.unwrap().candidate;
+    let closed = app.decisions.candidate(&namespace(), id).await.unwrap().candidate;
     assert_eq!(closed.status, Status::Superseded);
     assert_eq!(closed.proposal.map(|kept| kept.verdict), Some(Decided::Closed));
     assert_eq!(closed.proposal.and_then(|kept| kept.decided_at), None);
     assert_eq!(version(&app).await, Some(3));
-    app.delete(&Delete {
-        key: key(),
-        etag: None,
-        reason: None,
-        actor: operator(),
-    })
-    .await
-    .unwrap();
+    app.resources
+        .delete(&Delete {
+            key: key(),
+            etag: None,
+            reason: None,
+            actor: operator(),
+        })
+        .await
+        .unwrap();
     assert_eq!(version(&app).await, None);
     assert_eq!(told(generate(&app).await).0, "NO_PROMPT");
     put(&app, "Once more.").await;

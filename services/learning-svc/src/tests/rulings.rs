@@ -3,7 +3,7 @@
 use emend_base::Error;
 use emend_core::{
     AcceptOrder, CandidateId, Correction, DomainRule, Key, Kind, Learned, ResourceKey, ResourceValue, Roles,
-    Status, contest::MAX_CANDIDATES, correction::Form, kinds::HUMAN, resource::ruling_of,
+    Status, contest::MAX_CANDIDATES, kinds::HUMAN, resource::ruling_of,
 };
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
@@ -13,7 +13,7 @@ use emend_serve::auth::Access;
 use emend_wire::render;
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     contests::store::{CandidateFilter, CandidateRecord},
     ingest::event::{FeedbackChange, IngestEvent},
     log::{revert::Revert, store::RevisionFilter},
@@ -53,18 +53,8 @@ pub(super) fn roles(names: &str) -> Roles {
     Roles::parse(names.split(',')).unwrap()
 }
 
-fn form_of(what: &str) -> Form {
-    match what {
-        "block" => Form::DomainBlock,
-        "clear" => Form::DomainClearOverride,
-        what if what.starts_with("unblock") => Form::DomainUnblock,
-        _ => Form::DomainSetTrust,
-    }
-}
-
-pub(super) fn correction(pattern: &str, what: &str) -> Correction {
-    let level = DomainRule::parse(what).unwrap().level;
-    Correction::parse_domain(form_of(what), pattern, level).unwrap()
+pub(super) fn correction(pattern: &str, rule: &str) -> Correction {
+    Correction::parse_domain(pattern, DomainRule::parse(rule), "").unwrap()
 }
 
 /// A row of an import.
@@ -79,7 +69,7 @@ fn row(pattern: &str, what: &str) -> Row {
 pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -> IngestEvent {
     let correction = correction(pattern, what);
     let mut event = world.phrase("ann", "replaced below", "x");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     recorded.effects = correction.effects(&namespace(), None);
@@ -89,7 +79,7 @@ pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -
 
 pub(super) fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
     let mut event = world.retraction(of);
-    let FeedbackChange::Retracted { sender, .. } = &mut event.what else {
+    let FeedbackChange::Retracted { sender, .. } = &mut event.change else {
         unreachable!("it was retracted")
     };
     *sender = roles(by);
@@ -115,7 +105,7 @@ fn put(pattern: &str, what: &str) -> Put {
 }
 
 /// What is in force, as one what.
-async fn in_force(app: &App, pattern: &str) -> Option<String> {
+async fn in_force(app: &Capabilities, pattern: &str) -> Option<String> {
     let contest = key(pattern).contest_id();
     let contents = app.store.contents().await.unwrap();
     let found = contents.resources.iter().find(|(of, ..)| *of == contest);
@@ -129,18 +119,18 @@ async fn in_force(app: &App, pattern: &str) -> Option<String> {
 }
 
 pub(super) fn ruling(of: &IngestEvent) -> CandidateId {
-    let FeedbackChange::Recorded(recorded) = &of.what else {
+    let FeedbackChange::Recorded(recorded) = &of.change else {
         unreachable!("it was recorded")
     };
     ruling_of(recorded.effects[0].key.contest_id(), of.feedback)
 }
 
-async fn record(app: &App, of: &IngestEvent) -> CandidateRecord {
-    app.candidate(&namespace(), ruling(of)).await.unwrap()
+async fn record(app: &Capabilities, of: &IngestEvent) -> CandidateRecord {
+    app.decisions.candidate(&namespace(), ruling(of)).await.unwrap()
 }
 
 /// The rulings on a pattern.
-async fn rulings(app: &App, pattern: &str) -> Vec<CandidateRecord> {
+async fn rulings(app: &Capabilities, pattern: &str) -> Vec<CandidateRecord> {
     let filter = CandidateFilter {
         user: None,
         namespace: namespace(),
@@ -148,7 +138,7 @@ async fn rulings(app: &App, pattern: &str) -> Vec<CandidateRecord> {
         statuses: Vec::new(),
         keys: vec![Key::parse(Kind::DomainRule.rules().key, pattern).unwrap()],
     };
-    app.list_candidates(&filter, None, 500).await.unwrap().0
+    app.contests.list_candidates(&filter, None, 500).await.unwrap().0
 }
 
 fn said(outcome: &Outcome) -> (OutcomeState, &str) {
@@ -263,7 +253,7 @@ async fn a_retraction_counts_with_the_most_right_that_anybody_took_back_with(wor
 
 async fn a_correction_just_after_an_operators_write_wins(world: &World) {
     let app = world.instance().await;
-    app.put(&put("example.org", "block")).await.unwrap();
+    app.resources.put(&put("example.org", "block")).await.unwrap();
     let written = rulings(&app, "example.org").await.remove(0);
     let order = written.candidate.ruling.unwrap().accept_order;
     let mut after = decision(world, "example.org", "low", REVIEWER);
@@ -286,9 +276,9 @@ fn reverting(revision: i64) -> Revert {
     }
 }
 
-pub(super) async fn revert(app: &App, revision: i64) {
+pub(super) async fn revert(app: &Capabilities, revision: i64) {
     let open = emend_serve::auth::Access::open();
-    app.revert(&reverting(revision), &open).await.unwrap();
+    app.log.revert(&reverting(revision), &open).await.unwrap();
 }
 
 async fn reverting_what_brought_a_ruling_into_force_takes_it_back(world: &World) {
@@ -313,14 +303,14 @@ async fn reverting_what_brought_a_ruling_into_force_takes_it_back(world: &World)
 
 async fn reverting_another_revision_rules_anew(world: &World) {
     let app = world.instance().await;
-    app.put(&put("example.org", "low")).await.unwrap();
+    app.resources.put(&put("example.org", "low")).await.unwrap();
     let deleted = Delete {
         key: key("example.org"),
         etag: None,
         reason: None,
         actor: operator(),
     };
-    app.delete(&deleted).await.unwrap();
+    app.resources.delete(&deleted).await.unwrap();
     assert_eq!(in_force(&app, "example.org").await, None);
     let block = decision(world, "example.org", "block", REVIEWER);
     one(&app, &block).await;
@@ -341,14 +331,14 @@ async fn what_waited_while_frozen_is_decided_once_released(world: &World) {
     set_policy(&app, Kind::DomainRule, |policy| policy.frozen = true).await;
     let waits = one(&app, &decision(world, "example.org", "block", REVIEWER)).await;
     assert_eq!(said(&waits), (OutcomeState::Pending, "FROZEN"));
-    app.put(&put("other.example", "low")).await.unwrap();
+    app.resources.put(&put("other.example", "low")).await.unwrap();
     assert_eq!(
         in_force(&app, "other.example").await.as_deref(),
         Some("low"),
         "a person may"
     );
     set_policy(&app, Kind::DomainRule, |policy| policy.frozen = false).await;
-    while app.reevaluate_once(None).await.unwrap().evaluated > 0 {}
+    while app.contests.reevaluate_once(None).await.unwrap().evaluated > 0 {}
     assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));
     assert_sound(&app).await;
 }
@@ -368,7 +358,7 @@ async fn the_log_says_why_a_ruling_was_made_until_that_is_erased(world: &World) 
     let app = world.instance().await;
     let event = decision(world, "example.org", "block", REVIEWER);
     one(&app, &event).await;
-    app.put(&put("example.org", "low")).await.unwrap();
+    app.resources.put(&put("example.org", "low")).await.unwrap();
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: None,
@@ -393,9 +383,9 @@ async fn what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back(w
     one(&app, &block).await;
     let import = super::imports::import(Mode::AllOrNothing, ImportAs::Decision);
     let row = || row("example.org", "block");
-    let imported = app.import(&import, vec![row()], &still).await.unwrap();
+    let imported = app.resources.import(&import, vec![row()], &still).await.unwrap();
     assert_eq!((imported.applied, imported.unchanged), (1, 0));
-    let again = app.import(&import, vec![row()], &still).await.unwrap();
+    let again = app.resources.import(&import, vec![row()], &still).await.unwrap();
     assert_eq!((again.applied, again.unchanged), (0, 1));
     one(&app, &retraction(world, &block, REVIEWER)).await;
     assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));
@@ -409,7 +399,7 @@ async fn however_many_ask_an_entitled_decision_is_never_refused(world: &World) {
         .collect();
     let mut refused = 0;
     for group in asked.chunks(64) {
-        for result in app.ingest(group).await {
+        for result in app.ingest.apply(group).await {
             refused += usize::from(state(&result.unwrap()) == OutcomeState::Refused);
         }
     }
@@ -452,14 +442,15 @@ async fn people_do_not_write_to_the_layers_of_the_system(world: &World) {
         reason: None,
         actor: operator(),
     };
-    let revision = app.put(&put).await.unwrap().revision;
+    let revision = app.resources.put(&put).await.unwrap().revision;
     let revert = Revert {
         namespace: namespace(),
         revision,
         reason: "a mistake".to_owned(),
         actor: operator(),
     };
-    let Error::FailedPrecondition { reason, .. } = app.revert(&revert, &Access::open()).await.unwrap_err()
+    let Error::FailedPrecondition { reason, .. } =
+        app.log.revert(&revert, &Access::open()).await.unwrap_err()
     else {
         panic!("a failed precondition")
     };

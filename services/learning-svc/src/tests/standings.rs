@@ -3,7 +3,7 @@
 use emend_core::{FeedbackId, Namespace, OutcomeState, Reason, Standing, correction::Form};
 
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     ingest::event::IngestEvent,
     resources::write::Delete,
     tests::{
@@ -30,19 +30,19 @@ fn short(standing: &Standing) -> Short {
     (standing.state, standing.reason, standing.revision.0)
 }
 
-async fn all(app: &App, feedback: &[FeedbackId]) -> Vec<(FeedbackId, Vec<Standing>)> {
-    app.standings(&namespace(), feedback).await.unwrap()
+async fn all(app: &Capabilities, feedback: &[FeedbackId]) -> Vec<(FeedbackId, Vec<Standing>)> {
+    app.standings.read(&namespace(), feedback).await.unwrap()
 }
 
 /// The standings of the effects of one feedback.
-async fn effects(app: &App, of: &IngestEvent) -> Vec<Standing> {
+async fn effects(app: &Capabilities, of: &IngestEvent) -> Vec<Standing> {
     let mut found = all(app, &[of.feedback]).await;
     assert_eq!(found.len(), 1);
     found.remove(0).1
 }
 
 /// The standing of a feedback with one effect.
-async fn standing(app: &App, of: &IngestEvent) -> Short {
+async fn standing(app: &Capabilities, of: &IngestEvent) -> Short {
     let effects = effects(app, of).await;
     assert_eq!(effects.len(), 1);
     short(&effects[0])
@@ -77,7 +77,7 @@ async fn every_voter_is_told_what_became_of_the_value(world: &World) {
         reason: None,
         actor: operator(),
     };
-    app.delete(&delete).await.unwrap();
+    app.resources.delete(&delete).await.unwrap();
     assert_eq!(
         standing(&app, &votes[0]).await,
         (Withdrawn, Some(Reason::Deleted), 0)
@@ -210,5 +210,5 @@ async fn a_page_is_answered_in_the_order_in_which_it_was_asked_and_leaves_out_wh
             .all(|(_, effects)| effects.len() == 1 && effects[0].state == Applied)
     );
     let elsewhere = Namespace::parse("research").unwrap();
-    assert_eq!(app.standings(&elsewhere, &asked).await.unwrap(), []);
+    assert_eq!(app.standings.read(&elsewhere, &asked).await.unwrap(), []);
 }

@@ -150,7 +150,7 @@ async fn all_spellings_of_a_phrase_share_one_contest(world: &World) {
 
 async fn a_pinned_value_is_not_replaced_by_votes(world: &World) {
     let app = world.instance().await;
-    let done = app.put(&put("p", "pinned")).await.unwrap();
+    let done = app.resources.put(&put("p", "pinned")).await.unwrap();
     assert_eq!(done.revision.0, 1);
     for reporter in ["ann", "bob", "cid", "dan"] {
         one(&app, &world.phrase(reporter, "p", "v")).await;
@@ -174,7 +174,7 @@ async fn a_reverted_value_is_not_restored_by_votes(world: &World) {
         reason: "a mistake".to_owned(),
         actor: operator(),
     };
-    assert_eq!(app.revert(&revert, &Access::open()).await.unwrap().0, 2);
+    assert_eq!(app.log.revert(&revert, &Access::open()).await.unwrap().0, 2);
     assert_eq!(verb(&app, "p").await, None);
     let late = one(&app, &world.phrase("dan", "p", "v")).await;
     assert_eq!(
@@ -188,7 +188,7 @@ async fn a_reverted_value_is_not_restored_by_votes(world: &World) {
         revision: emend_core::Revision(2),
         ..revert
     };
-    assert_eq!(app.revert(&again, &Access::open()).await.unwrap().0, 3);
+    assert_eq!(app.log.revert(&again, &Access::open()).await.unwrap().0, 3);
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }
@@ -324,7 +324,7 @@ async fn votes_propose_a_bounded_number_of_values_and_people_any_number(world: &
         one(&app, &world.phrase(reporter, "p", "v7")).await;
     }
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v7"));
-    app.put(&put("p", "new")).await.unwrap();
+    app.resources.put(&put("p", "new")).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("new"));
     assert_sound(&app).await;
 }

@@ -3,7 +3,7 @@
 use emend_base::Error;
 use emend_core::{
     Correction, FewShotSet, Kind, Learned, Namespace, Policy, ResourceKey, ResourceValue,
-    outputs::RatingFields,
+    ratings::RatingFields,
 };
 use emend_proto::common::v1::{self as pb, Outcome};
 use emend_serve::auth::Access;
@@ -11,9 +11,9 @@ use emend_store::audit::{Findings, IgnoreProgress};
 use futures::StreamExt as _;
 
 use crate::{
-    app::App,
-    audit::Audit,
-    contests::open::{OpenContests, RatingsAhead},
+    audit::{Audit, check_entry},
+    capabilities::Capabilities,
+    decisions::open::RatingsAhead,
     ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
     log::{
         revert::Revert,
@@ -48,7 +48,7 @@ on_both_databases!(
 /// A rating by a reporter of one output.
 pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -> IngestEvent {
     let mut event = world.phrase(reporter, "a", "b");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
     let issues = ["vague".to_owned()];
@@ -63,7 +63,7 @@ pub(super) fn rating(world: &World, reporter: &str, output: &str, value: &str) -
         corrected_text: "better",
         ..RatingFields::default()
     };
-    let correction = Correction::parse_rating(fields, &[]);
+    let correction = Correction::parse_rating(fields);
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }
@@ -72,7 +72,7 @@ fn key() -> ResourceKey {
     ResourceKey::parse("fund-admin", Some(Kind::FewShotSet), "SUMMARIZE_DAILY", "", "").unwrap()
 }
 
-async fn set(app: &App) -> FewShotSet {
+async fn set(app: &Capabilities) -> FewShotSet {
     let contents = app.store.contents().await.unwrap();
     let resource = contents
         .resources
@@ -86,7 +86,7 @@ async fn set(app: &App) -> FewShotSet {
 }
 
 /// The outputs that are shown.
-async fn shown(app: &App) -> (Vec<String>, Vec<String>) {
+async fn shown(app: &Capabilities) -> (Vec<String>, Vec<String>) {
     let set = set(app).await;
     let outputs = |examples: Vec<emend_core::Example>| examples.into_iter().map(|of| of.output).collect();
     (outputs(set.good), outputs(set.bad))
@@ -96,7 +96,7 @@ fn told(outcome: &Outcome) -> (pb::OutcomeState, &str) {
     (outcome.state(), outcome.reason.as_str())
 }
 
-async fn head(app: &App) -> i64 {
+async fn head(app: &Capabilities) -> i64 {
     app.store.contents().await.unwrap().head.0
 }
 
@@ -108,13 +108,13 @@ async fn findings(world: &World) -> String {
     let mut entries = audit.entries();
     while let Some(entry) = entries.next().await {
         if let Some(entry) = findings.readable(entry).unwrap() {
-            entry.check(&mut findings);
+            check_entry(&entry, &mut findings);
         }
     }
     format!("{:?}", findings.kept())
 }
 
-pub(super) async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
+pub(super) async fn change_policy(app: &Capabilities, change: impl Fn(&mut Policy) + Send + Sync + 'static) {
     let update = PolicyUpdate {
         key: PolicyKey {
             namespace: namespace(),
@@ -125,10 +125,10 @@ pub(super) async fn change_policy(app: &App, change: impl Fn(&mut Policy) + Send
         reason: None,
         change: Box::new(change),
     };
-    app.update_policy(&update).await.unwrap();
+    app.policies.update_policy(&update).await.unwrap();
     let mut after = None;
     loop {
-        let step = app.reevaluate_once(after).await.unwrap();
+        let step = app.contests.reevaluate_once(after).await.unwrap();
         assert_eq!(step.failed, 0);
         after = step.last;
         if after.is_none() {
@@ -207,7 +207,7 @@ async fn a_newer_rating_of_the_same_output_replaces_the_earlier_one(world: &Worl
 
 /// What it says is wrong with an output, and what is right.
 fn saying(mut event: IngestEvent, issues: &[&str], corrected: &str) -> IngestEvent {
-    if let FeedbackChange::Recorded(recorded) = &mut event.what {
+    if let FeedbackChange::Recorded(recorded) = &mut event.change {
         let texts = &mut recorded.effects[0].rating.as_mut().unwrap().texts;
         texts.issues = issues.iter().map(|issue| (*issue).to_owned()).collect();
         corrected.clone_into(&mut texts.corrected);
@@ -274,8 +274,8 @@ async fn an_output_stands_once_however_many_rated_it(world: &World) {
 }
 
 /// How many ratings and outputs are read to decide on one more rating of an output.
-async fn read_for_one_more(app: &App, event: &IngestEvent) -> (usize, usize) {
-    let FeedbackChange::Recorded(recorded) = &event.what else {
+async fn read_for_one_more(app: &Capabilities, event: &IngestEvent) -> (usize, usize) {
+    let FeedbackChange::Recorded(recorded) = &event.change else {
         panic!("it is recorded")
     };
     let rated = recorded.effects[0].rating.as_ref().unwrap().rated_id();
@@ -291,8 +291,7 @@ async fn read_for_one_more(app: &App, event: &IngestEvent) -> (usize, usize) {
         outputs: [((contest, rated), 1)].into(),
     };
     let mut tx = app.store.begin().await.unwrap();
-    let now = app.clock.now();
-    let unit = OpenContests::open_for(&mut *tx, &app.hot, now, [key()], 1, ahead).await;
+    let unit = app.decisions.open_for(&mut *tx, [key()], 1, ahead).await;
     let unit = unit.unwrap();
     let state = unit.state(contest).unwrap();
     (state.ratings.len(), state.outputs.len())
@@ -342,9 +341,9 @@ async fn a_retraction_or_redaction_that_overtakes_its_rating_is_honoured(world: 
     assert_eq!(told(&one(&app, &other).await), (NoEffect, "REDACTED"));
     // Its texts were erased before it was sent.
     let mut stripped = nameless.clone();
-    if let FeedbackChange::Recorded(recorded) = &mut stripped.what {
+    if let FeedbackChange::Recorded(recorded) = &mut stripped.change {
         recorded.erased = Some(ErasedVoter {
-            key: emend_core::contest::VoterKey(nameless.feedback.0),
+            key: emend_core::voter::VoterKey(nameless.feedback.0),
             identified: true,
             own: false,
         });
@@ -403,7 +402,7 @@ async fn any_order_of_arrival_gives_the_same_set(world: &World) {
             event.id = emend_core::EventId(uuid::Uuid::new_v5(&event.id.0, name.as_str().as_bytes()));
             event.feedback =
                 emend_core::FeedbackId(uuid::Uuid::new_v5(&event.feedback.0, name.as_str().as_bytes()));
-            if let FeedbackChange::Recorded(recorded) = &mut event.what {
+            if let FeedbackChange::Recorded(recorded) = &mut event.change {
                 recorded.effects[0].key.namespace = name.clone();
             }
         }
@@ -437,7 +436,7 @@ async fn any_order_of_arrival_gives_the_same_set(world: &World) {
 }
 
 /// Every change of the set, newest first.
-async fn changes(app: &App) -> Vec<ChangeRecord> {
+async fn changes(app: &Capabilities) -> Vec<ChangeRecord> {
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: Some(Kind::FewShotSet),
@@ -496,7 +495,7 @@ async fn a_set_that_had_no_room_is_shown_once_the_limit_is_raised(world: &World)
     let app = world.instance().await;
     change_policy(&app, |policy| policy.max_resources = 1).await;
     let mut elsewhere = rating(world, "ann", "1", "GOOD");
-    if let FeedbackChange::Recorded(recorded) = &mut elsewhere.what {
+    if let FeedbackChange::Recorded(recorded) = &mut elsewhere.change {
         let key = ResourceKey::parse("fund-admin", Some(Kind::FewShotSet), "INTERPRET", "", "");
         recorded.effects[0].key = key.unwrap();
     }
@@ -543,21 +542,21 @@ async fn nobody_sets_deletes_or_reverts_a_set(world: &World) {
         reason: None,
         actor: operator(),
     };
-    is_refused(app.put(&put).await.unwrap_err());
+    is_refused(app.resources.put(&put).await.unwrap_err());
     let delete = Delete {
         key: key(),
         etag: None,
         reason: None,
         actor: operator(),
     };
-    is_refused(app.delete(&delete).await.unwrap_err());
+    is_refused(app.resources.delete(&delete).await.unwrap_err());
     let revert = Revert {
         namespace: namespace(),
         revision: emend_core::Revision(1),
         reason: "no".into(),
         actor: operator(),
     };
-    is_refused(app.revert(&revert, &Access::open()).await.unwrap_err());
+    is_refused(app.log.revert(&revert, &Access::open()).await.unwrap_err());
     assert_eq!(head(&app).await, 1);
 }
 
@@ -574,7 +573,7 @@ async fn a_rating_is_recorded_once(world: &World) {
         id: world.retraction(&first).id,
         ..first.clone()
     };
-    let refused = app.ingest(&[again]).await.remove(0).unwrap_err();
+    let refused = app.ingest.apply(&[again]).await.remove(0).unwrap_err();
     assert!(matches!(refused, Error::AlreadyExists { .. }), "{refused}");
     one(&app, &world.retraction(&first)).await;
     let twice = one(&app, &world.retraction(&first)).await;
@@ -610,12 +609,12 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
         (&["CONTEST_MISSING"][..], "UPDATE ratings SET contest = -contest"),
         (&["CONTEST_ROW"][..], "UPDATE contests SET pending = 1 - pending"),
     ] {
-        crate::store::tamper(&world.url, damage).await;
+        crate::store::testing::tamper(&world.url, damage).await;
         let found = findings(world).await;
         for check in checks {
             assert!(found.contains(check), "{damage}: {found}");
         }
-        crate::store::tamper(&world.url, damage).await;
+        crate::store::testing::tamper(&world.url, damage).await;
         assert_eq!(findings(world).await, "[]", "{damage}");
     }
     for (check, damage) in [
@@ -629,7 +628,7 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
         ),
         ("RESOURCE_REPLAY", "UPDATE resources SET revision = revision - 1"),
     ] {
-        crate::store::tamper(&world.url, damage).await;
+        crate::store::testing::tamper(&world.url, damage).await;
         let found = findings(world).await;
         assert!(found.contains(check), "{damage}: {found}");
     }

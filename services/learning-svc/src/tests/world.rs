@@ -20,10 +20,12 @@ use emend_store::{DatabaseUrl, testing::TestPostgres};
 
 use crate::{
     actor::Actor,
-    app::{App, Follower},
-    contests::{
+    capabilities::{Capabilities, Parts},
+    consistency::inconsistencies,
+    contests::store::{CandidateFilter, CandidateRecord},
+    decisions::{
+        Follower,
         review::{Review, Reviewed, Verdict},
-        store::{CandidateFilter, CandidateRecord},
     },
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,
@@ -41,8 +43,13 @@ impl Follower for NoFollower {
 }
 
 /// The use cases on a store.
-pub(crate) fn app_on(store: Arc<dyn store::Store>, clock: &ManualClock, entropy: &Entropy) -> App {
-    App::new(store, Arc::new(NoFollower), clock.shared(), entropy.clone())
+pub(crate) fn app_on(store: Arc<dyn store::Store>, clock: &ManualClock, entropy: &Entropy) -> Capabilities {
+    Capabilities::new(Parts::new(
+        store,
+        Arc::new(NoFollower),
+        clock.shared(),
+        entropy.clone(),
+    ))
 }
 
 /// A database for one test.
@@ -84,14 +91,14 @@ impl World {
     }
 
     /// Another service instance on this database.
-    pub(crate) async fn instance(&self) -> App {
+    pub(crate) async fn instance(&self) -> Capabilities {
         let store = store::open(&self.url, 4).await.unwrap();
         store::begin_installation(&*store, &self.entropy).await.unwrap();
         app_on(store, &self.clock, &self.entropy)
     }
 
     /// An instance on a store in memory, with this world's clock.
-    pub(crate) async fn in_memory(&self) -> App {
+    pub(crate) async fn in_memory(&self) -> Capabilities {
         let silence = Arc::new(emend_store::simulation::NoInterference);
         let store = Arc::new(store::memory::MemoryStore::on(self.clock.shared(), silence));
         store::begin_installation(&*store, &self.entropy).await.unwrap();
@@ -120,7 +127,7 @@ impl World {
         choice: &str,
         user: Option<&UserId>,
     ) -> IngestEvent {
-        let correction = Correction::parse(form, input, "", choice).unwrap();
+        let correction = choice_correction(form, input, choice);
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
             feedback: FeedbackId(self.entropy.uuid_v4()),
@@ -128,7 +135,7 @@ impl World {
             accept_order: self.next_order(),
             traceparent: String::new(),
             applied_under: None,
-            what: FeedbackChange::Recorded(Box::new(Recorded {
+            change: FeedbackChange::Recorded(Box::new(Recorded {
                 reporter: Reporter::parse(reporter, "", "web", "").unwrap(),
                 caller: Caller::parse("backend").unwrap(),
                 query_id: "q-1".to_owned(),
@@ -150,13 +157,13 @@ impl World {
     /// A feedback with an effect for each phrase: it maps to that verb.
     pub(crate) fn several(&self, reporter: &str, phrases: &[&str], verb: &str) -> IngestEvent {
         let mut event = self.phrase(reporter, phrases[0], verb);
-        let FeedbackChange::Recorded(recorded) = &mut event.what else {
+        let FeedbackChange::Recorded(recorded) = &mut event.change else {
             unreachable!("it was recorded")
         };
         recorded.effects = phrases
             .iter()
             .flat_map(|phrase| {
-                let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+                let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
                 correction.effects(&namespace(), None)
             })
             .collect();
@@ -166,7 +173,7 @@ impl World {
     pub(crate) fn retraction(&self, of: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
-            what: FeedbackChange::Retracted {
+            change: FeedbackChange::Retracted {
                 caller: Caller::parse("backend").unwrap(),
                 at: self.clock.now(),
                 sender: Roles::default(),
@@ -178,7 +185,7 @@ impl World {
     /// A retraction by somebody who is entitled.
     pub(crate) fn retraction_by_reviewer(&self, of: &IngestEvent) -> IngestEvent {
         let mut event = self.retraction(of);
-        if let FeedbackChange::Retracted { sender, .. } = &mut event.what {
+        if let FeedbackChange::Retracted { sender, .. } = &mut event.change {
             *sender = Roles::parse(["reporter", "reviewer"].into_iter()).expect("known roles");
         }
         event
@@ -187,7 +194,7 @@ impl World {
     pub(crate) fn redaction(&self, of: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
-            what: FeedbackChange::Redacted {
+            change: FeedbackChange::Redacted {
                 caller: Caller::parse("backend").unwrap(),
                 at: self.clock.now(),
             },
@@ -217,18 +224,23 @@ pub(crate) fn operator() -> Actor {
 }
 
 /// Applies events, all of which must succeed.
-pub(crate) async fn apply(app: &App, events: &[IngestEvent]) -> Vec<pb::Outcome> {
-    let results = app.ingest(events).await;
+pub(crate) async fn apply(app: &Capabilities, events: &[IngestEvent]) -> Vec<pb::Outcome> {
+    let results = app.ingest.apply(events).await;
     results.into_iter().map(|result| result.unwrap()).collect()
 }
 
 /// Applies one event.
-pub(crate) async fn one(app: &App, event: &IngestEvent) -> pb::Outcome {
+pub(crate) async fn one(app: &Capabilities, event: &IngestEvent) -> pb::Outcome {
     apply(app, std::slice::from_ref(event)).await.pop().unwrap()
 }
 
 /// The value that applies for a phrase.
-pub(crate) async fn applies(app: &App, form: Form, input: &str, choice: &str) -> Option<ResourceValue> {
+pub(crate) async fn applies(
+    app: &Capabilities,
+    form: Form,
+    input: &str,
+    choice: &str,
+) -> Option<ResourceValue> {
     let key = key(form, input, choice);
     let records = app.store.contents().await.unwrap();
     records
@@ -238,32 +250,45 @@ pub(crate) async fn applies(app: &App, form: Form, input: &str, choice: &str) ->
         .map(|(_, _, value)| emend_wire::value::decode(value).unwrap())
 }
 
+/// The correction of that form that maps an input to a choice.
+pub(crate) fn choice_correction(form: Form, input: &str, choice: &str) -> Correction {
+    let parsed = match form {
+        Form::Verb => Correction::parse_verb(input, "", choice),
+        Form::Entity => Correction::parse_entity(input, "", choice),
+        Form::Prohibition => Correction::parse_prohibition(input, choice),
+        Form::PhraseMapping => Correction::parse_phrase_mapping(input, choice),
+        other => panic!("{} maps no input to a choice", other.name()),
+    };
+    parsed.unwrap()
+}
+
 /// The verb that applies for a phrase.
-pub(crate) async fn verb(app: &App, phrase: &str) -> Option<String> {
+pub(crate) async fn verb(app: &Capabilities, phrase: &str) -> Option<String> {
     let value = applies(app, Form::PhraseMapping, phrase, "x").await?;
     Some(value.learned.maps_to().to_owned())
 }
 
 pub(crate) fn key(form: Form, input: &str, choice: &str) -> ResourceKey {
-    let correction = Correction::parse(form, input, "", choice).unwrap();
+    let correction = choice_correction(form, input, choice);
     correction.effects(&namespace(), None).remove(0).key
 }
 
 /// The candidate that maps a phrase to a verb.
 pub(crate) fn candidate_id(phrase: &str, verb: &str) -> CandidateId {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     let proposal = correction.effects(&namespace(), None).remove(0);
     proposal.value.candidate_id(proposal.key.contest_id())
 }
 
-pub(crate) async fn candidate(app: &App, phrase: &str, verb: &str) -> CandidateRecord {
-    app.candidate(&namespace(), candidate_id(phrase, verb))
+pub(crate) async fn candidate(app: &Capabilities, phrase: &str, verb: &str) -> CandidateRecord {
+    app.decisions
+        .candidate(&namespace(), candidate_id(phrase, verb))
         .await
         .unwrap()
 }
 
 /// All candidates.
-pub(crate) async fn candidates(app: &App) -> Vec<CandidateRecord> {
+pub(crate) async fn candidates(app: &Capabilities) -> Vec<CandidateRecord> {
     let filter = CandidateFilter {
         user: None,
         namespace: namespace(),
@@ -271,16 +296,16 @@ pub(crate) async fn candidates(app: &App) -> Vec<CandidateRecord> {
         statuses: Vec::new(),
         keys: Vec::new(),
     };
-    app.list_candidates(&filter, None, 500).await.unwrap().0
+    app.contests.list_candidates(&filter, None, 500).await.unwrap().0
 }
 
 /// The newest revision.
-pub(crate) async fn head(app: &App) -> i64 {
+pub(crate) async fn head(app: &Capabilities) -> i64 {
     app.store.contents().await.unwrap().head.0
 }
 
 pub(crate) async fn review(
-    app: &App,
+    app: &Capabilities,
     candidate: CandidateId,
     etag: Option<String>,
     verdict: Verdict,
@@ -293,7 +318,7 @@ pub(crate) async fn review(
         operation: None,
         verdict,
     };
-    app.review(&review, &Access::open()).await
+    app.decisions.review(&review, &Access::open()).await
 }
 
 pub(crate) fn approval() -> Verdict {
@@ -312,7 +337,7 @@ pub(crate) fn rejection() -> Verdict {
 
 /// A person sets the verb of a phrase.
 pub(crate) fn put(phrase: &str, verb: &str) -> Put {
-    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
     let proposal = correction.effects(&namespace(), None).remove(0);
     Put {
         key: proposal.key,
@@ -324,6 +349,6 @@ pub(crate) fn put(phrase: &str, verb: &str) -> Put {
 }
 
 /// The log replayed gives the resources, the ballots recounted give the candidates, revisions have no gaps.
-pub(crate) async fn assert_sound(app: &App) {
-    assert_eq!(app.inconsistencies().await.unwrap(), Vec::<String>::new());
+pub(crate) async fn assert_sound(app: &Capabilities) {
+    assert_eq!(inconsistencies(&*app.store).await.unwrap(), Vec::<String>::new());
 }

@@ -2,7 +2,9 @@
 //! outbox.
 
 use emend_proto::feedback::v1::SubmitFeedbackRequest;
-use emend_tests::harness::{Feedback, alias, eventually, http::Scraped, otlp::Seen, says, wait::holds};
+use emend_tests::harness::{
+    Feedback, alias, eventually, http::Scraped, otlp::Seen, says, wait::holds, waterfall,
+};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use tonic::Request;
 
@@ -10,6 +12,9 @@ use super::pair::Traced;
 
 /// The backend's span.
 const BACKEND: &str = "00f067aa0ba902b7";
+
+/// The picture of a trace in the documentation.
+const PICTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/images/trace.svg");
 
 /// The name of the call's span.
 const CALL: &str = "emend.feedback.v1.FeedbackService/SubmitFeedback";
@@ -53,6 +58,50 @@ async fn whole(traced: &Traced, id: &str) -> Vec<Seen> {
         Ok(spans)
     })
     .await
+}
+
+/// Spans of libraries, and log lines as events of spans, would be a flood.
+fn expect_nothing_else(spans: &[Seen]) {
+    for seen in spans {
+        let known = [
+            CALL,
+            "deliver feedback",
+            "apply feedback",
+            "publish update",
+            "apply update",
+        ];
+        assert!(known.contains(&&*seen.span.name), "{seen:?}");
+        let events: Vec<_> = seen.span.events.iter().map(|event| &*event.name).collect();
+        let promoted = seen.span.name == "apply feedback";
+        assert_eq!(
+            events,
+            if promoted { vec!["promoted"] } else { vec![] },
+            "{seen:?}"
+        );
+        for attribute in &seen.span.attributes {
+            let documented = ["rpc.", "messaging.", "emend."];
+            let documented = documented.iter().any(|prefix| attribute.key.starts_with(prefix));
+            assert!(documented, "{} of {seen:?}", attribute.key);
+        }
+    }
+}
+
+/// The documentation shows a trace as it is. With `EMEND_UPDATE_DOCS` its picture is drawn anew, of these spans.
+fn expect_shown(spans: &[Seen]) {
+    let picture = waterfall::draw("One correction, from SubmitFeedback to a search node", spans);
+    if std::env::var_os("EMEND_UPDATE_DOCS").is_some() {
+        std::fs::write(PICTURE, &picture).unwrap();
+    }
+    let shown = std::fs::read_to_string(PICTURE).unwrap();
+    let sorted = |picture| {
+        let mut labels: Vec<_> = waterfall::labels(picture)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        labels.sort();
+        labels
+    };
+    assert_eq!(sorted(&*shown), sorted(&*picture), "EMEND_UPDATE_DOCS=1 draws it");
 }
 
 fn expect_joined(spans: &[Seen]) {
@@ -121,8 +170,20 @@ async fn one_trace_covers_submission_to_node_even_after_an_outage() {
             line.starts_with("snapshot").then_some(())
         })
         .await;
+    // The picture is to show what a correction takes when it is not the first of all.
+    for warming in ["a", "b", "c", "d", "e"] {
+        submit(
+            &feedback,
+            says("jane", alias(warming, "jane-doe")),
+            &trace(9),
+            "00",
+        )
+        .await;
+    }
     submit(&feedback, says("jane", alias("jd", "jane-doe")), &trace(1), "01").await;
-    expect_joined(&whole(&traced, &trace(1)).await);
+    let spans = whole(&traced, &trace(1)).await;
+    expect_joined(&spans);
+    expect_shown(&spans);
 
     // Without learning-svc they wait in the outbox, from which they are delivered together.
     traced.stop_learning().await;
@@ -155,6 +216,7 @@ async fn one_trace_covers_submission_to_node_even_after_an_outage() {
     for seen in &others {
         assert!(known.contains(&seen.trace()), "{seen:?}");
     }
+    expect_nothing_else(&others);
 
     // The node reports how long which traces took; the log has each request id with its trace.
     eventually("an exemplar names a trace", || async {

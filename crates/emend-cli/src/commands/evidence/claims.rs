@@ -1,9 +1,9 @@
 //! `emend evidence claims`: claims with their confidence, and what is decided about them.
 
 use clap::Subcommand;
-use emend_core::{ClaimDecision, ClaimState, Invalid, Kind, evidence::ClaimStatus};
+use emend_core::{ClaimState, Invalid, Kind, evidence::ClaimStatus, kinds::ReasonCode};
 use emend_proto::{
-    common::v1::{ClaimDecision as Decided, ResourceKey, resource_value::Value},
+    common::v1::{ClaimDecision, ResourceKey, resource_value::Value},
     learning::v1::{
         Claim, ClaimAdoption, Confidence, GetClaimRequest, GetResourceRequest, ListClaimsRequest,
     },
@@ -88,18 +88,20 @@ struct List {
 
 /// Lists or shows claims, or submits a decision and prints the outcome.
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let (claim, decision, code, why) = match args.action {
+    let (claim, state, why) = match args.action {
         Action::List(args) => return list(args, context, output).await,
         Action::Show { claim } => return show(claim, context, output).await,
         Action::Reject {
             claim,
             reason_code,
             why,
-        } => (claim, ClaimDecision::Rejected, reason_code, why),
-        Action::Restore { claim, why } => (claim, ClaimDecision::Restored, String::new(), why),
+        } => {
+            let code = ReasonCode::parse(&reason_code)
+                .map_err(|Invalid(why)| Failure::usage(format!("--reason-code {why}")))?;
+            (claim, ClaimState::Rejected(code), why)
+        }
+        Action::Restore { claim, why } => (claim, ClaimState::Restored, why),
     };
-    let state = ClaimState::new(decision, &code)
-        .map_err(|Invalid(why)| Failure::usage(format!("--reason-code {why}")))?;
     decision::submit(claim_decision(claim, &state), why.reason, why.by, context, output).await
 }
 
@@ -162,7 +164,7 @@ async fn show(claim_id: String, context: &Context, output: &mut Output<'_>) -> R
 
 /// Why a person rejected a claim, as a code; empty if nobody did, or without one.
 async fn reason_code(claim: &Claim, context: &Context) -> Result<String> {
-    if claim.decision != i32::from(Decided::Rejected) {
+    if claim.decision != i32::from(ClaimDecision::Rejected) {
         return Ok(String::new());
     }
     let key = ResourceKey {
@@ -314,7 +316,7 @@ claim:12  verified  inconclusive  0.661 ± 0.184    3        1        2  Coffee 
     #[test]
     fn a_claim_is_shown_with_all_that_is_known_of_it() {
         let rejected = Claim {
-            decision: Decided::Rejected.into(),
+            decision: ClaimDecision::Rejected.into(),
             ..claim()
         };
         let shown = text(&rejected, "SPAM");

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use clap::{Subcommand, ValueEnum};
 use emend_core::{
-    DomainDecision, DomainRule, Invalid, Learned, TrustLevel,
+    DomainRule, Invalid, Learned, TrustLevel,
     evidence::{Decided, Layer, Layers, RulesOfName, deciding, host, suffixes},
 };
 use emend_proto::{common::v1::Resource, learning::v1::ListResourcesRequest};
@@ -112,18 +112,17 @@ impl ValueEnum for Level {
 
 /// Lists or checks decisions, or submits one and prints the outcome.
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let (pattern, decision, level, why) = match args.action {
+    let (pattern, rule, why) = match args.action {
         Action::List(args) => return rules::list(args, context, output).await,
         Action::Blocked(args) => return rules::blocked(args, context, output).await,
         Action::Check { host } => return check(context, &host, output).await,
-        Action::Block(of) => (of.pattern, DomainDecision::Block, None, of.why),
-        Action::Clear(of) => (of.pattern, DomainDecision::Clear, None, of.why),
-        Action::Unblock { decision: of, level } => (of.pattern, DomainDecision::Unblock, level, of.why),
-        Action::Trust { pattern, level, why } => (pattern, DomainDecision::SetTrust, Some(level), why),
-    };
-    let rule = DomainRule {
-        decision,
-        level: level.map(|Level(level)| level),
+        Action::Block(block) => (block.pattern, DomainRule::Block, block.why),
+        Action::Clear(clear) => (clear.pattern, DomainRule::Clear, clear.why),
+        Action::Unblock { decision, level } => {
+            let level = level.map(|Level(level)| level);
+            (decision.pattern, DomainRule::Unblock(level), decision.why)
+        }
+        Action::Trust { pattern, level, why } => (pattern, DomainRule::SetTrust(level.0), why),
     };
     decision::submit(
         domain_decision(pattern, rule),

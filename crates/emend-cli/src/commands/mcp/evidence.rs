@@ -1,6 +1,6 @@
 //! What a call of `feedback` says: a decision about a domain, a claim or an edge.
 
-use emend_core::{DomainDecision, DomainRule, EdgeLabel, FieldViolation, Invalid, TrustLevel};
+use emend_core::{DomainRule, EdgeLabel, FieldViolation, Invalid, TrustLevel};
 use emend_proto::common::v1::{
     ClaimReject, ClaimRestore, Correction, EdgeCorrect, correction::Correction as Variant,
 };
@@ -70,18 +70,15 @@ pub(super) fn decision(arguments: &EvidenceArguments) -> Result<Correction> {
 
 fn variant(action: EvidenceAction, args: &EvidenceDetails) -> Result<Variant, FieldViolation> {
     let text = |argument: &Option<String>| argument.clone().unwrap_or_default();
-    let domain = |decision, level| {
-        let rule = DomainRule { decision, level };
-        Ok(domain_decision(text(&args.pattern), rule))
-    };
+    let domain = |rule| Ok(domain_decision(text(&args.pattern), rule));
     match action {
-        EvidenceAction::DomainBlock => domain(DomainDecision::Block, None),
+        EvidenceAction::DomainBlock => domain(DomainRule::Block),
         EvidenceAction::DomainUnblock => {
             let level = args.level.as_deref().map(TrustLevel::parse).transpose();
             let level = level.map_err(|Invalid(why)| violation("args.level", &why))?;
-            domain(DomainDecision::Unblock, level)
+            domain(DomainRule::Unblock(level))
         }
-        EvidenceAction::DomainClearOverride => domain(DomainDecision::Clear, None),
+        EvidenceAction::DomainClearOverride => domain(DomainRule::Clear),
         EvidenceAction::ClaimReject => Ok(Variant::ClaimReject(ClaimReject {
             claim_id: text(&args.claim_id),
             reason_code: text(&args.reason_code),

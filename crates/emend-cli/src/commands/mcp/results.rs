@@ -153,7 +153,7 @@ fn in_normal_form(candidate: &Candidate) -> String {
     match (view::learned(candidate.value.as_ref()), parsed) {
         (Some(Learned::Prompt(prompt)), _) => format!("Version {} of {}", prompt.version, key.key),
         (Some(Learned::ProfileEntry(_)), _) => format!("An entry of {}", key.key),
-        (Some(learned), Some(parsed)) => view::pair(&key.key, &learned.in_normal_form(&parsed)),
+        (Some(learned), Some(parsed)) => view::pair(&key.key, &learned.in_normal_form(&parsed.qualifier)),
         _ => key.key,
     }
 }

@@ -1,7 +1,7 @@
 //! `emend outputs ratings`: what an AI made, rated.
 
 use clap::Subcommand;
-use emend_core::{Kind, outputs::RatingClass};
+use emend_core::{Kind, ratings::RatingClass};
 use emend_proto::{
     common::v1::{Rating, correction::Correction as Variant},
     feedback::v1::{Feedback, ListFeedbackRequest},

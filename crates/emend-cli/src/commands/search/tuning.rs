@@ -153,7 +153,7 @@ async fn set(change: Change, context: &Context, output: &mut Output<'_>) -> Resu
     for attempt in 1.. {
         let resource = in_force(context, &change.query_type).await?;
         let tuning = changed(&of_resource(resource.as_ref())?, &change.settings)?;
-        let learned = Learned::SearchTuning(tuning.into());
+        let learned = Learned::SearchTuning(Some(tuning.into()));
         let mut request = resources::put_request(context.namespace(), change.query_type.clone(), &learned);
         request.etag = match &resource {
             _ if !change.etag.is_empty() => change.etag.clone(),
@@ -177,7 +177,7 @@ pub(super) fn of_resource(resource: Option<&Resource>) -> Result<Tuning> {
         return Ok(Tuning::default());
     };
     let tuning = match view::learned(resource.value.as_ref()) {
-        Some(Learned::SearchTuning(of)) => of.tuning().map(|tuning| Tuning::clone(tuning)),
+        Some(Learned::SearchTuning(set)) => set.map(|set| Tuning::clone(set.tuning())),
         _ => None,
     };
     tuning.ok_or_else(|| Failure::failed("learning-svc answered a tuning that can't be read"))
@@ -229,7 +229,7 @@ pub(super) async fn in_force(context: &Context, query_type: &str) -> Result<Opti
 async fn show(query_type: String, context: &Context, output: &mut Output<'_>) -> Result {
     let Some(resource) = in_force(context, &query_type).await? else {
         let defaults = Tuning::default();
-        let message = emend_wire::search::tuning_message(&defaults.clone().into());
+        let message = emend_wire::search::tuning_message(&defaults);
         let json = json!({"queryType": query_type, "isDefault": true, "searchTuning": view::search_tuning(&message)});
         return output.result(&json, || {
             text(&query_type, &defaults, "the defaults: nobody set others")
@@ -238,9 +238,9 @@ async fn show(query_type: String, context: &Context, output: &mut Output<'_>) ->
     let width = output.width();
     output.result(&view::resource(&resource), || {
         match view::learned(resource.value.as_ref()) {
-            Some(Learned::SearchTuning(of)) => of.tuning().map(|tuning| {
+            Some(Learned::SearchTuning(set)) => set.map(|set| {
                 let since = format!("since revision {}", resource.revision);
-                text(&query_type, tuning, &since)
+                text(&query_type, set.tuning(), &since)
             }),
             _ => None,
         }

@@ -1,8 +1,5 @@
 //! What follows from each message that was applied: the node's status, events, reports, and whether its stream is to end.
 
-use std::collections::BTreeSet;
-
-use emend_base::span::{Kind, Span};
 use emend_core::{InstallationId, Revision};
 use emend_proto::frame::Frame;
 use jiff::Timestamp;
@@ -17,7 +14,6 @@ use crate::{
 impl Session {
     /// Applies one message and records its effect. `Some` if the stream is to end.
     pub(super) async fn handle(&mut self, frame: Frame) -> Option<Ended> {
-        let since = self.clock.now();
         let effect = match self.apply(frame).await {
             Ok(effect) => effect,
             Err(violation) => return Some(Ended::Violation(violation)),
@@ -49,10 +45,7 @@ impl Session {
                 None
             }
             Effect::Installed(snapshot) => self.installed(snapshot, now),
-            Effect::Applied(update) => {
-                traces(&update, since);
-                self.applied(update, now)
-            }
+            Effect::Applied(update) => self.applied(update, now),
             Effect::Current {
                 revision,
                 age,
@@ -180,27 +173,6 @@ impl Session {
                 self.events.emit(SubscriberEvent::DigestMismatch { differences });
                 Some(Ended::Mismatch)
             }
-        }
-    }
-}
-
-/// The most spans recorded for one update.
-const TRACED: usize = 32;
-
-/// For each sampled trace behind the update's changes, records a span from the arrival of its last part until now.
-fn traces(update: &Applied, since: Timestamp) {
-    let mut seen = BTreeSet::new();
-    for change in &update.changes {
-        if seen.len() >= TRACED {
-            return;
-        }
-        let began = Some(since.into());
-        if !seen.contains(&*change.traceparent)
-            && let Some(mut span) = Span::since("apply update", Kind::Consumer, &change.traceparent, began)
-        {
-            span.set("messaging.system", "emend");
-            span.set("emend.revision", change.revision.0);
-            seen.insert(&*change.traceparent);
         }
     }
 }

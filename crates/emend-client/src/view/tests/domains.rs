@@ -38,7 +38,7 @@ impl<'r> Service<'r> {
     fn answer(&self, host: &str) -> Answer {
         let decided = deciding(host, Layers::All, |name| self.0.get(name));
         let level = decided.as_ref().map(|of| of.level).unwrap_or_default();
-        let by = decided.map(|of| (of.layer, of.covering.pattern(), of.rule.decision, of.with));
+        let by = decided.map(|of| (of.layer, of.covering.pattern(), of.rule.decision(), of.with));
         (level, level == TrustLevel::Blocked, by)
     }
 }

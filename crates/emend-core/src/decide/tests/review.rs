@@ -1,7 +1,7 @@
 //! Review: every proposal is a version, and a person decides about each, once.
 
 use super::*;
-use crate::{contest::Verdict, kinds::ReviewRules, resource::proposal_of};
+use crate::{candidate::Verdict, kinds::ReviewRules, resource::proposal_of};
 
 /// One key of a kind that only these tests have, decided by review.
 struct Reviewed {
@@ -31,7 +31,7 @@ impl Reviewed {
         ResourceValue::new("summarize", Learned::Verb(text.to_owned()))
     }
 
-    fn happens(&mut self, event: &Event) -> Result<Decision, Refusal> {
+    fn apply(&mut self, event: &Event) -> Result<Decision, Refusal> {
         let decided = decide_by(
             &self.rule,
             self.state.clone(),
@@ -56,7 +56,7 @@ impl Reviewed {
             proposal: text.as_bytes().to_vec(),
             value: Self::value(text),
         };
-        self.happens(&event).map(|decision| decision.subject.unwrap())
+        self.apply(&event).map(|decision| decision.subject.unwrap())
     }
 
     fn corrected(&mut self, number: u128, text: &str) -> (Ballot, Outcome) {
@@ -79,7 +79,7 @@ impl Reviewed {
             sender: Roles::default(),
             retracted_by: None,
         };
-        let outcome = self.happens(&event).unwrap().outcome.unwrap();
+        let outcome = self.apply(&event).unwrap().outcome.unwrap();
         (ballot, outcome)
     }
 
@@ -89,11 +89,11 @@ impl Reviewed {
             origin: Origin::Operator,
             reason: None,
         };
-        self.happens(&event).unwrap().subject.unwrap()
+        self.apply(&event).unwrap().subject.unwrap()
     }
 
     fn approve(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
-        self.happens(&Event::Approve {
+        self.apply(&Event::Approve {
             candidate,
             edited: None,
             reason: None,
@@ -101,7 +101,7 @@ impl Reviewed {
     }
 
     fn reject(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
-        self.happens(&Event::Reject {
+        self.apply(&Event::Reject {
             candidate,
             reason: "no".into(),
         })
@@ -109,7 +109,7 @@ impl Reviewed {
 
     fn make_current(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
         let made = self.state.candidate(candidate).unwrap();
-        self.happens(&Event::MakeCurrent {
+        self.apply(&Event::MakeCurrent {
             version: made.proposal.map_or(0, |kept| kept.version),
             value: made.value.clone(),
             reason: None,
@@ -212,7 +212,7 @@ fn numbers_of_versions_are_never_given_again() {
     reviewed.reject(rejected).unwrap();
     let next = reviewed.put("two");
     assert_eq!((reviewed.version(rejected), reviewed.version(next)), (1, 2));
-    reviewed.happens(&Event::Delete { reason: None }).unwrap();
+    reviewed.apply(&Event::Delete { reason: None }).unwrap();
     assert_eq!(reviewed.applies(), None);
     let after = reviewed.put("two");
     assert_eq!(reviewed.version(after), 3, "equal text is a version of its own");
@@ -230,16 +230,16 @@ fn a_version_of_another_contest_becomes_current_under_its_own_number() {
         value: Reviewed::value("five"),
         reason: Some("as in production".into()),
     };
-    let used = reviewed.happens(&event).unwrap().subject.unwrap();
+    let used = reviewed.apply(&event).unwrap().subject.unwrap();
     assert_eq!((reviewed.applies(), reviewed.version(used)), (Some("five"), 5));
     assert_eq!(
         reviewed.status(open),
         (Status::Superseded, Some(Reason::BaseChanged))
     );
-    assert_eq!(reviewed.happens(&event), Err(Refusal::AlreadyApplied));
+    assert_eq!(reviewed.apply(&event), Err(Refusal::AlreadyApplied));
     let next = reviewed.put("nine");
     assert_eq!(reviewed.version(next), 9);
-    reviewed.happens(&event).unwrap();
+    reviewed.apply(&event).unwrap();
     assert_eq!(reviewed.state.candidates.len(), 4, "no second one is made of it");
 }
 
@@ -268,20 +268,20 @@ fn a_version_writes_its_number_into_its_value() {
         origin: Origin::Operator,
         reason: None,
     };
-    reviewed.happens(&put("one")).unwrap();
+    reviewed.apply(&put("one")).unwrap();
     assert_eq!(version(&reviewed), (1, "one".into()));
     let event = Event::Proposed {
         proposal: b"p".to_vec(),
         value: value("two"),
     };
-    let proposed = reviewed.happens(&event).unwrap().subject.unwrap();
+    let proposed = reviewed.apply(&event).unwrap().subject.unwrap();
     // Approved with what it says anyway, it is not edited.
     let event = Event::Approve {
         candidate: proposed,
         edited: Some(value("two")),
         reason: None,
     };
-    assert_eq!(reviewed.happens(&event).unwrap().subject, Some(proposed));
+    assert_eq!(reviewed.apply(&event).unwrap().subject, Some(proposed));
     assert_eq!(version(&reviewed), (2, "two".into()));
     let before = reviewed.state.candidates[0].value.clone();
     let event = Event::Revert {
@@ -289,7 +289,7 @@ fn a_version_writes_its_number_into_its_value() {
         restore: Some(before),
         reason: "worse".into(),
     };
-    reviewed.happens(&event).unwrap();
+    reviewed.apply(&event).unwrap();
     assert_eq!(version(&reviewed), (1, "one".into()));
 }
 
@@ -302,7 +302,7 @@ fn an_edited_approval_is_a_version_of_its_own() {
         edited: Some(Reviewed::value("won")),
         reason: Some("spelling".into()),
     };
-    let written = reviewed.happens(&event).unwrap().subject.unwrap();
+    let written = reviewed.apply(&event).unwrap().subject.unwrap();
     assert_eq!(reviewed.applies(), Some("won"));
     assert_eq!(
         reviewed.status(proposed),
@@ -343,7 +343,7 @@ fn who_takes_a_correction_back_closes_it_while_it_is_open() {
         ballot: ballot.clone(),
         sender: Roles::default(),
     };
-    reviewed.happens(&retraction(&open)).unwrap();
+    reviewed.apply(&retraction(&open)).unwrap();
     assert_eq!(
         reviewed.status(open.candidate),
         (Status::Withdrawn, Some(Reason::Retracted))
@@ -351,7 +351,7 @@ fn who_takes_a_correction_back_closes_it_while_it_is_open() {
     assert_eq!(reviewed.approve(open.candidate), Err(Refusal::BaseChanged));
     let (approved, _) = reviewed.corrected(2, "two");
     reviewed.approve(approved.candidate).unwrap();
-    let outcome = reviewed.happens(&retraction(&approved)).unwrap().outcome.unwrap();
+    let outcome = reviewed.apply(&retraction(&approved)).unwrap().outcome.unwrap();
     assert_eq!(outcome.state, OutcomeState::NoEffect);
     assert_eq!(reviewed.applies(), Some("two"), "what a person applied stays");
 }
@@ -366,13 +366,13 @@ fn a_revert_makes_the_version_before_current_again() {
         restore: restore.map(Reviewed::value),
         reason: "worse".into(),
     };
-    reviewed.happens(&revert(Some("one"))).unwrap();
+    reviewed.apply(&revert(Some("one"))).unwrap();
     assert_eq!(
         (reviewed.applies(), reviewed.state.versions.current),
         (Some("one"), reviewed.version(first))
     );
     assert_eq!(reviewed.state.candidates.len(), 2, "no version is made for it");
-    reviewed.happens(&revert(None)).unwrap();
+    reviewed.apply(&revert(None)).unwrap();
     assert_eq!((reviewed.applies(), reviewed.state.versions.current), (None, 0));
 }
 
@@ -389,7 +389,7 @@ fn a_revert_closes_what_is_open() {
             restore: restore.map(Reviewed::value),
             reason: "worse".into(),
         };
-        reviewed.happens(&revert).unwrap();
+        reviewed.apply(&revert).unwrap();
         assert_eq!(
             reviewed.status(open),
             (Status::Superseded, Some(Reason::BaseChanged))
@@ -403,7 +403,7 @@ fn of_an_erased_user_nothing_stays_open_or_current() {
     let mut reviewed = Reviewed::new(false);
     reviewed.put("one");
     let open = reviewed.generated("two").unwrap();
-    reviewed.happens(&Event::Erase).unwrap();
+    reviewed.apply(&Event::Erase).unwrap();
     assert_eq!(reviewed.applies(), None);
     assert_eq!(
         reviewed.state.candidate(open).unwrap().proposal.unwrap().verdict,

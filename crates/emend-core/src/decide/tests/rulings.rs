@@ -5,7 +5,7 @@ mod arrival;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{contest::TakenBack, kinds::HUMAN, policy::Role, resource::ruling_of};
+use crate::{candidate::TakenBack, kinds::HUMAN, resource::ruling_of, roles::Role};
 
 /// Decisions about one domain, step by step.
 pub(super) struct Rulings {
@@ -64,13 +64,13 @@ impl Rulings {
         }
     }
 
-    fn happens(&mut self, event: &Event) -> Result<Decision, Refusal> {
+    fn apply(&mut self, event: &Event) -> Result<Decision, Refusal> {
         self.clock += 1_000;
         self.state.next_order = AcceptOrder(self.clock);
-        self.happens_at(event)
+        self.apply_at(event)
     }
 
-    fn happens_at(&mut self, event: &Event) -> Result<Decision, Refusal> {
+    fn apply_at(&mut self, event: &Event) -> Result<Decision, Refusal> {
         let decided = decide_by(
             &self.rule,
             self.state.clone(),
@@ -100,7 +100,7 @@ impl Rulings {
             sender: roles(sender),
             retracted_by: retracted_by.map(roles),
         };
-        self.happens_at(&event).unwrap().outcome.unwrap()
+        self.apply_at(&event).unwrap().outcome.unwrap()
     }
 
     pub(super) fn retract(&mut self, order: i64, sender: &str) -> Outcome {
@@ -108,7 +108,7 @@ impl Rulings {
             ballot: self.ballot(order),
             sender: roles(sender),
         };
-        self.happens_at(&event).unwrap().outcome.unwrap()
+        self.apply_at(&event).unwrap().outcome.unwrap()
     }
 
     pub(super) fn put(&mut self, word: &str) {
@@ -117,11 +117,11 @@ impl Rulings {
             origin: Origin::Operator,
             reason: None,
         };
-        self.happens(&event).unwrap();
+        self.apply(&event).unwrap();
     }
 
     pub(super) fn approve(&mut self, order: i64) -> Result<Decision, Refusal> {
-        self.happens(&Event::Approve {
+        self.apply(&Event::Approve {
             candidate: self.id(order),
             edited: None,
             reason: None,
@@ -129,7 +129,7 @@ impl Rulings {
     }
 
     fn reject(&mut self, order: i64) -> Result<Decision, Refusal> {
-        self.happens(&Event::Reject {
+        self.apply(&Event::Reject {
             candidate: self.id(order),
             reason: "no".into(),
         })
@@ -141,7 +141,7 @@ impl Rulings {
             restore: restore.map(Self::value),
             reason: "wrong".into(),
         };
-        self.happens(&event).unwrap();
+        self.apply(&event).unwrap();
     }
 
     fn applies(&self) -> Option<&str> {
@@ -214,7 +214,7 @@ fn who_is_entitled_is_said_by_the_policy_of_the_time() {
     rulings.rule(2, "low", "admin");
     assert_eq!(rulings.applies(), Some("low"));
     rulings.policy.ruling.entitled = Role::Reporter;
-    rulings.happens(&Event::PolicyChanged).unwrap();
+    rulings.apply(&Event::PolicyChanged).unwrap();
     assert_eq!(
         rulings.status(1).0,
         Status::AwaitingReview,
@@ -269,7 +269,7 @@ fn an_edited_approval_is_the_reviewers_own_ruling() {
         edited,
         reason: None,
     };
-    let decision = rulings.happens(&event).unwrap();
+    let decision = rulings.apply(&event).unwrap();
     assert_eq!(rulings.applies(), Some("low"));
     let written = rulings.state.candidate(decision.subject.unwrap()).unwrap();
     assert_eq!(
@@ -344,16 +344,16 @@ fn put_and_delete_are_rulings_at_their_time() {
         "what is newer wins, also over an operator"
     );
     rulings.clock = i64::from(u16::MAX);
-    rulings.happens(&Event::Delete { reason: None }).unwrap();
+    rulings.apply(&Event::Delete { reason: None }).unwrap();
     assert_eq!(rulings.applies(), None);
-    let deleted = rulings.happens(&Event::Delete { reason: None });
+    let deleted = rulings.apply(&Event::Delete { reason: None });
     assert_eq!(deleted, Err(Refusal::NoResource));
     let cleared = Event::Put {
         value: Rulings::value("clear"),
         origin: Origin::Operator,
         reason: None,
     };
-    assert_eq!(rulings.happens(&cleared), Err(Refusal::NoValue));
+    assert_eq!(rulings.apply(&cleared), Err(Refusal::NoValue));
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn a_frozen_policy_lets_rulings_wait_and_people_act() {
     assert_eq!(rulings.applies(), Some("low"));
     rulings.rule(i64::from(u16::MAX), "academic", REVIEWER);
     rulings.policy.frozen = false;
-    rulings.happens(&Event::PolicyChanged).unwrap();
+    rulings.apply(&Event::PolicyChanged).unwrap();
     assert_eq!(rulings.applies(), Some("academic"));
     assert_eq!(rulings.status(1).0, Status::Superseded);
 }
@@ -443,7 +443,7 @@ fn what_a_release_brought_into_force_is_taken_back_by_its_revert() {
     // Somebody not entitled takes back nothing that only waits for the release.
     rulings.retract(3, REPORTER);
     rulings.policy.frozen = false;
-    rulings.happens(&Event::PolicyChanged).unwrap();
+    rulings.apply(&Event::PolicyChanged).unwrap();
     assert_eq!(rulings.applies(), Some("block"));
     rulings.rule(2, "academic", REVIEWER);
     rulings.revert(2, Some("low"));

@@ -7,10 +7,10 @@ use super::{
     *,
 };
 use crate::{
-    contest::{CurrentResource, VoterKey},
-    kinds::{Example, FewShotSet},
-    outputs::{Rated, RatedId, RatedTexts, RatingClass},
+    contest::CurrentResource,
+    ratings::{Example, FewShotSet, Rated, RatedId, RatedTexts, RatingClass},
     standing::{RatingPlace, Standing},
+    voter::VoterKey,
 };
 
 impl Scenario {

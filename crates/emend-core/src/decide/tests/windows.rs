@@ -7,10 +7,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    contest::VoterKey,
-    kinds::{Example, FewShotSet},
     outcome::OutcomeState,
-    outputs::{OutputTally, RatedId, RatedTexts, RatingClass, voices},
+    ratings::{Example, FewShotSet, OutputTally, RatedId, RatedTexts, RatingClass, voices},
+    voter::VoterKey,
 };
 
 /// What is stored of one target's ratings. Each group of events is decided on no more of it than the rules ask for.
@@ -128,7 +127,7 @@ impl Window {
         self.state.ratings = needed.into_values().collect();
     }
 
-    fn happen(&mut self, events: &[Event]) -> Vec<Decision> {
+    fn apply(&mut self, events: &[Event]) -> Vec<Decision> {
         self.read(events);
         let mut decisions = Vec::new();
         for event in events {
@@ -153,7 +152,7 @@ impl Window {
     }
 
     fn tell(&mut self, event: Event) -> (OutcomeState, Option<Reason>) {
-        let outcome = self.happen(&[event]).pop().unwrap().outcome.unwrap();
+        let outcome = self.apply(&[event]).pop().unwrap().outcome.unwrap();
         (outcome.state, outcome.reason)
     }
 
@@ -248,12 +247,12 @@ fn a_rating_whose_exclusion_came_first_is_never_shown() {
 #[test]
 fn with_nothing_left_to_show_there_is_no_resource() {
     let mut window = Window::new();
-    window.happen(&[recorded(&rated(1, 1, 1, 1, Bad))]);
+    window.apply(&[recorded(&rated(1, 1, 1, 1, Bad))]);
     let redacted = Event::RatingExcluded {
         feedback: id(1),
         by: Exclusion::Redaction,
     };
-    let decision = window.happen(&[redacted]).pop().unwrap();
+    let decision = window.apply(&[redacted]).pop().unwrap();
     assert_eq!(
         decision.resource,
         Some(ResourceChange::Delete { candidate: None })
@@ -264,7 +263,7 @@ fn with_nothing_left_to_show_there_is_no_resource() {
 #[test]
 fn while_frozen_nothing_is_added_and_what_is_excluded_goes() {
     let mut window = Window::new();
-    window.happen(&[
+    window.apply(&[
         recorded(&rated(1, 1, 1, 1, Good)),
         recorded(&rated(2, 2, 2, 2, Good)),
     ]);
@@ -285,9 +284,9 @@ fn while_frozen_nothing_is_added_and_what_is_excluded_goes() {
         (OutcomeState::Withdrawn, Some(Reason::Retracted))
     );
     assert_eq!(window.shown(), (vec![2], vec![]));
-    assert!(window.happen(&[Event::PolicyChanged])[0].resource.is_none());
+    assert!(window.apply(&[Event::PolicyChanged])[0].resource.is_none());
     window.policy.frozen = false;
-    let released = window.happen(&[Event::PolicyChanged]).pop().unwrap();
+    let released = window.apply(&[Event::PolicyChanged]).pop().unwrap();
     assert_eq!(
         (released.cause, window.shown()),
         (Cause::Policy, (vec![3, 2], vec![]))
@@ -297,12 +296,12 @@ fn while_frozen_nothing_is_added_and_what_is_excluded_goes() {
 #[test]
 fn while_frozen_an_example_goes_with_any_rating_that_may_be_heard_in_it() {
     let mut window = Window::new();
-    window.happen(&[1, 2, 3].map(|number| {
+    window.apply(&[1, 2, 3].map(|number| {
         let voter = u8::try_from(number).unwrap();
         recorded(&rated(number, number.try_into().unwrap(), voter, 1, Bad))
     }));
     window.policy.frozen = true;
-    window.happen(&[recorded(&rated(4, 4, 1, 1, Good))]);
+    window.apply(&[recorded(&rated(4, 4, 1, 1, Good))]);
     let redacted = Event::RatingExcluded {
         feedback: id(1),
         by: Exclusion::Redaction,
@@ -314,7 +313,7 @@ fn while_frozen_an_example_goes_with_any_rating_that_may_be_heard_in_it() {
     );
     assert_eq!(window.shown(), (vec![], vec![]));
     window.policy.frozen = false;
-    window.happen(&[Event::PolicyChanged]);
+    window.apply(&[Event::PolicyChanged]);
     assert_eq!(window.shown(), (vec![], vec![3]));
 }
 
@@ -325,7 +324,7 @@ fn a_set_that_has_no_room_waits_for_it() {
     let told = window.tell(recorded(&rated(1, 1, 1, 1, Good)));
     assert_eq!(told, (OutcomeState::Pending, Some(Reason::ResourceLimit)));
     window.state.full = false;
-    window.happen(&[recorded(&rated(2, 2, 2, 1, Neutral))]);
+    window.apply(&[recorded(&rated(2, 2, 2, 1, Neutral))]);
     assert_eq!(window.shown(), (vec![1], vec![]));
 }
 
@@ -333,16 +332,16 @@ fn a_set_that_has_no_room_waits_for_it() {
 fn a_smaller_window_shows_fewer_and_a_larger_one_more() {
     let mut window = Window::new();
     for number in 1..=9_u8 {
-        window.happen(&[recorded(&rated(number.into(), number.into(), 1, number, Good))]);
+        window.apply(&[recorded(&rated(number.into(), number.into(), 1, number, Good))]);
     }
     window.policy.window.good = 1;
-    window.happen(&[Event::PolicyChanged]);
+    window.apply(&[Event::PolicyChanged]);
     assert_eq!(window.shown().0, [9]);
     window.policy.window.good = 20;
-    window.happen(&[Event::PolicyChanged]);
+    window.apply(&[Event::PolicyChanged]);
     assert_eq!(window.shown().0, [9, 8, 7, 6, 5, 4, 3, 2, 1]);
     window.policy.window.good = 0;
-    window.happen(&[Event::PolicyChanged]);
+    window.apply(&[Event::PolicyChanged]);
     assert_eq!(window.state.resource, None);
 }
 
@@ -505,7 +504,7 @@ proptest! {
                     events.push(Event::RatingExcluded { feedback: rating.feedback, by: Exclusion::Retraction });
                 }
             }
-            window.happen(&events);
+            window.apply(&events);
         }
         let shown = window.state.resource.as_ref().map(|current| current.value.learned.clone());
         prop_assert_eq!(shown, expected(&all, &excluded, &window.policy));

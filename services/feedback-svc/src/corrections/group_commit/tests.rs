@@ -6,14 +6,16 @@ mod queue;
 use std::future::Future;
 
 use emend_base::Entropy;
+use feedback_store::{
+    records::{feedback::FeedbackQuery, outbox::DeadLetterQuery},
+    testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
+};
 use futures::{FutureExt as _, future::join_all};
 use tonic::Code;
 
 use crate::{
-    config::RelayConfig,
-    corrections::{feedback::FeedbackQuery, group_commit::*},
-    outbox::{delivery_queue::DeliveryQueue, entry::DeadLetterQuery},
-    testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
+    corrections::group_commit::*,
+    outbox::{config::RelayConfig, delivery_queue::DeliveryQueue},
 };
 
 struct Fixture {
@@ -31,7 +33,7 @@ impl Fixture {
     fn on(database: TestStore, config: CommitConfig) -> Self {
         let delivery_queue = DeliveryQueue::new(1_000);
         let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::seeded(1), RelayConfig::default());
-        let (committer, worker) = Committer::new(Arc::clone(&database.store), dispatch, config);
+        let (committer, worker) = Committer::new(database.store.clone(), dispatch, config);
         Self {
             database,
             delivery_queue,

@@ -1,34 +1,35 @@
 //! Requests → arguments of the use cases: a valid value, or every violated field at once.
 
 use emend_core::{
-    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
-    correction::scope_user, normalize::MAX_KEY_CHARS, outputs::OwnTarget, violation::bounded_text,
+    AcceptOrder, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
+    correction::{Form, scope_user},
+    normalize::MAX_KEY_CHARS,
+    ratings::OwnTarget,
+    violation::bounded_text,
 };
-use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1 as pb};
+use emend_proto::feedback::v1 as pb;
 use emend_wire::{
+    kinds::{form_of, search_rating},
     page::{self, QueryHash},
     parse,
 };
-use jiff::Timestamp;
-use uuid::Uuid;
-
-use crate::{
-    corrections::{
-        day,
-        feedback::{FeedbackQuery, Submission},
-    },
-    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Redrive},
-    ratings::{self, plain_text},
+use feedback_store::records::{
+    feedback::{FeedbackQuery, RepeatedRequest, Submission},
+    labels::Tag,
+    outbox::DeliveryState,
+    ratings::RatingFilter,
 };
+use jiff::Timestamp;
+
+use crate::corrections::{day, plain_text};
 
 const MAX_BATCH: usize = 100;
-const MAX_EVENT_IDS: usize = 500;
 const DEFAULT_PAGE: u32 = 50;
 const MAX_PAGE: u32 = 500;
 
 /// When to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     Recorded,
     Evaluated,
 }
@@ -54,20 +55,30 @@ fn reason(raw: &str) -> Result<String, Invalid> {
     parse::free_text(raw, parse::MAX_REASON_CHARS).map(Option::unwrap_or_default)
 }
 
+/// Why a request to submit is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// All that is wrong with it.
+    pub(crate) violations: Violations,
+    /// The request, where only this is wrong: it rates what its namespace does not have. It may have been stored before.
+    pub(crate) of_unknown_target: Option<(RepeatedRequest, Wait)>,
+}
+
 /// A request in a namespace that has these targets of its own.
-pub(super) fn submission(
+pub(crate) fn submission(
     request: &pb::SubmitFeedbackRequest,
     own_targets: &[OwnTarget],
-) -> Result<(Submission, Wait), Violations> {
+) -> Result<(Submission, Wait), Refused> {
     let mut violations = Violations::new();
     let request_id = violations.check("request_id", optional(&request.request_id, RequestId::parse));
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
-    let is_search_rating = matches!(
-        request.correction.as_ref().and_then(|of| of.correction.as_ref()),
-        Some(Oneof::SearchRating(_))
-    );
+    let said = request.correction.as_ref();
+    let form = said
+        .and_then(|correction| correction.correction.as_ref())
+        .map(form_of);
+    let is_search_rating = form == Some(Form::SearchRating);
     let reason = if is_search_rating {
         plain_text::reason(&request.reason)
     } else {
@@ -77,24 +88,17 @@ pub(super) fn submission(
     let context = violations.part("", parse::context(&request.context));
     let scope = violations.check("scope", parse::scope(request.scope));
     let wait = violations.check("wait", wait(request.wait));
-    let correction = violations.part(
-        "correction",
-        parse::new_correction(request.correction.as_ref(), own_targets),
-    );
+    // What its parts must be together.
+    let mut together = Violations::new();
     if is_search_rating && query_id.as_ref().is_some_and(String::is_empty) {
-        violations.add("query_id", "is required with search_rating: 1 to 128 characters");
+        together.add("query_id", "is required with search_rating: 1 to 128 characters");
     }
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
-        violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
+        together.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
     }
-    if let Some(correction) = &correction {
-        let form = correction.form();
-        violations.part(
-            &format!("correction.{}", form.name()),
-            correction.check_new(own_targets),
-        );
+    if let Some(form) = form {
         if form.needs_reason() && reason.as_ref().is_some_and(String::is_empty) {
-            violations.add(
+            together.add(
                 "reason",
                 format!(
                     "is required with {}: 1 to {} characters",
@@ -104,11 +108,11 @@ pub(super) fn submission(
             );
         }
         if let Some(scope) = scope {
-            violations.check("scope", form.check_scope(scope));
+            together.check("scope", form.check_scope(scope));
         }
     }
-    let parsed = (|| {
-        let submission = Submission {
+    let request = (|| {
+        let request = Submission {
             request_id: request_id?,
             namespace: namespace?,
             reporter: reporter?,
@@ -116,15 +120,29 @@ pub(super) fn submission(
             reason: reason?,
             context: context?,
             scope: scope?,
-            correction: correction?,
+            correction: (),
         };
-        Some((submission, wait?))
+        Some((request, wait?))
     })();
-    violations.finish(parsed)
+    let request = request.filter(|_| violations.is_empty() && together.is_empty());
+    let refused = match (parse::new_correction(said, own_targets), request) {
+        (Ok(correction), Some((request, wait))) => return Ok((request.with(correction), wait)),
+        (Ok(_), None) => None,
+        (Err(refused), request) => {
+            violations.nest("correction", refused.violations);
+            request.zip(refused.of_unknown_target)
+        }
+    };
+    violations.nest("", together);
+    Err(Refused {
+        violations,
+        of_unknown_target: refused
+            .and_then(|((request, wait), rating)| Some((request.with(rating).repeated()?, wait))),
+    })
 }
 
 /// Checks what belongs to no single item; each is parsed on its own.
-pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Violations> {
+pub(crate) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Violations> {
     let mut violations = Violations::new();
     let count = request.requests.len();
     if count == 0 || count > MAX_BATCH {
@@ -137,7 +155,7 @@ pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<Wait, Vi
     violations.finish(wait)
 }
 
-pub(super) fn redaction(
+pub(crate) fn redaction(
     request: &pb::RedactFeedbackRequest,
 ) -> Result<(Namespace, FeedbackId, Wait), Violations> {
     let mut violations = Violations::new();
@@ -147,7 +165,7 @@ pub(super) fn redaction(
     violations.finish((|| Some((namespace?, id?, wait?)))())
 }
 
-pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, FeedbackId), Violations> {
+pub(crate) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, FeedbackId), Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
@@ -156,14 +174,14 @@ pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, Feedba
 
 /// A valid request to retract feedback.
 #[derive(Debug)]
-pub(super) struct Retraction {
-    pub(super) namespace: Namespace,
-    pub(super) id: FeedbackId,
-    pub(super) reason: String,
-    pub(super) wait: Wait,
+pub(crate) struct Retraction {
+    pub(crate) namespace: Namespace,
+    pub(crate) id: FeedbackId,
+    pub(crate) reason: String,
+    pub(crate) wait: Wait,
 }
 
-pub(super) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retraction, Violations> {
+pub(crate) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retraction, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
@@ -181,7 +199,7 @@ pub(super) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retract
 }
 
 /// Identifies a list of feedback, whatever the page.
-pub(super) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
+pub(crate) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
     let query = pb::ListFeedbackRequest {
         page_size: 0,
         page_token: String::new(),
@@ -190,7 +208,7 @@ pub(super) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
     QueryHash::of("ListFeedback", &query)
 }
 
-pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result<FeedbackQuery, Violations> {
+pub(crate) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result<FeedbackQuery, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let limit = violations.check(
@@ -220,7 +238,7 @@ pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
     let day = violations.part("", day_of(request));
     let search_ratings = request.search_ratings.as_ref();
     let search_ratings =
-        search_ratings.map(|filter| violations.part("search_ratings", ratings::grpc::filter(filter)));
+        search_ratings.map(|filter| violations.part("search_ratings", rating_filter(filter)));
     if search_ratings.is_some() && (request.kind != 0 || !request.rating_target.is_empty()) {
         violations.add(
             "search_ratings",
@@ -278,72 +296,32 @@ fn delivery_state(number: i32) -> Result<Option<DeliveryState>, Invalid> {
         .ok_or_else(|| Invalid::new(format!("is not a known delivery state: {number}")))
 }
 
-/// Identifies a list of dead letters, whatever the page.
-pub(super) fn dead_letters_hash(request: &pb::ListDeadLettersRequest) -> QueryHash {
-    let query = pb::ListDeadLettersRequest {
-        page_size: 0,
-        page_token: String::new(),
-        ..request.clone()
-    };
-    QueryHash::of("ListDeadLetters", &query)
-}
+/// The longest query type that can be asked for, in characters.
+const MAX_QUERY_TYPE_CHARS: usize = 256;
 
-pub(super) fn dead_letters(
-    request: &pb::ListDeadLettersRequest,
-    hash: QueryHash,
-) -> Result<DeadLetterQuery, Violations> {
+/// Which ratings are asked for.
+pub(crate) fn rating_filter(message: &pb::SearchRatingFilter) -> Result<RatingFilter, Violations> {
     let mut violations = Violations::new();
-    let namespace = violations.check("namespace", optional(&request.namespace, Namespace::parse));
-    let limit = violations.check(
-        "page_size",
-        parse::page_size(request.page_size, DEFAULT_PAGE, MAX_PAGE),
+    let value = match message.value {
+        0 => Some(None),
+        number => violations.check("value", search_rating(number)).map(Some),
+    };
+    let query_type = violations.check(
+        "query_type",
+        bounded_text(&message.query_type, 0, MAX_QUERY_TYPE_CHARS),
     );
-    let after = violations.check("page_token", dead_letter_position(hash, &request.page_token));
+    let tag = match message.tag.as_str() {
+        "" => Some(None),
+        tag => violations.check("tag", Tag::parse(tag)).map(Some),
+    };
     let parsed = (|| {
-        Some(DeadLetterQuery {
-            namespace: namespace?,
-            after: after?,
-            limit: limit?,
+        Some(RatingFilter {
+            value: value?,
+            query_type: query_type.map(|query_type| (!query_type.is_empty()).then_some(query_type))?,
+            tag: tag?,
+            processed: message.processed,
+            only_counting: false,
         })
     })();
     violations.finish(parsed)
-}
-
-fn dead_letter_position(hash: QueryHash, token: &str) -> Result<Option<DeadLetterPosition>, Invalid> {
-    let Some(bytes) = page::position(hash, token)? else {
-        return Ok(None);
-    };
-    let (time, id) = bytes
-        .split_first_chunk::<8>()
-        .and_then(|(time, id)| Some((*time, <[u8; 16]>::try_from(id).ok()?)))
-        .ok_or_else(|| Invalid::new("is not a page token of this list"))?;
-    Ok(Some(DeadLetterPosition {
-        dead_at: i64::from_le_bytes(time),
-        event_id: EventId(Uuid::from_bytes(id)),
-    }))
-}
-
-pub(super) fn redrive(request: &pb::RedriveDeadLettersRequest) -> Result<Redrive, Violations> {
-    let mut violations = Violations::new();
-    let namespace = violations.check("namespace", optional(&request.namespace, Namespace::parse));
-    let count = request.event_ids.len();
-    if count > MAX_EVENT_IDS {
-        violations.add(
-            "event_ids",
-            format!("must be at most {MAX_EVENT_IDS}, has {count}"),
-        );
-    }
-    let parsed = request.event_ids.iter().take(MAX_EVENT_IDS).enumerate();
-    let events: Vec<_> = parsed
-        .filter_map(|(index, id)| violations.check(&format!("event_ids[{index}]"), EventId::parse(id)))
-        .collect();
-    let which = match namespace {
-        Some(Some(namespace)) if count == 0 => Some(Redrive::Namespace(namespace)),
-        Some(None) if count == 0 => {
-            violations.add("namespace", "is required unless event_ids are given");
-            None
-        }
-        namespace => namespace.map(|namespace| Redrive::Events(events, namespace)),
-    };
-    violations.finish(which)
 }

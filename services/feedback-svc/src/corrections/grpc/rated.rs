@@ -6,31 +6,35 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     Caller, Namespace,
-    outputs::{OwnTarget, RatingClass, TARGETS},
+    ratings::{OwnTarget, TARGETS},
 };
-use emend_proto::{
-    common::v1::{Rating, correction::Correction as Oneof},
-    feedback::v1::SubmitFeedbackRequest,
-};
+use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1::SubmitFeedbackRequest};
+use feedback_store::ports::ReadSettings;
 
-use super::parse::{self, Wait};
-use crate::{
-    corrections::{feedback::Submission, submit::Item},
-    use_cases::UseCases,
+use crate::corrections::{
+    Corrections,
+    grpc::parse::{self, Wait},
+    submit::Item,
 };
 
 /// Parses the requests of one call. The settings of a namespace are read at most once, and only where a request needs them.
 #[derive(Debug)]
 pub(super) struct Requests<'a> {
-    use_cases: &'a UseCases,
+    corrections: &'a Corrections,
+    settings: &'a dyn ReadSettings,
     caller: &'a Caller,
     own_targets: BTreeMap<Namespace, Vec<OwnTarget>>,
 }
 
 impl<'a> Requests<'a> {
-    pub(super) fn new(use_cases: &'a UseCases, caller: &'a Caller) -> Self {
+    pub(super) fn new(
+        corrections: &'a Corrections,
+        settings: &'a dyn ReadSettings,
+        caller: &'a Caller,
+    ) -> Self {
         Self {
-            use_cases,
+            corrections,
+            settings,
             caller,
             own_targets: BTreeMap::new(),
         }
@@ -42,43 +46,36 @@ impl<'a> Requests<'a> {
             Ok((submission, wait)) => return Ok((Item::New(Box::new(submission)), wait)),
             Err(refused) => refused,
         };
-        if let Some((submission, wait)) = as_if_it_could_be_rated(request)
-            && let Some(id) = self.use_cases.stored_as(self.caller, &submission).await?
+        if let Some((repeated, wait)) = refused.of_unknown_target
+            && let Some(id) = self.corrections.stored_as(self.caller, &repeated).await?
         {
-            return Ok((Item::Stored(submission.namespace, id), wait));
+            return Ok((Item::Stored(repeated.namespace, id), wait));
         }
-        Err(refused.into())
+        Err(refused.violations.into())
     }
 
     /// What the request may rate beside what can be rated everywhere.
     async fn own_targets(&mut self, request: &SubmitFeedbackRequest) -> Result<&[OwnTarget], Error> {
         let namespace = Namespace::parse(&request.namespace).ok();
-        let Some(namespace) = namespace.filter(|_| own_rating(request).is_some()) else {
+        let Some(namespace) = namespace.filter(|_| rates_an_own_target(request)) else {
             return Ok(&[]);
         };
         if !self.own_targets.contains_key(&namespace) {
-            let targets = self.use_cases.own_targets(&namespace).await?;
+            let settings = self.settings.settings(&namespace).await?;
+            let targets = settings
+                .map(|settings| settings.rated_targets)
+                .unwrap_or_default();
             self.own_targets.insert(namespace.clone(), targets);
         }
         Ok(self.own_targets.get(&namespace).map_or(&[], Vec::as_slice))
     }
 }
 
-/// The rating that a request is, if not every namespace has its target.
-fn own_rating(request: &SubmitFeedbackRequest) -> Option<&Rating> {
-    let Oneof::Rating(rating) = request.correction.as_ref()?.correction.as_ref()? else {
-        return None;
-    };
-    let name = rating.target.trim();
-    let is_everywhere = TARGETS.iter().any(|target| target.name == name);
-    (!is_everywhere).then_some(rating)
-}
-
-/// A request as it would be if the application had the target and the value that it rates. It only serves to ask whether it
-/// was stored when the application had them.
-fn as_if_it_could_be_rated(request: &SubmitFeedbackRequest) -> Option<(Submission, Wait)> {
-    let rating = own_rating(request)?;
-    let class = RatingClass::from_number(rating.counts_as).unwrap_or(RatingClass::Neutral);
-    let target = OwnTarget::parse(&rating.target, [(rating.value.as_str(), class)], true).ok()?;
-    parse::submission(request, &[target]).ok()
+/// Whether a request rates what not every namespace has.
+fn rates_an_own_target(request: &SubmitFeedbackRequest) -> bool {
+    let correction = request.correction.as_ref();
+    match correction.and_then(|correction| correction.correction.as_ref()) {
+        Some(Oneof::Rating(rating)) => TARGETS.iter().all(|target| target.name != rating.target.trim()),
+        _ => false,
+    }
 }

@@ -10,17 +10,14 @@ use emend_wire::{
     page::{self, QueryHash},
     render,
 };
-use prost::Message as _;
-
-use crate::{
-    corrections::{
-        feedback::{Feedback, Retraction, Submission},
-        present::Standings,
-        read::Page,
-    },
-    outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome},
+use feedback_store::records::{
+    feedback::{Feedback, Retraction, Submission},
+    outbox::{DeliveryState, EncodedOutcome},
     ratings::{ContextState, EncodedQuery, RatingState},
 };
+use prost::Message as _;
+
+use crate::{corrections::present::Standings, page::Page};
 
 fn delivery_state(state: DeliveryState) -> pb::DeliveryState {
     match state {
@@ -199,45 +196,15 @@ pub(super) fn batch(results: Vec<pb::BatchSubmitFeedbackResult>) -> pb::BatchSub
     response
 }
 
-fn dead_letter(letter: DeadLetter) -> pb::DeadLetter {
-    pb::DeadLetter {
-        event_id: letter.event_id.to_string(),
-        feedback_id: letter.feedback_id.to_string(),
-        namespace: letter.namespace.to_string(),
-        attempts: i32::try_from(letter.attempts).unwrap_or(i32::MAX),
-        code: letter.refusal.code,
-        error: letter.refusal.error,
-        dead_at: Some(render::timestamp_from_micros(letter.dead_at)),
-    }
-}
-
-pub(super) fn dead_letter_page(page: Page<DeadLetter>, hash: QueryHash) -> pb::ListDeadLettersResponse {
-    let ends: Vec<_> = page
-        .items
-        .iter()
-        .map(|letter| (letter.dead_at, letter.event_id))
-        .collect();
-    let (dead_letters, was_cut) = page::cut(page.items.into_iter().map(dead_letter).collect());
-    let last = ends[..dead_letters.len()].last().filter(|_| page.more || was_cut);
-    let next_page_token = last.map(|(dead_at, event_id)| {
-        let mut position = dead_at.to_le_bytes().to_vec();
-        position.extend_from_slice(event_id.0.as_bytes());
-        page::token(hash, &position)
-    });
-    pb::ListDeadLettersResponse {
-        dead_letters,
-        next_page_token: next_page_token.unwrap_or_default(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use emend_core::{AcceptOrder, EventId, FeedbackId};
+    use emend_core::AcceptOrder;
+    use feedback_store::records::feedback::Accepted;
+    use feedback_store::testing;
     use jiff::Timestamp;
     use uuid::Uuid;
 
     use super::*;
-    use crate::{corrections::feedback::Accepted, outbox::entry::Refusal, testing};
 
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 
@@ -313,34 +280,5 @@ mod tests {
         assert!(larger.encoded_len() < CLIENT_LIMIT);
         let first = larger.results[0].feedback.as_ref().unwrap();
         assert!(first.outcome.as_ref().unwrap().message.is_empty() && first.correction.is_some());
-    }
-
-    #[test]
-    fn a_page_of_large_dead_letters_holds_no_more_than_a_client_can_decode() {
-        let large = |number: u128| DeadLetter {
-            event_id: EventId(Uuid::from_u128(number)),
-            feedback_id: FeedbackId(Uuid::from_u128(number)),
-            namespace: testing::namespace(),
-            attempts: 1,
-            refusal: Refusal {
-                code: 3,
-                error: "x".repeat(16_000),
-            },
-            dead_at: 7,
-        };
-        let page = Page {
-            items: (0..500).map(large).collect(),
-            more: false,
-        };
-        let hash = QueryHash::of("List", &());
-        let answered = dead_letter_page(page, hash);
-        assert!(
-            answered.encoded_len() < CLIENT_LIMIT,
-            "{}",
-            answered.encoded_len()
-        );
-        let last = u128::try_from(answered.dead_letters.len() - 1).unwrap();
-        let position = page::position(hash, &answered.next_page_token).unwrap().unwrap();
-        assert_eq!(position[8..], Uuid::from_u128(last).into_bytes());
     }
 }

@@ -3,13 +3,13 @@
 use emend_core::Caller;
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{page, render};
+use feedback_store::records::queries::KEPT_RESULTS;
 use jiff::Timestamp;
 
-use super::{
+use crate::queries::grpc::{
     parse::{self, Which},
     stats,
 };
-use crate::queries::KEPT_RESULTS;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -8,34 +8,33 @@ pub(crate) mod stats;
 
 use std::sync::Arc;
 
-use emend_base::Error;
+use emend_base::{Error, SharedClock};
 use emend_proto::feedback::v1::{self as pb, query_service_server::QueryService};
 use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
+use feedback_store::records::queries::query_message;
 use futures::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
 use tonic::{Request, Response, Status};
 
-use self::parse::Which;
-use super::record::{Record, Recorder};
 use crate::{
-    ratings::{self, export::Part},
+    queries::{
+        Queries,
+        grpc::parse::Which,
+        record::{Record, Recorder},
+    },
+    ratings::{Ratings, export::Part},
     roles::open,
-    use_cases::UseCases,
 };
 
 /// Implements `emend.feedback.v1.QueryService`.
 #[derive(Debug, Clone)]
 pub(crate) struct QueryEndpoint {
-    use_cases: Arc<UseCases>,
-    recorder: Recorder,
-}
-
-impl QueryEndpoint {
-    pub(crate) fn new(use_cases: Arc<UseCases>, recorder: Recorder) -> Self {
-        Self { use_cases, recorder }
-    }
+    pub(crate) queries: Arc<Queries>,
+    pub(crate) ratings: Arc<Ratings>,
+    pub(crate) recorder: Recorder,
+    pub(crate) clock: SharedClock,
 }
 
 #[tonic::async_trait]
@@ -46,7 +45,7 @@ impl QueryService for QueryEndpoint {
     ) -> Result<Response<pb::RecordQueryResponse>, Status> {
         let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
         let Call { message, .. } = open(request)?;
-        let now = self.use_cases.clock.now();
+        let now = self.clock.now();
         let queries = parse::queries(&caller, message, now).map_err(Error::from)?;
         let records = queries.into_iter().map(|new| Record::Query(Box::new(new)));
         let (dropped, reason) = self.recorder.record(&client, records);
@@ -62,7 +61,7 @@ impl QueryService for QueryEndpoint {
     ) -> Result<Response<pb::RecordInteractionResponse>, Status> {
         let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
         let Call { message, .. } = open(request)?;
-        let now = self.use_cases.clock.now();
+        let now = self.clock.now();
         let interactions = parse::interactions(&caller, &message, now).map_err(Error::from)?;
         let records = interactions
             .into_iter()
@@ -81,22 +80,22 @@ impl QueryService for QueryEndpoint {
         request: Request<pb::ExportFeedbackRequest>,
     ) -> Result<Response<Self::ExportFeedbackStream>, Status> {
         let Call { message, .. } = open(request)?;
-        let export = ratings::grpc::export(&message).map_err(Error::from)?;
-        let use_cases = Arc::clone(&self.use_cases);
+        let export = crate::ratings::grpc::export(&message).map_err(Error::from)?;
+        let ratings = Arc::clone(&self.ratings);
         // The part that was given before, unless none was.
         let parts = stream::try_unfold(None::<Part>, move |given| {
-            let (use_cases, export) = (Arc::clone(&use_cases), export.clone());
+            let (ratings, export) = (Arc::clone(&ratings), export.clone());
             async move {
                 if let Some(given) = &given {
                     if export.mark_processed {
-                        use_cases.mark_processed(&given.orders).await?;
+                        ratings.mark_processed(&given.orders).await?;
                     }
                     if !given.more {
                         return Ok::<_, Status>(None);
                     }
                 }
                 let after = given.and_then(|given| given.orders.last().copied());
-                let part = use_cases.export(&export, after).await?;
+                let part = ratings.export(&export, after).await?;
                 let response = pb::ExportFeedbackResponse {
                     text: part.text.clone(),
                     rating_count: render::count(part.orders.len()),
@@ -115,13 +114,13 @@ impl QueryService for QueryEndpoint {
         let hash = parse::list_hash(&request);
         let response = match parse::list(&request, hash).map_err(Error::from)? {
             Which::One(namespace, id) => {
-                let found = self.use_cases.find_query(&namespace, &id).await?;
+                let found = self.queries.find(&namespace, &id).await?;
                 pb::ListQueriesResponse {
-                    queries: found.into_iter().map(render::query).collect(),
+                    queries: found.into_iter().map(query_message).collect(),
                     next_page_token: String::new(),
                 }
             }
-            Which::All(filter) => render::page(self.use_cases.list_queries(filter).await?, hash),
+            Which::All(filter) => render::page(self.queries.list(filter).await?, hash),
         };
         Ok(Response::new(response))
     }
@@ -132,7 +131,7 @@ impl QueryService for QueryEndpoint {
     ) -> Result<Response<pb::GetFeedbackStatsResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let (filter, compared) = stats::asked(&message).map_err(Error::from)?;
-        let stats = self.use_cases.stats(&filter, compared.as_ref()).await?;
+        let stats = self.queries.stats(&filter, compared.as_ref()).await?;
         Ok(Response::new(stats::told(&stats)))
     }
 
@@ -142,7 +141,7 @@ impl QueryService for QueryEndpoint {
     ) -> Result<Response<pb::ListNegativeTermsResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let (filter, limit) = stats::asked_terms(&message).map_err(Error::from)?;
-        let found = self.use_cases.negative_terms(&filter, limit).await?;
+        let found = self.queries.negative_terms(&filter, limit).await?;
         Ok(Response::new(stats::told_terms(found)))
     }
 }

@@ -13,9 +13,8 @@ use emend_wire::{
     page::{self, QueryHash},
     parse,
 };
+use feedback_store::records::queries::{Interaction, KEPT_RESULTS, New, Query, QueryFilter, QueryResult};
 use jiff::Timestamp;
-
-use crate::queries::{Interaction, KEPT_RESULTS, New, Query, QueryFilter, QueryResult};
 
 /// Queries or interactions in one request.
 const MAX_BATCH: usize = 100;

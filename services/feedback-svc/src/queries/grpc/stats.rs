@@ -3,9 +3,10 @@
 use emend_core::{Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{parse, render::saturated};
+use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter};
 use jiff::Timestamp;
 
-use crate::queries::stats::{Compared, Dimension, NegativeTerms, Share, Stats, StatsFilter};
+use crate::queries::stats::{NegativeTerms, Stats};
 
 const MAX_NAME: usize = 64;
 const DEFAULT_TERMS: u32 = 50;

@@ -1,8 +1,7 @@
 //! Who a request comes from: the peer, or whom a trusted proxy names.
 
 use std::{
-    fmt,
-    fmt::Write as _,
+    fmt::{self, Write as _},
     net::{IpAddr, SocketAddr},
     str::FromStr,
 };

@@ -7,7 +7,7 @@ use emend_core::{Caller, Namespace};
 use emend_serve::listen::{self, ALLOW_FLAG, Exposure, ListenError};
 use tokio::net::TcpListener;
 
-use super::Network;
+use crate::ratings::http::Network;
 
 /// The least that a key must hold, in bytes.
 const MIN_KEY: usize = 16;

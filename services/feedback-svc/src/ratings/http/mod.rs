@@ -30,14 +30,14 @@ use serde_json::json;
 use tokio::time::timeout;
 use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use self::address::ClientAddresses;
-pub use self::{
+pub use crate::ratings::http::{
     address::{Network, NetworkError},
     config::{Binding, BindingError, KeyFile, RatingHttp},
 };
 use crate::{
     corrections::submit::Item,
-    use_cases::{Origin, UseCases},
+    origin::Origin,
+    ratings::{Ratings, http::address::ClientAddresses},
 };
 
 /// The longest body that is read, in bytes.
@@ -47,7 +47,7 @@ const WIDGET: &str = include_str!("widget.js");
 /// One address, and whose ratings come there.
 #[derive(Debug)]
 struct Listener {
-    use_cases: Arc<UseCases>,
+    ratings: Arc<Ratings>,
     binding: Binding,
     origins: Arc<[String]>,
     addresses: Arc<ClientAddresses>,
@@ -56,7 +56,7 @@ struct Listener {
 /// Binds the addresses and serves raters there; returns the addresses.
 pub(crate) async fn serve(
     config: &RatingHttp,
-    use_cases: &Arc<UseCases>,
+    ratings: &Arc<Ratings>,
     entropy: &Entropy,
     lifecycle: &Lifecycle,
 ) -> anyhow::Result<Vec<SocketAddr>> {
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     }
     let key = match key {
         Some(key) => key,
-        None => shared_key(use_cases, entropy).await?,
+        None => shared_key(ratings, entropy).await?,
     };
     let origins: Arc<[String]> = config.origins.clone().into();
     let addresses = Arc::new(ClientAddresses::new(config.trusted_proxies.clone(), &key));
@@ -79,7 +79,7 @@ pub(crate) async fn serve(
         } = &binding;
         tracing::info!(%address, %namespace, %caller, "ratings are taken over HTTP");
         let listening = Listener {
-            use_cases: Arc::clone(use_cases),
+            ratings: Arc::clone(ratings),
             binding,
             origins: Arc::clone(&origins),
             addresses: Arc::clone(&addresses),
@@ -94,10 +94,10 @@ pub(crate) async fn serve(
 }
 
 /// The key that all replicas share in their database.
-async fn shared_key(use_cases: &UseCases, entropy: &Entropy) -> Result<Vec<u8>, Error> {
+async fn shared_key(ratings: &Ratings, entropy: &Entropy) -> Result<Vec<u8>, Error> {
     let mut drawn = [0; 32];
     entropy.fill(&mut drawn);
-    Ok(use_cases.ratings()?.address_key(drawn).await?)
+    Ok(ratings.store.address_key(drawn).await?)
 }
 
 fn routes(listener: Listener) -> Router {
@@ -185,7 +185,7 @@ impl Listener {
             traceparent: String::new(),
         };
         let item = Item::New(Box::new(submission));
-        match self.use_cases.submit(&origin, item, None).await {
+        match self.ratings.corrections.submit(&origin, item, None).await {
             Ok(submitted) => {
                 let stored = json!({"feedback_id": submitted.feedback.id.to_string()});
                 (StatusCode::CREATED, JSON, stored.to_string()).into_response()

@@ -6,9 +6,10 @@ use emend_core::{
     Correction, Invalid, Namespace, Reporter, Scope, Violations, search::SearchRating,
     violation::bounded_text,
 };
+use feedback_store::records::feedback::Submission;
 use serde_json::Value;
 
-use crate::{corrections::feedback::Submission, ratings::plain_text};
+use crate::corrections::plain_text;
 
 /// The client software of ratings that come this way.
 const CLIENT: &str = "emend-http";
@@ -42,7 +43,7 @@ pub(super) fn submission(
             reason: reason?,
             context: BTreeMap::new(),
             scope: Scope::Global,
-            correction: Correction::of_search_rating(rating?),
+            correction: Correction::SearchRating(rating?),
         })
     })();
     violations.finish(parsed)

@@ -6,10 +6,10 @@
 
 use emend_core::{
     Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Rule, Status, Target,
+    candidate::Reason,
     contest::{CurrentResource, Versions},
     decide::{Transition, decide},
     ids::AcceptOrder,
-    outcome::Reason,
 };
 use emend_store::audit::Findings;
 use jiff::Timestamp;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use emend_core::{
     Candidate, Status,
-    contest::{Proposed, Verdict},
+    candidate::{Proposed, Verdict},
 };
 use emend_store::{StoreError, audit::Findings};
 

@@ -1,6 +1,6 @@
 //! Whether rulings agree with the ballots that brought them and with the retractions of these.
 
-use emend_core::{Policy, Roles, contest::TakenBack};
+use emend_core::{Policy, Roles, candidate::TakenBack};
 use emend_store::{StoreError, audit::Findings};
 use futures::TryStreamExt as _;
 

@@ -46,7 +46,7 @@ pub(super) async fn check(
         for rated in ratings {
             live.1.extend(findings.readable(rated)?);
         }
-        let due = (rules.value)(&live.0, &live.1, &policy);
+        let due = policy.window_value(&rules, &live.0, &live.1);
         let shown = contest.value.as_ref().map(|value| &value.learned);
         // Where there is nothing yet, there may have been no room for it.
         let is_unreadable = contest.resource.is_some() && shown.is_none();

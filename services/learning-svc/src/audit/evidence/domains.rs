@@ -5,10 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use emend_core::{
     DomainRuleValue, Namespace,
     evidence::{
-        BlockingPolicy, ClaimsOfDomain, Covering, Layer, Layers, Place, RulesHere as _, RulesOfName,
-        deciding, suffixes,
+        BlockingPolicy, ClaimsOfDomain, Covering, Layer, Layers, Place, RuleCause, RulesHere as _,
+        RulesOfName, deciding, suffixes,
     },
-    kinds::RuleCause,
 };
 use emend_store::{StoreError, audit::Findings};
 use futures::TryStreamExt as _;

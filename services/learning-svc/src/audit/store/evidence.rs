@@ -7,7 +7,7 @@ use emend_core::{
         ClaimFacts, ClaimRuling, EdgeLabels, EdgeRelation, Layer, SourceKey, TrustLevel, VERIFYING_SOURCES,
         Weight,
     },
-    kinds::ClaimDecision,
+    kinds::ClaimState,
 };
 use emend_store::StoreError;
 use futures::stream::BoxStream;
@@ -138,12 +138,12 @@ impl RulingInForce {
         };
         let value = self.value.as_deref().map(|value| at.value("value", value));
         let ruled = match value.transpose()?.map(|value| value.learned) {
-            Some(Learned::ClaimState(claim)) => match claim.decision() {
-                ClaimDecision::Rejected => 1,
-                ClaimDecision::Restored => 2,
-                ClaimDecision::Cleared => 0,
+            Some(Learned::ClaimState(claim)) => match claim {
+                Some(ClaimState::Rejected(_)) => 1,
+                Some(ClaimState::Restored) => 2,
+                None => 0,
             },
-            Some(Learned::EdgeLabel(label)) => label.relation().map_or(0, EdgeRelation::number),
+            Some(Learned::EdgeLabel(label)) => label.map_or(0, |label| label.relation().number()),
             _ => 0,
         };
         if ruled == 0 {

@@ -1,17 +1,17 @@
-//! The reads of an audit of the evidence graph. Written once, compiled for each database.
+//! The reads of an audit of the evidence graph.
 
 use async_trait::async_trait;
 use emend_core::{Kind, Namespace, key_hash};
 use emend_store::StoreError;
-use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use sqlx::QueryBuilder;
+use emend_store::sql::{Row, Statement};
+use futures::stream::BoxStream;
 
-use super::{Db, audit_sql::Reading, work_sql::push_keys};
+use crate::audit::store::evidence::{
+    AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, AuditedWork, FoundClaim,
+    RuleInForce, RulingInForce, Stray, SupportedClaim, Supporting,
+};
+use crate::audit::store::sql::Reading;
 use crate::{
-    audit::store::evidence::{
-        AuditEvidence, AuditedClaim, AuditedDomain, AuditedEdge, AuditedHost, AuditedWork, FoundClaim,
-        RuleInForce, RulingInForce, Stray, SupportedClaim, Supporting,
-    },
     evidence::store::{
         known_rows::WorkPageRow,
         rows::{NamespacePolicyRow, reversed},
@@ -141,9 +141,9 @@ impl Reading {
         limit: u32,
     ) -> Result<Vec<R>>
     where
-        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+        R: Row,
     {
-        let mut query = QueryBuilder::new(sql);
+        let mut query = Statement::new(sql);
         query.push_bind(after);
         query.push(" ORDER BY ").push(key).push(" LIMIT ");
         query.push_bind(i64::from(limit));
@@ -152,19 +152,18 @@ impl Reading {
 
     fn between<'a, R>(&'a mut self, sql: &'static str, after: i64, through: i64) -> BoxStream<'a, Result<R>>
     where
-        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin + 'a,
+        R: Row + 'a,
     {
-        let rows = sqlx::query_as(sql).bind(after).bind(through);
-        let rows = rows.fetch(&mut *self.transaction);
-        rows.map_err(StoreError::from).boxed()
+        let query = Statement::new(sql).bind(after).bind(through);
+        self.transaction.stream(query)
     }
 
     async fn of_kinds(&mut self, sql: &'static str, kinds: &[Kind]) -> Result<Vec<Stray>> {
-        let mut query = sqlx::query_as(sql);
+        let mut query = Statement::new(sql);
         for kind in kinds {
             query = query.bind(kind.number());
         }
-        Ok(query.fetch_all(&mut *self.transaction).await?)
+        self.transaction.rows(query).await
     }
 }
 
@@ -186,9 +185,9 @@ impl AuditEvidence for Reading {
         let hashes: Vec<i64> = targets.iter().map(|target| key_hash(target)).collect();
         let mut found = Vec::new();
         for hashes in batches(&hashes) {
-            let mut query = QueryBuilder::new(RULINGS);
+            let mut query = Statement::new(RULINGS);
             query.push_bind(kind.number()).push(" AND c.key_hash IN ");
-            push_keys(&mut query, hashes);
+            query.push_list(hashes.iter().copied());
             found.extend(self.all::<RulingInForce>(query).await?);
         }
         Ok(found)
@@ -216,7 +215,7 @@ impl AuditEvidence for Reading {
     }
 
     async fn stale_names(&mut self) -> Result<Vec<(String, String)>> {
-        let query = QueryBuilder::new(
+        let query = Statement::new(
             "SELECT DISTINCT s.namespace, n.reversed FROM evidence_stale_names AS n \
              JOIN evidence_spaces AS s ON s.space = n.space",
         );
@@ -239,7 +238,7 @@ impl AuditEvidence for Reading {
     }
 
     async fn namespace_policies(&mut self) -> Result<Vec<NamespacePolicyRow>> {
-        let query = QueryBuilder::new(
+        let query = Statement::new(
             "SELECT p.namespace, p.version, p.combining, p.min_claims, p.rejected_permille, p.updated_at \
              FROM namespace_policies AS p WHERE p.version = \
              (SELECT MAX(n.version) FROM namespace_policies AS n WHERE n.namespace = p.namespace)",
@@ -259,14 +258,14 @@ impl AuditEvidence for Reading {
         let hashes: Vec<i64> = patterns.iter().map(|pattern| key_hash(pattern)).collect();
         let mut found = Vec::new();
         for hashes in batches(&hashes) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT c.key, c.qualifier, r.value FROM contests AS c JOIN resources AS r ON r.contest = c.contest \
                  WHERE c.namespace = ",
             );
             query.push_bind(namespace.as_str().to_owned());
             query.push(" AND c.kind = ").push_bind(Kind::DomainRule.number());
             query.push(" AND c.key_hash IN ");
-            push_keys(&mut query, hashes);
+            query.push_list(hashes.iter().copied());
             found.extend(self.all::<RuleInForce>(query).await?);
         }
         Ok(found)

@@ -4,22 +4,23 @@
 //! Contests come in ranges of their ids, and every table that refers to contests is read by such ranges. It must know
 //! nothing of which invariants hold.
 
+mod entry;
 pub(crate) mod evidence;
+pub(crate) mod evidence_sql;
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{ContestId, OutputTally, Policy, Rated, WindowPolicy};
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
+use emend_stream::log::Head;
 use futures::stream::BoxStream;
 
-use crate::{
-    log::store::Head,
-    policies::store::PolicyKey,
-    store::{postgres::PostgresStore, sqlite::SqliteStore},
-};
+use crate::{policies::store::PolicyKey, store::SqlStore};
 
+pub use self::entry::{AppliedEvent, CastBallot, CastRating, Entry};
 pub(crate) use self::rows::{
     AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
     AuditedTransition, EntryRow, SentRulingRow,
@@ -171,8 +172,6 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
 
 /// Opens a database for an audit.
 pub(crate) async fn open(database: &DatabaseUrl) -> std::result::Result<Box<dyn AuditRead>, OpenError> {
-    match database {
-        DatabaseUrl::Sqlite(path) => SqliteStore::read(path).await,
-        DatabaseUrl::Postgres(url) => PostgresStore::read(url).await,
-    }
+    let transaction = SqlStore::begin_to_read(database).await?;
+    Ok(Box::new(sql::Reading::begin(transaction).await?))
 }

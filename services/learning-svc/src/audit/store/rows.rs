@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use emend_core::{
     AcceptOrder, Ballot, Candidate, CandidateId, ContestId, EventId, FeedbackId, RatingClass, ResourceKey,
-    ResourceValue, Roles, Status, UserId, contest::VoterKey,
+    ResourceValue, Roles, Status, UserId, voter::VoterKey,
 };
 use emend_proto::common::v1::Outcome;
 use emend_store::StoreError;

@@ -1,38 +1,37 @@
-//! The reads of an audit in portable SQL: whole tables in one consistent state, by ranges of contests or row by row.
-//! Written once, compiled for each database.
+//! The reads of an audit in SQL: whole tables in one consistent state, by ranges of contests or row by row.
 
+use emend_store::sql::{Row, Statement, Transaction};
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
     ContestId, FeedbackId, Kind, Origin, OutputTally, Policy, Rated, RatingClass, WindowPolicy,
-    kinds::PRODUCTION,
-    outputs::{SuggestionType, voices},
+    kinds::PRODUCTION, outputs::SuggestionType, ratings::voices,
 };
 use emend_store::StoreError;
+use emend_stream::log::Head;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
-use super::{BEGIN_AUDIT, Db, log_sql, ratings_sql, work_sql::bytes};
 use crate::{
     audit::store::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
         BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
     },
-    log::store::Head,
+    log::store::rows::HeadRow,
     outputs::store::{
         OfClass, OfOutput,
         rows::{OutputRow, RatingRow},
+        sql as ratings_sql,
     },
     policies::store::{PolicyKey, rows::PolicyRow},
-    store::codes,
+    store::{codes, database::bytes},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// One read of everything.
-pub(super) struct Reading {
-    pub(super) transaction: Transaction<'static, Db>,
+pub(crate) struct Reading {
+    pub(crate) transaction: Transaction,
 }
 
 /// Everything that came from feedback-svc. The inbox has no index by feedback: the database sorts it once.
@@ -127,41 +126,40 @@ const WRONG_SUGGESTIONS: &str = "
 
 impl Reading {
     /// Begins to read the state as of this moment.
-    pub(super) async fn begin(pool: sqlx::Pool<Db>) -> Result<Self> {
-        let mut transaction = pool.begin_with(BEGIN_AUDIT).await?;
+    pub(crate) async fn begin(mut transaction: Transaction) -> Result<Self> {
         // The snapshot is taken by the first read.
-        sqlx::query("SELECT revision FROM head")
-            .fetch_optional(&mut *transaction)
-            .await?;
+        let first = Statement::new("SELECT revision FROM head");
+        transaction.optional_value::<i64>(first).await?;
         Ok(Self { transaction })
     }
 
-    pub(super) async fn count(&mut self, table: &'static str) -> Result<u64> {
-        let count: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
-            .fetch_one(&mut *self.transaction)
+    pub(crate) async fn count(&mut self, table: &'static str) -> Result<u64> {
+        let count: i64 = self
+            .transaction
+            .value(Statement::new(format!("SELECT count(*) FROM {table}")))
             .await?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
     async fn counts(&mut self, sql: &'static str) -> Result<HashMap<(String, i32), i64>> {
-        let rows: Vec<(String, i32, i64)> = sqlx::query_as(sql).fetch_all(&mut *self.transaction).await?;
+        let rows: Vec<(String, i32, i64)> = self.transaction.rows(Statement::new(sql)).await?;
         let counts = rows.into_iter();
         Ok(counts
             .map(|(namespace, kind, count)| ((namespace, kind), count))
             .collect())
     }
 
-    pub(super) async fn all<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    pub(crate) async fn all<R>(&mut self, query: Statement) -> Result<Vec<R>>
     where
-        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+        R: Row,
     {
-        Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
+        Ok(self.transaction.rows(query).await?)
     }
 
     /// Streams the rows of a range. `sql` has `{}COLUMN;` where the condition that the column is in the range belongs.
     fn streamed<'a, R>(&'a mut self, sql: &'static str, range: &Range) -> BoxStream<'a, Result<R>>
     where
-        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin + 'a,
+        R: Row + 'a,
     {
         let (head, tail) = sql.split_once("{}").unwrap_or((sql, ""));
         let (column, order) = tail.split_once(';').unwrap_or((tail, ""));
@@ -170,21 +168,18 @@ impl Reading {
         } else {
             String::new()
         };
-        let sql = AssertSqlSafe(format!("{head} {column} > $1{through} {order}"));
-        let mut query = sqlx::query_as(sql).bind(range.after);
+        let sql = format!("{head} {column} > $1{through} {order}");
+        let mut query = Statement::new(sql).bind(range.after);
         if let Some(through) = &range.through {
             query = query.bind(*through);
         }
-        query
-            .fetch(&mut *self.transaction)
-            .map_err(StoreError::from)
-            .boxed()
+        self.transaction.stream(query)
     }
 }
 
 /// Appends the condition that a row's contest is in the range.
-fn within(sql: &'static str, column: &'static str, range: &Range) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(sql);
+fn within(sql: &'static str, column: &'static str, range: &Range) -> Statement {
+    let mut query = Statement::new(sql);
     query.push(column).push(" > ").push_bind(range.after);
     if let Some(through) = &range.through {
         query.push(" AND ").push(column).push(" <= ").push_bind(*through);
@@ -202,38 +197,22 @@ impl AuditRead for Reading {
     }
 
     async fn to_reevaluate(&mut self) -> Result<u64> {
-        let count: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM contests AS c WHERE c.pending = 1 AND c.policy_version < (
-                 SELECT max(p.version) FROM policies AS p WHERE p.namespace = c.namespace AND p.kind = c.kind)",
-        )
-        .fetch_one(&mut *self.transaction)
+        let count: i64 = self.transaction.value(Statement::new("SELECT count(*) FROM contests AS c WHERE c.pending = 1 AND c.policy_version < (
+                 SELECT max(p.version) FROM policies AS p WHERE p.namespace = c.namespace AND p.kind = c.kind)"))
         .await?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
     async fn heads(&mut self) -> Result<Vec<Result<Head>>> {
-        let rows: Vec<(Vec<u8>, Vec<u8>, i64, i64)> =
-            sqlx::query_as("SELECT installation_id, epoch, revision, tombstone_horizon FROM head")
-                .fetch_all(&mut *self.transaction)
-                .await?;
-        let heads = rows.into_iter().map(|(installation, epoch, revision, horizon)| {
-            Ok(Head {
-                epoch: log_sql::epoch(&epoch)?,
-                installation: log_sql::installation(&installation)?,
-                revision,
-                horizon,
-            })
-        });
-        Ok(heads.collect())
+        let heads = "SELECT installation_id, epoch, revision AS head, tombstone_horizon FROM head";
+        let rows: Vec<HeadRow> = self.transaction.rows(Statement::new(heads)).await?;
+        Ok(rows.iter().map(HeadRow::parse).collect())
     }
 
     async fn policies(&mut self) -> Result<Vec<Result<(PolicyKey, Policy)>>> {
-        let rows: Vec<PolicyRow> = sqlx::query_as(
-            "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
+        let rows: Vec<PolicyRow> = self.transaction.rows(Statement::new("SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
              max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, \
-             window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, updated_at FROM policies",
-        )
-        .fetch_all(&mut *self.transaction)
+             window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, updated_at FROM policies"))
         .await?;
         let policies = rows.iter().map(|row| {
             let (key, stored) = row.parse()?;
@@ -256,13 +235,16 @@ impl AuditRead for Reading {
     }
 
     async fn page_end(&mut self, after: i64, size: u32) -> Result<Option<i64>> {
-        let end = sqlx::query_scalar(
-            "SELECT contest FROM contests WHERE contest > $1 ORDER BY contest LIMIT 1 OFFSET $2",
-        )
-        .bind(after)
-        .bind(i64::from(size.saturating_sub(1)))
-        .fetch_optional(&mut *self.transaction)
-        .await?;
+        let end = self
+            .transaction
+            .optional_value(
+                Statement::new(
+                    "SELECT contest FROM contests WHERE contest > $1 ORDER BY contest LIMIT 1 OFFSET $2",
+                )
+                .bind(after)
+                .bind(i64::from(size.saturating_sub(1))),
+            )
+            .await?;
         Ok(end)
     }
 
@@ -338,22 +320,28 @@ impl AuditRead for Reading {
     }
 
     async fn revisions(&mut self, after: i64, through: i64) -> Result<(Vec<i64>, Vec<Span>)> {
-        let revisions = sqlx::query_scalar(
-            "SELECT revision FROM revisions WHERE revision > $1 AND revision <= $2 ORDER BY revision",
-        )
-        .bind(after)
-        .bind(through)
-        .fetch_all(&mut *self.transaction)
-        .await?;
-        let spans = sqlx::query_as(
-            "SELECT revision, count(*) AS changes, CAST(min(ordinal) AS BIGINT) AS first,
+        let revisions = self
+            .transaction
+            .values(
+                Statement::new(
+                    "SELECT revision FROM revisions WHERE revision > $1 AND revision <= $2 ORDER BY revision",
+                )
+                .bind(after)
+                .bind(through),
+            )
+            .await?;
+        let spans = self
+            .transaction
+            .rows(
+                Statement::new(
+                    "SELECT revision, count(*) AS changes, CAST(min(ordinal) AS BIGINT) AS first,
                     CAST(max(ordinal) AS BIGINT) AS last, count(DISTINCT contest) AS keys
              FROM changes WHERE revision > $1 AND revision <= $2 GROUP BY revision ORDER BY revision",
-        )
-        .bind(after)
-        .bind(through)
-        .fetch_all(&mut *self.transaction)
-        .await?;
+                )
+                .bind(after)
+                .bind(through),
+            )
+            .await?;
         Ok((revisions, spans))
     }
 
@@ -392,57 +380,63 @@ impl AuditRead for Reading {
     }
 
     async fn wrong_ratings(&mut self) -> Result<Vec<WrongRating>> {
-        Ok(sqlx::query_as(WRONG_RATINGS)
-            .fetch_all(&mut *self.transaction)
-            .await?)
+        Ok(self.transaction.rows(Statement::new(WRONG_RATINGS)).await?)
     }
 
     async fn wrong_proposals(&mut self) -> Result<Vec<WrongProposal>> {
         let kept = format!("{WRONG_NUMBERS} UNION ALL {WRONG_IMPROVEMENTS} LIMIT 1000");
-        Ok(sqlx::query_as(AssertSqlSafe(kept))
-            .bind(Kind::Prompt.number())
-            .bind(PRODUCTION)
-            .bind(codes::origin(Origin::Generator))
-            .fetch_all(&mut *self.transaction)
+        Ok(self
+            .transaction
+            .rows(
+                Statement::new(kept)
+                    .bind(Kind::Prompt.number())
+                    .bind(PRODUCTION)
+                    .bind(codes::origin(Origin::Generator)),
+            )
             .await?)
     }
 
     async fn wrong_suggestions(&mut self) -> Result<Vec<i64>> {
         let field = SuggestionType::ALL.map(|of| format!("WHEN {} THEN '{}'", of.number(), of.field()));
         let sql = WRONG_SUGGESTIONS.replace("{FIELD}", &field.join(" "));
-        let wrong = sqlx::query_scalar(AssertSqlSafe(sql))
-            .bind(Kind::Profile.number())
-            .bind(codes::origin(Origin::Generator))
-            .fetch_all(&mut *self.transaction)
+        let wrong = self
+            .transaction
+            .values(
+                Statement::new(sql)
+                    .bind(Kind::Profile.number())
+                    .bind(codes::origin(Origin::Generator)),
+            )
             .await?;
         Ok(wrong)
     }
 
     async fn stray_transitions(&mut self) -> Result<Vec<i64>> {
-        let strays = sqlx::query_scalar(
-            "SELECT DISTINCT t.candidate FROM transitions AS t
+        let strays = self
+            .transaction
+            .values(Statement::new(
+                "SELECT DISTINCT t.candidate FROM transitions AS t
              WHERE NOT EXISTS (SELECT 1 FROM candidates AS k WHERE k.candidate = t.candidate) LIMIT 1000",
-        )
-        .fetch_all(&mut *self.transaction)
-        .await?;
+            ))
+            .await?;
         Ok(strays)
     }
 
     fn mined(&mut self) -> BoxStream<'_, Result<MinedRow>> {
-        sqlx::query_as(
-            "SELECT k.candidate_id, c.namespace, c.key, c.qualifier FROM candidates AS k
+        self.transaction
+            .stream(
+                Statement::new(
+                    "SELECT k.candidate_id, c.namespace, c.key, c.qualifier FROM candidates AS k
              JOIN contests AS c ON c.contest = k.contest WHERE k.origin = $1 ORDER BY k.candidate",
-        )
-        .bind(codes::origin(Origin::Mined))
-        .fetch(&mut *self.transaction)
-        .map_err(StoreError::from)
-        .boxed()
+                )
+                .bind(codes::origin(Origin::Mined)),
+            )
+            .map_err(StoreError::from)
+            .boxed()
     }
 
     fn entries(&mut self) -> BoxStream<'_, Result<EntryRow>> {
-        sqlx::query_as(ENTRIES)
-            .bind(bytes(FeedbackId::none().0))
-            .fetch(&mut *self.transaction)
+        self.transaction
+            .stream(Statement::new(ENTRIES).bind(bytes(FeedbackId::none().0)))
             .map_err(StoreError::from)
             .boxed()
     }

@@ -2,11 +2,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{
-    CandidateId, Origin, Status,
-    contest::{Proposed, Verdict},
-    outputs::SURE,
-};
+use emend_core::CandidateId;
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
 use prost::Message as _;
@@ -14,78 +10,10 @@ use prost::Message as _;
 use crate::{
     contests::{
         candidates::{CandidateDetails, LiveVote},
-        store::{CandidateRecord, FeedbackRecord, TransitionWrite},
+        store::{CandidateRecord, FeedbackRecord},
     },
-    etag,
-    grpc::render::{actor, small},
-    profiles::store::SuggestionDetails,
+    grpc::candidates::{candidate, suggestion, transition},
 };
-
-fn status(status: Status) -> i32 {
-    let status = match status {
-        Status::Pending => pb::CandidateStatus::Pending,
-        Status::AwaitingReview => pb::CandidateStatus::AwaitingReview,
-        Status::Applied => pb::CandidateStatus::Applied,
-        Status::Rejected => pb::CandidateStatus::Rejected,
-        Status::Superseded => pb::CandidateStatus::Superseded,
-        Status::Withdrawn => pb::CandidateStatus::Withdrawn,
-    };
-    status as i32
-}
-
-fn origin(origin: Origin) -> i32 {
-    let origin = match origin {
-        Origin::Votes => pb::CandidateOrigin::Votes,
-        Origin::Review => pb::CandidateOrigin::Review,
-        Origin::Operator => pb::CandidateOrigin::Operator,
-        Origin::Import => pb::CandidateOrigin::Import,
-        Origin::Generator => pb::CandidateOrigin::Generator,
-        Origin::Mined => pb::CandidateOrigin::Mined,
-    };
-    origin as i32
-}
-
-pub(crate) fn candidate(record: &CandidateRecord) -> pb::Candidate {
-    let CandidateRecord {
-        candidate,
-        key,
-        contest_pinned,
-        kept,
-    } = record;
-    let missing = i64::from(candidate.confirmations_needed());
-    pb::Candidate {
-        candidate_id: candidate.id.to_string(),
-        key: Some(render::resource_key(key)),
-        value: Some(render::value_of(key, &candidate.value)),
-        status: status(candidate.status),
-        status_reason: candidate
-            .reason
-            .map(|reason| reason.name().to_owned())
-            .unwrap_or_default(),
-        origin: origin(candidate.origin),
-        edited_from: candidate.edited_from.map(|id| id.to_string()).unwrap_or_default(),
-        risk_level: render::risk_level(candidate.risk) as i32,
-        occurrence_count: render::saturated(candidate.occurrences),
-        reporter_count: render::saturated(candidate.reporters),
-        net_confirmations: candidate.net,
-        threshold: small(candidate.threshold),
-        confirmations_needed: i32::try_from(missing).unwrap_or(i32::MAX),
-        policy_version: candidate.policy_version,
-        contest_pinned: *contest_pinned,
-        decided_by: Some(actor(&kept.decided_by)),
-        decision_reason: candidate.decision_reason.clone().unwrap_or_default(),
-        applied_revision: candidate.applied_revision.0,
-        created_at: Some(render::timestamp(kept.created_at)),
-        updated_at: Some(render::timestamp(kept.updated_at)),
-        etag: etag::of_version(kept.version),
-        ruling: candidate.ruling.as_ref().map(|ruling| pb::Ruling {
-            accept_order: ruling.accept_order.0,
-            sender_roles: ruling.roles.names().map(str::to_owned).collect(),
-            effective: candidate.is_effective(),
-        }),
-        proposal: candidate.proposal.as_ref().map(proposal),
-    }
-}
 
 /// A candidate, with how many redacted ratings it was generated from.
 pub(super) fn counted(record: &CandidateRecord, redacted: &HashMap<CandidateId, u64>) -> pb::Candidate {
@@ -94,20 +22,6 @@ pub(super) fn counted(record: &CandidateRecord, redacted: &HashMap<CandidateId, 
         proposal.redacted_count = i32::try_from(*redacted).unwrap_or(i32::MAX);
     }
     candidate
-}
-
-fn proposal(proposal: &Proposed) -> pb::Proposal {
-    let decided_as = |verdict| {
-        let decided_at = proposal.decided_at.filter(|_| proposal.verdict == verdict);
-        decided_at.map(render::timestamp)
-    };
-    pb::Proposal {
-        version: small(proposal.version),
-        base_version: small(proposal.base),
-        approved_at: decided_as(Verdict::Approved),
-        rejected_at: decided_as(Verdict::Rejected),
-        redacted_count: 0,
-    }
 }
 
 /// A candidate's details. Each list is cut to a page, and feedback is dropped until the whole fits in one message.
@@ -126,17 +40,6 @@ pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateRe
     };
     while response.encoded_len() >= 2 * page::MAX_PAGE_BYTES && response.feedback.pop().is_some() {}
     response
-}
-
-/// What is kept of a suggested entry of a profile.
-pub(crate) fn suggestion(details: &SuggestionDetails) -> pb::Suggestion {
-    pb::Suggestion {
-        r#type: details.suggestion.number(),
-        reason: details.reason.clone(),
-        source_type: details.source_type.clone(),
-        source_id: details.source_id.clone(),
-        confidence: f64::from(details.confidence) / f64::from(SURE),
-    }
 }
 
 fn vote(vote: LiveVote) -> pb::Vote {
@@ -161,22 +64,11 @@ fn feedback(feedback: FeedbackRecord) -> pb::SupportingFeedback {
     }
 }
 
-pub(crate) fn transition(transition: TransitionWrite) -> pb::Transition {
-    pb::Transition {
-        from: transition.from.map_or(0, status),
-        to: status(transition.to),
-        actor: Some(actor(&transition.actor)),
-        cause: render::cause(transition.cause),
-        reason: transition.reason,
-        at: Some(render::timestamp(transition.at)),
-        revision: transition.revision.0,
-        policy_version: transition.policy_version,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use emend_core::{Candidate, FeedbackId, Kind, Learned, ResourceKey, ResourceValue, Revision, RiskLevel};
+    use emend_core::{
+        Candidate, FeedbackId, Kind, Learned, Origin, ResourceKey, ResourceValue, Revision, RiskLevel, Status,
+    };
     use jiff::Timestamp;
 
     use super::*;

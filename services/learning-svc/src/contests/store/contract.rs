@@ -1,51 +1,36 @@
-//! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled
-//! for each database, and for the store in memory used by the simulation.
+//! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. It holds for
+//! both databases and for the store in memory used by the simulation.
 
-use std::{collections::HashMap, sync::Arc};
-
-use super::{
-    super::{Backend, open_for_test},
-    damage::{corrupt_candidates_of, rename_all_contests, retract_ballots_of, touch_candidates_of},
-};
 use crate::{
     actor::Actor,
-    app::{App, Follower},
-    contests::store::{CandidateFilter, ContestStore as _, store_empty},
+    capabilities::{Capabilities, Parts},
+    contests::store::{CandidateFilter, store_empty},
+    decisions::Follower,
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
         store::{Mark, Marks},
     },
-    log::store::LogStore as _,
-    policies::store::{PolicyKey, PolicyStore as _, PolicyWrite},
+    policies::store::{PolicyKey, PolicyWrite},
     resources::{store::ResourceWrites, write::Put},
-    store::{Store as _, UnitOfWork},
+    store::{Store, UnitOfWork, testing::TestDatabase},
 };
+use std::{collections::HashMap, sync::Arc};
+
+use super::damage::Damage;
 use async_trait::async_trait;
 use emend_base::{Entropy, Error, ManualClock};
 use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, correction::Form,
-    policy::MAX_SCOPES,
+    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, policy::MAX_SCOPES,
 };
 use emend_store::{MayConflict as _, StoreError};
 use jiff::Timestamp;
 
-/// Opens a store, or ends the test where there is no database.
-macro_rules! open {
-    () => {
-        match open_for_test().await {
-            Some((store, guard)) => {
-                store
-                    .create_head(
-                        Epoch(uuid::Uuid::from_u128(1)),
-                        emend_core::InstallationId(uuid::Uuid::from_u128(2)),
-                    )
-                    .await
-                    .unwrap();
-                (store, guard)
-            }
-            None => return,
-        }
-    };
+async fn create_head(store: &impl Store) {
+    let installation = emend_core::InstallationId(uuid::Uuid::from_u128(2));
+    store
+        .create_head(Epoch(uuid::Uuid::from_u128(1)), installation)
+        .await
+        .unwrap();
 }
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -55,7 +40,7 @@ fn namespace() -> Namespace {
 }
 
 fn correction(phrase: &str) -> Correction {
-    Correction::parse(Form::Entity, phrase, "", "entity").unwrap()
+    Correction::parse_entity(phrase, "", "entity").unwrap()
 }
 
 fn key(phrase: &str) -> ResourceKey {
@@ -66,9 +51,8 @@ async fn create(tx: &mut dyn UnitOfWork, keys: &[&ResourceKey]) {
     tx.contests().create(keys, NOW).await.unwrap();
 }
 
-#[tokio::test]
-async fn what_is_not_committed_never_was() {
-    let (store, _guard) = open!();
+pub(crate) async fn what_is_not_committed_never_was(store: impl Damage) {
+    create_head(&store).await;
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();
     create(&mut *tx, &[&contest]).await;
@@ -83,9 +67,8 @@ async fn what_is_not_committed_never_was() {
     );
 }
 
-#[tokio::test]
-async fn the_head_moves_by_what_was_written_and_tells_the_databases_time() {
-    let (store, _guard) = open!();
+pub(crate) async fn the_head_moves_by_what_was_written_and_tells_the_databases_time(store: impl Damage) {
+    create_head(&store).await;
     let mut tx = store.begin().await.unwrap();
     let first = tx.log().advance_head(2).await.unwrap();
     let second = tx.log().advance_head(1).await.unwrap();
@@ -95,9 +78,8 @@ async fn the_head_moves_by_what_was_written_and_tells_the_databases_time() {
     assert!(since_2020 && first.now <= second.now);
 }
 
-#[tokio::test]
-async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
-    let (store, _guard) = open!();
+pub(crate) async fn contests_come_back_in_the_order_in_which_they_were_asked_for(store: impl Damage) {
+    create_head(&store).await;
     let mut keys: Vec<ResourceKey> = (0..150).map(|n| key(&format!("phrase {n}"))).collect();
     keys.sort_by_key(ResourceKey::contest_id);
     let keys: Vec<&ResourceKey> = keys.iter().collect();
@@ -116,14 +98,13 @@ async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
     );
 }
 
-#[tokio::test]
-async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row() {
-    let (store, _guard) = open!();
+pub(crate) async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row(store: impl Damage) {
+    create_head(&store).await;
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();
     store_empty(&mut *tx, &[&contest]).await;
     tx.commit().await.unwrap();
-    rename_all_contests(&store, "b").await;
+    store.rename_all_contests("b").await;
     let mut tx = store.begin().await.unwrap();
     let error = tx.contests().lock(&[&contest]).await.unwrap_err();
     let StoreError::Corrupt(row) = error else {
@@ -135,9 +116,8 @@ async fn a_stored_key_that_does_not_give_its_id_is_a_corrupt_row() {
     );
 }
 
-#[tokio::test]
-async fn a_policy_version_is_stored_once() {
-    let (store, _guard) = open!();
+pub(crate) async fn a_policy_version_is_stored_once(store: impl Damage) {
+    create_head(&store).await;
     let scope = PolicyKey {
         namespace: namespace(),
         kind: emend_core::Kind::EntityAlias,
@@ -158,9 +138,8 @@ async fn a_policy_version_is_stored_once() {
     assert_eq!(store.policy(&scope).await.unwrap().policy.version, 0);
 }
 
-#[tokio::test]
-async fn marks_are_seen_and_kept_once() {
-    let (store, _guard) = open!();
+pub(crate) async fn marks_are_seen_and_kept_once(store: impl Damage) {
+    create_head(&store).await;
     let (feedback, other) = (
         FeedbackId(uuid::Uuid::from_u128(1)),
         FeedbackId(uuid::Uuid::from_u128(2)),
@@ -200,14 +179,14 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &Backend) -> App {
+fn app(store: &impl Damage) -> Capabilities {
     let clock = ManualClock::default().shared();
-    App::new(
+    Capabilities::new(Parts::new(
         Arc::new(store.clone()),
         Arc::new(Nobody),
         clock,
         Entropy::system(),
-    )
+    ))
 }
 
 fn event(order: i64, phrase: &str) -> IngestEvent {
@@ -219,7 +198,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
         accept_order: emend_core::AcceptOrder(order),
         traceparent: String::new(),
         applied_under: None,
-        what: FeedbackChange::Recorded(Box::new(Recorded {
+        change: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
             caller: emend_core::Caller::system(),
             query_id: String::new(),
@@ -233,21 +212,25 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
     }
 }
 
-#[tokio::test]
-async fn of_a_group_only_the_culprit_sees_its_error() {
-    let (store, _guard) = open!();
+pub(crate) async fn of_a_group_only_the_culprit_sees_its_error(store: impl Damage) {
+    create_head(&store).await;
     let app = app(&store);
     let phrases = ["a", "b", "c"];
     for (order, phrase) in (1..).zip(phrases) {
-        app.ingest(&[event(order, phrase)]).await.pop().unwrap().unwrap();
+        app.ingest
+            .apply(&[event(order, phrase)])
+            .await
+            .pop()
+            .unwrap()
+            .unwrap();
     }
     let corrupt = key("b").contest_id();
-    corrupt_candidates_of(&store, corrupt).await;
+    store.corrupt_candidates_of(corrupt).await;
     let group: Vec<_> = (4..)
         .zip(phrases)
         .map(|(order, phrase)| event(order, phrase))
         .collect();
-    let results = app.ingest(&group).await;
+    let results = app.ingest.apply(&group).await;
     let fine: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(fine, [true, false, true]);
     assert!(
@@ -256,12 +239,11 @@ async fn of_a_group_only_the_culprit_sees_its_error() {
     );
 }
 
-#[tokio::test]
-async fn only_the_newest_ballots_are_read_however_many_there_are() {
-    let (store, _guard) = open!();
+pub(crate) async fn only_the_newest_ballots_are_read_however_many_there_are(store: impl Damage) {
+    create_head(&store).await;
     let app = app(&store);
     let events: Vec<_> = (1..=30).map(|order| event(order, "a")).collect();
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let ballots = store.ballots(key("a").contest_id(), 7).await.unwrap();
@@ -269,58 +251,62 @@ async fn only_the_newest_ballots_are_read_however_many_there_are() {
     assert_eq!(orders, [30, 29, 28, 27, 26, 25, 24]);
 }
 
-#[tokio::test]
-async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it() {
-    let (store, _guard) = open!();
+pub(crate) async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it(
+    store: impl Damage,
+) {
+    create_head(&store).await;
     let app = app(&store);
     let contest = key("a").contest_id();
     let vote = |order| {
         let mut event = event(order, "a");
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             recorded.reporter = emend_core::Reporter::parse(&format!("r{order}"), "", "", "").unwrap();
         }
         event
     };
     let events: Vec<_> = (1..=300).map(vote).collect();
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let reporters = async |order| {
-        let outcome = app.ingest(&[vote(order)]).await.pop().unwrap().unwrap();
+        let outcome = app.ingest.apply(&[vote(order)]).await.pop().unwrap().unwrap();
         outcome.reporter_count
     };
     // Behind the store's back, without leaving a trace.
-    retract_ballots_of(&store, contest).await;
+    store.retract_ballots_of(contest).await;
     assert_eq!(reporters(301).await, 301, "the ballots are not read");
-    touch_candidates_of(&store, contest).await;
+    store.touch_candidates_of(contest).await;
     assert_eq!(reporters(302).await, 2, "now they are");
 }
 
-#[tokio::test]
-async fn candidates_are_counted_by_kind_and_status() {
-    let (store, _guard) = open!();
+pub(crate) async fn candidates_are_counted_by_kind_and_status(store: impl Damage) {
+    create_head(&store).await;
     let app = app(&store);
     assert_eq!(store.count_candidates().await.unwrap(), []);
-    let of = |order, form, phrase: &str| {
+    let proposing = |order, correction: Correction, phrase: &str| {
         let mut event = event(order, phrase);
-        if let FeedbackChange::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
             let said = Correction::parse(form, phrase, "", "choice").unwrap();
             recorded.effects = said.effects(&namespace(), None);
         }
         event
     };
+    let entity = |order, phrase: &str| {
+        let correction = Correction::parse_entity(phrase, "", "choice").unwrap();
+        proposing(order, correction, phrase)
+    };
     let events = [
-        of(1, Form::Entity, "a"),
-        of(2, Form::Entity, "b"),
-        of(3, Form::PhraseMapping, "a"),
+        entity(1, "a"),
+        entity(2, "b"),
+        proposing(3, Correction::parse_phrase_mapping("a", "choice").unwrap(), "a"),
     ];
     let elsewhere = IngestEvent {
         namespace: Namespace::parse("elsewhere").unwrap(),
-        ..of(4, Form::Entity, "a")
+        ..entity(4, "a")
     };
     let mut events = events.to_vec();
     events.push(elsewhere);
-    for result in app.ingest(&events).await {
+    for result in app.ingest.apply(&events).await {
         result.unwrap();
     }
     let all = CandidateFilter {
@@ -342,9 +328,8 @@ async fn candidates_are_counted_by_kind_and_status() {
     assert_ne!(status(phrase), status(alias), "one waits, the others are applied");
 }
 
-#[tokio::test]
-async fn only_so_many_kinds_in_namespaces_hold_resources() {
-    let (store, _guard) = open!();
+pub(crate) async fn only_so_many_kinds_in_namespaces_hold_resources(store: impl Damage) {
+    create_head(&store).await;
     let key_of = |namespace: &str| ResourceKey {
         namespace: Namespace::parse(namespace).unwrap(),
         ..key("phrase")
@@ -369,23 +354,63 @@ async fn only_so_many_kinds_in_namespaces_hold_resources() {
         reason: None,
         actor: Actor::caller(emend_core::Caller::system()),
     };
-    app.put(&put_in("last")).await.unwrap();
-    let refused = app.put(&put_in("one-more")).await.unwrap_err();
+    app.resources.put(&put_in("last")).await.unwrap();
+    let refused = app.resources.put(&put_in("one-more")).await.unwrap_err();
     assert_eq!(refused.reason(), "RESOURCE_LIMIT");
     // A scope that already holds some may have more.
-    app.put(&put_in("other-1")).await.unwrap();
+    app.resources.put(&put_in("other-1")).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_database_that_is_closed_is_unavailable() {
-    let (store, _guard) = open!();
+pub(crate) async fn a_database_that_is_closed_is_unavailable(store: impl Damage) {
+    create_head(&store).await;
     let app = app(&store);
     store.close().await;
     assert!(matches!(store.ping().await, Err(StoreError::Unavailable(_))));
-    let results = app.ingest(&[event(1, "a"), event(2, "b")]).await;
+    let results = app.ingest.apply(&[event(1, "a"), event(2, "b")]).await;
     assert!(
         results
             .iter()
             .all(|result| matches!(result, Err(Error::Unavailable { .. })))
     );
+}
+
+/// Runs the suite on what `$open` opens, if it can be opened.
+macro_rules! stamp {
+    ($open:expr, $($test:ident),* $(,)?) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                if let Some((store, _guard)) = $open.await {
+                    $crate::contests::store::contract::$test(store).await;
+                }
+            }
+        )*
+    };
+    ($open:expr) => {
+        $crate::contests::store::contract::stamp!(
+            $open,
+            what_is_not_committed_never_was,
+            the_head_moves_by_what_was_written_and_tells_the_databases_time,
+            contests_come_back_in_the_order_in_which_they_were_asked_for,
+            a_stored_key_that_does_not_give_its_id_is_a_corrupt_row,
+            a_policy_version_is_stored_once,
+            marks_are_seen_and_kept_once,
+            of_a_group_only_the_culprit_sees_its_error,
+            only_the_newest_ballots_are_read_however_many_there_are,
+            a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it,
+            candidates_are_counted_by_kind_and_status,
+            only_so_many_kinds_in_namespaces_hold_resources,
+            a_database_that_is_closed_is_unavailable,
+        );
+    };
+}
+pub(crate) use stamp;
+
+mod sqlite {
+    use super::*;
+    stamp!(TestDatabase::Sqlite.open());
+}
+mod postgres {
+    use super::*;
+    stamp!(TestDatabase::Postgres.open());
 }

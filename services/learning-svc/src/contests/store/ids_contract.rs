@@ -1,5 +1,6 @@
-//! What holds where candidates of two contests have one id, on one database: stamped by each, like the portable SQL it tests.
+//! What holds where candidates of two contests have one id, on both databases.
 
+use crate::store::testing::{TestDatabase, on_both};
 use emend_core::{
     Caller, Candidate, CandidateId, ContestId, ContestState, Event, Kind, Learned, Origin, Policy,
     ResourceKey, ResourceValue, Revision, Status, decide, decide::Cause,
@@ -7,7 +8,6 @@ use emend_core::{
 use emend_store::StoreError;
 use jiff::Timestamp;
 
-use super::super::open_for_test;
 use crate::{
     actor::Actor,
     contests::store::{
@@ -73,9 +73,8 @@ async fn loaded(tx: &mut dyn UnitOfWork, keys: &[&ResourceKey]) -> Vec<StoredCon
     tx.contests().load(locked).await.unwrap()
 }
 
-#[tokio::test]
-async fn candidates_with_one_id_stay_apart_and_are_not_found_by_it() {
-    let Some((store, _database)) = open_for_test().await else {
+async fn candidates_with_one_id_stay_apart_and_are_not_found_by_it(database: TestDatabase) {
+    let Some((store, _database)) = database.open().await else {
         return;
     };
     let epoch = emend_core::Epoch(uuid::Uuid::from_u128(1));
@@ -121,4 +120,8 @@ async fn candidates_with_one_id_stay_apart_and_are_not_found_by_it() {
         4,
         "each has its own two"
     );
+}
+
+on_both! {
+    candidates_with_one_id_stay_apart_and_are_not_found_by_it,
 }

@@ -1,18 +1,18 @@
-//! Contests in SQL, as reviewers and re-evaluation read them. Written once, compiled for each database.
+//! Contests in SQL, as reviewers and re-evaluation read them.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Key, Kind, Status, key_hash};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Backend, Db,
-    contests_sql::newest_ballots,
-    push_candidates, push_contests,
-    work_sql::{bytes, only, push_list},
-};
+use crate::contests::store::sql::newest_ballots;
+use crate::store::SqlStore;
+use crate::store::database::bytes;
+use crate::store::database::push_candidates;
+use crate::store::database::push_contests;
+use crate::store::work::only;
 use crate::{
     contests::store::{
         CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, Place,
@@ -27,14 +27,10 @@ use crate::{
     },
 };
 
-#[cfg(test)]
-#[path = "ids_contract.rs"]
-mod contract;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns read of a candidate `k` and its contest `c`.
-pub(super) const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.candidate_id, \
+pub(crate) const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.candidate_id, \
      coalesce(k.value, (SELECT h.value FROM changes AS h WHERE h.contest = k.contest AND +h.revision = k.applied_revision)) \
      AS value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
@@ -42,21 +38,21 @@ pub(super) const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.can
      k.ruling_roles, k.ruling_approved, k.ruling_taken_back, k.proposal_version, k.proposal_base, k.proposal_verdict, \
      k.proposal_decided_at, k.created_at, k.updated_at, k.transitions, k.version, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
 
-fn candidate_records() -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+fn candidate_records() -> Statement {
+    let mut query = Statement::new(CANDIDATE_COLUMNS);
     query.push(" FROM candidates AS k JOIN contests AS c ON c.contest = k.contest WHERE ");
     query
 }
 
-pub(super) fn candidate_record(id: CandidateId) -> QueryBuilder<Db> {
+pub(crate) fn candidate_record(id: CandidateId) -> Statement {
     let mut query = candidate_records();
     push_candidates(&mut query, [id]);
     query
 }
 
 /// The newest feedback for a candidate.
-pub(super) fn feedback_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn feedback_of(candidate: CandidateId, limit: u32) -> Statement {
+    let mut query = Statement::new(
         "SELECT b.feedback_id, b.system_choice, b.received_at, b.retracted, d.reason, d.context, d.query_id \
          FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.contest = \
          (SELECT k.contest FROM candidates AS k WHERE ",
@@ -71,8 +67,8 @@ pub(super) fn feedback_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db
 }
 
 /// The newest changes of a candidate's status.
-pub(super) fn transitions_of(candidate: CandidateId, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn transitions_of(candidate: CandidateId, limit: u32) -> Statement {
+    let mut query = Statement::new(
         "SELECT k.candidate_id, t.sequence, t.from_status, t.to_status, t.cause, t.reason, t.caller, \
          t.on_behalf_of, t.made_at, t.revision, t.policy_version \
          FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate WHERE ",
@@ -84,8 +80,8 @@ pub(super) fn transitions_of(candidate: CandidateId, limit: u32) -> QueryBuilder
     query
 }
 
-impl Backend {
-    async fn parsed_candidates(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
+impl SqlStore {
+    async fn parsed_candidates(&self, query: Statement) -> Result<Vec<CandidateRecord>> {
         parse_candidates(self.rows(query).await?)
     }
 }
@@ -95,7 +91,7 @@ fn parse_candidates(rows: Vec<CandidateRecordRow>) -> Result<Vec<CandidateRecord
 }
 
 #[async_trait]
-impl ContestStore for Backend {
+impl ContestStore for SqlStore {
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
         only(self.parsed_candidates(candidate_record(id)).await?, id)
     }
@@ -122,7 +118,7 @@ impl ContestStore for Backend {
     }
 
     async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>> {
-        let mut query = QueryBuilder::new("SELECT contest FROM contests WHERE ");
+        let mut query = Statement::new("SELECT contest FROM contests WHERE ");
         push_contests(&mut query, [contest]);
         let found = self.rows::<(i64,)>(query).await?;
         let Some((contest,)) = found.first() else {
@@ -135,10 +131,10 @@ impl ContestStore for Backend {
     async fn reporters(&self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, String>> {
         let mut reporters = HashMap::with_capacity(feedback.len());
         for feedback in batches(feedback) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT feedback_id, reporter_id FROM ballot_details WHERE reporter_id <> '' AND feedback_id IN ",
             );
-            push_list(&mut query, feedback.iter().map(|id| id.0));
+            query.push_list(feedback.iter().map(|id| id.0).map(bytes));
             for (id, reporter) in self.rows::<(Vec<u8>, String)>(query).await? {
                 let at = At {
                     table: "ballot_details",
@@ -153,8 +149,8 @@ impl ContestStore for Backend {
     async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>> {
         // Of a contest with very many ballots, all may have to be passed over to find a few of one candidate.
         let mut reader = self.browser().await?;
-        let mut query = feedback_of(candidate, limit);
-        let rows: Vec<FeedbackRow> = query.build_query_as().fetch_all(&mut *reader).await?;
+        let query = feedback_of(candidate, limit);
+        let rows: Vec<FeedbackRow> = reader.rows(query).await?;
         rows.into_iter().map(FeedbackRow::parse).collect()
     }
 
@@ -166,7 +162,7 @@ impl ContestStore for Backend {
     }
 
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT namespace, kind, count(*) AS count FROM contests WHERE pending = 1 AND namespace = ",
         );
         query.push_bind(key.namespace.as_str());
@@ -178,7 +174,7 @@ impl ContestStore for Backend {
     }
 
     async fn contests_to_reevaluate(&self, after: Option<Place>, limit: u32) -> Result<Vec<ToReevaluate>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM \
              (SELECT namespace, kind, max(version) AS version FROM policies GROUP BY namespace, kind) AS p \
              JOIN contests AS c ON c.namespace = p.namespace AND c.kind = p.kind AND c.policy_version < p.version \
@@ -200,9 +196,7 @@ impl ContestStore for Backend {
     }
 
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
-        let rows: Vec<(i32, i32, i64)> = sqlx::query_as(COUNTS)
-            .fetch_all(&mut *self.reader().await?)
-            .await?;
+        let rows: Vec<(i32, i32, i64)> = self.reader().await?.rows(Statement::new(COUNTS)).await?;
         // A newer version may have written what this one does not know: leave it out.
         let known = rows.into_iter().filter_map(|(kind, status, count)| {
             let kind = Kind::from_number(kind)?;
@@ -213,21 +207,17 @@ impl ContestStore for Backend {
 }
 
 /// Counts those of each namespace in the order of the index of lists: sorting them all would take SQLite three times as long.
-pub(super) const COUNTS: &str = "SELECT kind, status, CAST(sum(n) AS BIGINT) FROM \
+pub(crate) const COUNTS: &str = "SELECT kind, status, CAST(sum(n) AS BIGINT) FROM \
      (SELECT kind, status, count(*) AS n FROM candidates GROUP BY namespace, kind, status) AS counted GROUP BY kind, status";
 
 /// The candidates of a filter after a position, newest first.
 ///
 /// Without a key or user: the newest of each kind and status, each found in order by one index, merged. Otherwise: those of the
 /// few contests that have the key or are the user's.
-pub(super) fn listed(
-    filter: &CandidateFilter,
-    after: Option<CandidatePosition>,
-    limit: u32,
-) -> QueryBuilder<Db> {
+pub(crate) fn listed(filter: &CandidateFilter, after: Option<CandidatePosition>, limit: u32) -> Statement {
     let namespace = filter.namespace.as_str();
     let limit = i64::from(limit);
-    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+    let mut query = Statement::new(CANDIDATE_COLUMNS);
     if filter.keys.is_empty() && filter.user.is_none() {
         query.push(" FROM (");
         let kinds = if filter.kinds.is_empty() {
@@ -292,8 +282,8 @@ pub(super) fn listed(
     query
 }
 
-pub(super) fn push_numbers(
-    query: &mut QueryBuilder<Db>,
+pub(crate) fn push_numbers(
+    query: &mut Statement,
     condition: &str,
     numbers: impl ExactSizeIterator<Item = i32>,
 ) {
@@ -307,7 +297,7 @@ pub(super) fn push_numbers(
     }
 }
 
-pub(super) fn push_after(query: &mut QueryBuilder<Db>, of: &str, after: Option<CandidatePosition>) {
+pub(crate) fn push_after(query: &mut Statement, of: &str, after: Option<CandidatePosition>) {
     if let Some(after) = after {
         query.push(format_args!(" AND ({of}.created_at, {of}.candidate_id) < ("));
         query
@@ -319,7 +309,7 @@ pub(super) fn push_after(query: &mut QueryBuilder<Db>, of: &str, after: Option<C
 }
 
 /// Appends the condition that contest `c` has one of these keys.
-pub(super) fn push_any_key(query: &mut QueryBuilder<Db>, keys: &[Key]) {
+pub(crate) fn push_any_key(query: &mut Statement, keys: &[Key]) {
     query.push("c.key_hash IN (");
     let mut hashes = query.separated(", ");
     for key in keys {

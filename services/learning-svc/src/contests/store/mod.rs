@@ -3,8 +3,16 @@
 //! Everything that crosses these ports is parsed: an implementation returns [`StoreError::Corrupt`] rather than a value the
 //! rules do not know.
 
+#[cfg(test)]
+pub(crate) mod contract;
+#[cfg(test)]
+pub(crate) mod damage;
+#[cfg(test)]
+mod ids_contract;
+pub(crate) mod lists_sql;
 mod records;
 pub(crate) mod rows;
+pub(crate) mod sql;
 mod writes;
 
 use std::collections::HashMap;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use emend_core::{
     AcceptOrder, Ballot, Caller, Candidate, CandidateId, FeedbackId, Revision, Ruling, Target,
-    contest::{CurrentResource, Proposed, Versions, VoterKey},
+    candidate::Proposed,
+    contest::{CurrentResource, Versions},
     decide::Cause,
+    voter::VoterKey,
 };
 use emend_store::StoreError;
 use sqlx::FromRow;

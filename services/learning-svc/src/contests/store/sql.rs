@@ -1,6 +1,7 @@
 //! Contests in SQL: what is locked and read before a decision, and what is written after it. Written once, compiled for
 //! each database.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -9,15 +10,15 @@ use emend_core::{
 };
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
-use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::{
-    Db, FOR_UPDATE, LOCKS_ROWS,
-    candidates_sql::push_numbers,
-    push_candidates, push_contests,
-    work_sql::{Work, bytes, only, push_keys, push_limit, push_list},
-};
+use crate::contests::store::lists_sql::push_numbers;
+use crate::store::database::bytes;
+use crate::store::database::locks_rows;
+use crate::store::database::push_candidates;
+use crate::store::database::push_contests;
+use crate::store::work::Work;
+use crate::store::work::only;
 use crate::{
     contests::store::{
         CandidateWrite, ContestRepository, ContestWrite, KeptCandidate, LockedContest, Named, StoredContest,
@@ -32,13 +33,6 @@ use crate::{
     },
 };
 
-#[cfg(test)]
-#[path = "contract.rs"]
-mod contract;
-#[cfg(test)]
-#[path = "damage.rs"]
-mod damage;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
@@ -46,7 +40,7 @@ impl ContestRepository for Work {
     async fn create(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()> {
         let unknown = keys.iter().filter(|key| !self.keys.is_known(key.contest_id()));
         let rows: Vec<ContestWrite> = unknown.map(|key| ContestWrite::first((*key).clone())).collect();
-        let new = if LOCKS_ROWS {
+        let new = if locks_rows(self.dialect()) {
             let rows: Vec<_> = rows.iter().map(|row| (row, now)).collect();
             insert_contests(self, &rows).await?
         } else {
@@ -59,18 +53,19 @@ impl ContestRepository for Work {
     async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
         let mut found: HashMap<ContestId, LockedContest> = HashMap::with_capacity(keys.len());
         // What was inserted here is locked.
+        let locks_rows = locks_rows(self.dialect());
         let asked = keys.iter().copied();
         let asked: Vec<&ResourceKey> = asked
-            .filter(|key| !LOCKS_ROWS || !self.keys.is_new(key.contest_id()))
+            .filter(|key| !locks_rows || !self.keys.is_new(key.contest_id()))
             .collect();
         for keys in batches(&asked) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
                  policy_version, pending, target_known, current_version, last_version, (SELECT now FROM database_clock) AS locked_at FROM contests \
                  WHERE ",
             );
             push_contests(&mut query, keys.iter().map(|key| key.contest_id()));
-            query.push(" ORDER BY contest_id").push(FOR_UPDATE);
+            query.push(" ORDER BY contest_id").for_update();
             for row in self.rows::<ContestRow>(query).await? {
                 let parsed = row.parse()?;
                 let id = parsed.key.contest_id();
@@ -90,7 +85,7 @@ impl ContestRepository for Work {
                         Some(now) => now,
                         None => *now.insert(self.database_time().await?),
                     };
-                    locked.push(LockedContest::new((*key).clone(), now, LOCKS_ROWS));
+                    locked.push(LockedContest::new((*key).clone(), now, locks_rows));
                 }
                 // Nobody deletes a contest but a worker that finds it empty.
                 None => return Err(conflict("a contest was deleted before it could be locked")),
@@ -105,8 +100,8 @@ impl ContestRepository for Work {
         let stored = new.iter().filter(|id| self.keys.unstored(**id).is_none());
         let stored: Vec<i64> = stored.map(|id| self.keys.contest(*id)).collect::<Result<_>>()?;
         for keys in batches(&stored) {
-            let mut query = QueryBuilder::new("DELETE FROM contests WHERE contest IN ");
-            push_keys(&mut query, keys);
+            let mut query = Statement::new("DELETE FROM contests WHERE contest IN ");
+            query.push_list(keys.iter().copied());
             self.run(query).await?;
         }
         self.keys.forget(&new);
@@ -145,12 +140,12 @@ impl ContestRepository for Work {
                     }
                 }
             }
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT contest, revision, coalesce(value, (SELECT h.value FROM changes AS h \
                  WHERE h.contest = resources.contest AND +h.revision = resources.revision)) AS value, committed_at \
                  FROM resources WHERE contest IN ",
             );
-            push_keys(&mut query, &keys);
+            query.push_list(keys.iter().copied());
             for row in self.rows::<ResourceRow>(query).await? {
                 let resource = row.parse()?;
                 if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
@@ -212,13 +207,13 @@ impl ContestRepository for Work {
         save_contests(self, writes).await?;
         save_ballots(self, writes).await?;
         for retracted in batches(&writes.retracted) {
-            let mut query = QueryBuilder::new("UPDATE ballots SET retracted = 1 WHERE feedback_id IN ");
-            push_list(&mut query, retracted.iter().map(|id| id.0));
+            let mut query = Statement::new("UPDATE ballots SET retracted = 1 WHERE feedback_id IN ");
+            query.push_list(retracted.iter().map(|id| id.0).map(bytes));
             self.run(query).await?;
         }
         for erased in batches(&writes.erased) {
-            let mut query = QueryBuilder::new("DELETE FROM ballot_details WHERE feedback_id IN ");
-            push_list(&mut query, erased.iter().map(|id| id.0));
+            let mut query = Statement::new("DELETE FROM ballot_details WHERE feedback_id IN ");
+            query.push_list(erased.iter().map(|id| id.0).map(bytes));
             self.run(query).await?;
         }
         Ok(())
@@ -235,8 +230,8 @@ impl ContestRepository for Work {
 }
 
 /// The key of a candidate's contest.
-pub(super) fn contest_of(candidate: CandidateId) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn contest_of(candidate: CandidateId) -> Statement {
+    let mut query = Statement::new(
         "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
          JOIN contests AS c ON c.contest = k.contest WHERE ",
     );
@@ -252,19 +247,19 @@ const CANDIDATES: &str = "SELECT contest, candidate, candidate_id, coalesce(valu
      version FROM candidates WHERE contest ";
 
 /// All candidates of contests.
-fn all_candidates(contests: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATES);
+fn all_candidates(contests: &[i64]) -> Statement {
+    let mut query = Statement::new(CANDIDATES);
     query.push("IN ");
-    push_keys(&mut query, contests);
+    query.push_list(contests.iter().copied());
     query.push(" ORDER BY created_at, candidate_id");
     query
 }
 
 /// The candidates under review in contests that are open or applied, however many others there are.
-pub(super) fn live_candidates(contests: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATES);
+pub(crate) fn live_candidates(contests: &[i64]) -> Statement {
+    let mut query = Statement::new(CANDIDATES);
     query.push("IN ");
-    push_keys(&mut query, contests);
+    query.push_list(contests.iter().copied());
     let live = [Status::Pending, Status::AwaitingReview, Status::Applied];
     push_numbers(
         &mut query,
@@ -277,8 +272,8 @@ pub(super) fn live_candidates(contests: &[i64]) -> QueryBuilder<Db> {
 }
 
 /// One candidate of a contest.
-pub(super) fn named_candidate(contest: i64, which: Named) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATES);
+pub(crate) fn named_candidate(contest: i64, which: Named) -> Statement {
+    let mut query = Statement::new(CANDIDATES);
     query.push("= ").push_bind(contest);
     match which {
         Named::Candidate(id) => query.push(" AND candidate_id = ").push_bind(bytes(id.0)),
@@ -319,8 +314,8 @@ async fn insert_contests(work: &mut Work, new: &[(&ContestWrite, Timestamp)]) ->
 }
 
 /// The statement that creates the rows of contests that have none, each with the time at which it is created.
-pub(super) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> Statement {
+    let mut query = Statement::new(
         "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
          highest_accept_order, policy_version, pending, target_known, current_version, last_version, created_at) ",
     );
@@ -347,8 +342,8 @@ pub(super) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> QueryBuilder<Db> 
 }
 
 /// The newest counted ballots of each contest: one bounded read per contest, however many ballots it has.
-pub(super) fn newest_ballots(contests: &[i64], limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+pub(crate) fn newest_ballots(contests: &[i64], limit: u32) -> Statement {
+    let mut query = Statement::new("");
     for (index, contest) in contests.iter().enumerate() {
         if index > 0 {
             query.push(" UNION ALL ");
@@ -359,7 +354,7 @@ pub(super) fn newest_ballots(contests: &[i64], limit: u32) -> QueryBuilder<Db> {
         );
         query.push_bind(*contest);
         query.push(" AND retracted = 0 ORDER BY accept_order DESC, feedback_id LIMIT ");
-        push_limit(&mut query, limit);
+        query.push_limit(limit);
         query.push(format_args!(") AS contest_{index}"));
     }
     query
@@ -409,7 +404,7 @@ async fn save_ballots(work: &mut Work, writes: &VoteWrites) -> Result<()> {
         for new in ballots {
             rows.push((work.keys.contest(new.contest)?, new));
         }
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO ballots (feedback_id, contest, candidate_id, accept_order, voter, identified, caller, \
              received_at, retracted, system_choice, traceparent) ",
         );
@@ -429,7 +424,7 @@ async fn save_ballots(work: &mut Work, writes: &VoteWrites) -> Result<()> {
         work.run(query).await?;
     }
     for details in batches(&writes.details) {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO ballot_details (feedback_id, reporter_id, session_id, client, client_key, query_id, reason, \
              context) ",
         );

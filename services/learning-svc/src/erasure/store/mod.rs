@@ -1,9 +1,10 @@
 //! The port of erasing users: within a unit of work, and afterwards in the log and the database's files.
 
+pub(crate) mod sql;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
+use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, voter::VoterKey};
 use emend_store::StoreError;
 use jiff::SignedDuration;
 

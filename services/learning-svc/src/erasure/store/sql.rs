@@ -1,19 +1,19 @@
-//! Erasing users, in SQL. Written once, compiled for each database.
+//! Erasing users, in SQL.
 
+use emend_store::sql::{Statement, Transaction};
+use sqlx::FromRow;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey, kinds::Users};
+use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, kinds::Users, voter::VoterKey};
 use emend_store::{CorruptRow, StoreError};
 use jiff::{SignedDuration, Timestamp};
-use sqlx::{FromRow, QueryBuilder};
 
-use super::{
-    Backend, Db, FOR_UPDATE, Transaction,
-    contests_sql::insertion,
-    push_contests,
-    work_sql::{Work, bytes, push_keys, push_limit, push_list},
-};
+use crate::contests::store::sql::insertion;
+use crate::store::SqlStore;
+use crate::store::database::bytes;
+use crate::store::database::push_contests;
+use crate::store::work::Work;
 use crate::{
     contests::store::ContestWrite,
     erasure::store::{ErasedLog, Erasures},
@@ -30,8 +30,8 @@ impl Erasures for Work {
     async fn erased_at(&mut self, voters: &[VoterKey]) -> Result<HashMap<VoterKey, AcceptOrder>> {
         let mut erased = HashMap::new();
         for voters in batches(voters) {
-            let mut query = QueryBuilder::new("SELECT voter, accept_order FROM erased_users WHERE voter IN ");
-            push_list(&mut query, voters.iter().map(|voter| voter.0));
+            let mut query = Statement::new("SELECT voter, accept_order FROM erased_users WHERE voter IN ");
+            query.push_list(voters.iter().map(|voter| voter.0).map(bytes));
             for (voter, order) in self.rows::<(Vec<u8>, i64)>(query).await? {
                 let parsed = uuid::Uuid::from_slice(&voter)
                     .map_err(|error| CorruptRow::new("erased_users", "voter", StoredId(&voter), error))?;
@@ -42,15 +42,18 @@ impl Erasures for Work {
     }
 
     async fn note(&mut self, voter: VoterKey, order: AcceptOrder) -> Result<()> {
-        sqlx::query(
-            "INSERT INTO erased_users (voter, accept_order) VALUES ($1, $2)
+        self.transaction()
+            .await?
+            .execute(
+                Statement::new(
+                    "INSERT INTO erased_users (voter, accept_order) VALUES ($1, $2)
              ON CONFLICT (voter) DO UPDATE SET accept_order = excluded.accept_order
              WHERE erased_users.accept_order < excluded.accept_order",
-        )
-        .bind(bytes(voter.0))
-        .bind(order.0)
-        .execute(&mut **self.transaction().await?)
-        .await?;
+                )
+                .bind(bytes(voter.0))
+                .bind(order.0),
+            )
+            .await?;
         Ok(())
     }
 
@@ -60,7 +63,7 @@ impl Erasures for Work {
         user: &UserId,
         limit: u32,
     ) -> Result<Vec<ResourceKey>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT contest_id, namespace, kind, key, qualifier, user_id FROM contests WHERE namespace = ",
         );
         query.push_bind(namespace.as_str());
@@ -82,15 +85,14 @@ impl Erasures for Work {
         for contests in batches(contests) {
             let keys = contests.iter().map(|id| self.keys.contest(*id));
             let keys: Vec<i64> = keys.collect::<Result<_>>()?;
-            let mut query = QueryBuilder::new(
-                "INSERT INTO erased_contests (contest, pseudonym, revision) SELECT contest, ",
-            );
+            let mut query =
+                Statement::new("INSERT INTO erased_contests (contest, pseudonym, revision) SELECT contest, ");
             query
                 .push_bind(pseudonym.as_str())
                 .push(", (SELECT revision FROM head WHERE id = 1) FROM contests WHERE contest IN ");
-            push_keys(&mut query, &keys);
+            query.push_list(keys.iter().copied());
             query.push(" ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision");
-            query.build().execute(&mut **self.transaction().await?).await?;
+            self.transaction().await?.execute(query).await?;
             for erase in [
                 "DELETE FROM suggestions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM transitions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
@@ -100,10 +102,10 @@ impl Erasures for Work {
                 // The row itself stays for the log, and for the user, who may come back.
                 "UPDATE contests SET pinned = 0, pending = 0, policy_version = 0 WHERE (contest IN ",
             ] {
-                let mut query = QueryBuilder::<Db>::new(erase);
-                push_keys(&mut query, &keys);
+                let mut query = Statement::new(erase);
+                query.push_list(keys.iter().copied());
                 query.push(")");
-                query.build().execute(&mut **self.transaction().await?).await?;
+                self.transaction().await?.execute(query).await?;
             }
         }
         Ok(())
@@ -121,7 +123,7 @@ struct ExpiredRow {
     revision: i64,
 }
 
-impl Backend {
+impl SqlStore {
     /// Moves what the log says of an erased contest to one whose user is the pseudonym.
     async fn forget(transaction: &mut Transaction, expired: &ExpiredRow) -> Result<()> {
         let ExpiredRow {
@@ -134,65 +136,70 @@ impl Backend {
             key.qualifier = format!("erased {contest}");
         }
         let pseudonymous = contest_of(transaction, &key).await?;
-        sqlx::query(
-            "UPDATE revisions SET on_behalf_of = $3, reason = '' WHERE on_behalf_of = $4
+        transaction
+            .execute(
+                Statement::new(
+                    "UPDATE revisions SET on_behalf_of = $3, reason = '' WHERE on_behalf_of = $4
              AND revision IN (SELECT revision FROM changes WHERE contest = $1 AND revision <= $2)",
-        )
-        .bind(contest)
-        .bind(revision)
-        .bind(expired.pseudonym.as_str())
-        .bind(user.as_ref().map_or("", UserId::as_str))
-        .execute(&mut **transaction)
-        .await?;
+                )
+                .bind(contest)
+                .bind(revision)
+                .bind(expired.pseudonym.as_str())
+                .bind(user.as_ref().map_or("", UserId::as_str)),
+            )
+            .await?;
         // Who is erased may come back, so only what is as old as the erasure is forgotten.
-        sqlx::query(
-            "UPDATE changes SET contest = $3, candidate = NULL, traceparent = '',
+        transaction
+            .execute(
+                Statement::new(
+                    "UPDATE changes SET contest = $3, candidate = NULL, traceparent = '',
                value = CASE WHEN value IS NULL THEN NULL ELSE $4 END,
                before_value = CASE WHEN before_value IS NULL THEN NULL ELSE $4 END
              WHERE contest = $1 AND revision <= $2",
-        )
-        .bind(contest)
-        .bind(revision)
-        .bind(pseudonymous)
-        .bind(&[] as &[u8])
-        .execute(&mut **transaction)
-        .await?;
-        sqlx::query("DELETE FROM erased_contests WHERE contest = $1 AND revision = $2")
-            .bind(contest)
-            .bind(revision)
-            .execute(&mut **transaction)
+                )
+                .bind(contest)
+                .bind(revision)
+                .bind(pseudonymous)
+                .bind(&[] as &[u8]),
+            )
             .await?;
-        sqlx::query(
-            "DELETE FROM contests WHERE contest = $1
+        transaction
+            .execute(
+                Statement::new("DELETE FROM erased_contests WHERE contest = $1 AND revision = $2")
+                    .bind(contest)
+                    .bind(revision),
+            )
+            .await?;
+        transaction
+            .execute(
+                Statement::new(
+                    "DELETE FROM contests WHERE contest = $1
                AND NOT EXISTS (SELECT 1 FROM candidates AS k WHERE k.contest = contests.contest)
                AND NOT EXISTS (SELECT 1 FROM ballots AS b WHERE b.contest = contests.contest)
                AND NOT EXISTS (SELECT 1 FROM changes AS h WHERE h.contest = contests.contest)
                AND NOT EXISTS (SELECT 1 FROM erased_contests AS e WHERE e.contest = contests.contest)",
-        )
-        .bind(contest)
-        .execute(&mut **transaction)
-        .await?;
+                )
+                .bind(contest),
+            )
+            .await?;
         Ok(())
     }
 }
 
 /// The contest of a key, created if there is none.
 async fn contest_of(transaction: &mut Transaction, key: &ResourceKey) -> Result<i64> {
-    let mut query = insertion(&[(&ContestWrite::first(key.clone()), Timestamp::UNIX_EPOCH)]);
-    query.build().execute(&mut **transaction).await?;
-    let mut query = QueryBuilder::<Db>::new("SELECT contest FROM contests WHERE ");
+    let query = insertion(&[(&ContestWrite::first(key.clone()), Timestamp::UNIX_EPOCH)]);
+    transaction.execute(query).await?;
+    let mut query = Statement::new("SELECT contest FROM contests WHERE ");
     push_contests(&mut query, [key.contest_id()]);
-    Ok(query.build_query_scalar().fetch_one(&mut **transaction).await?)
+    Ok(transaction.value(query).await?)
 }
 
 #[async_trait]
-impl ErasedLog for Backend {
+impl ErasedLog for SqlStore {
     async fn forget_erased(&self, limit: u32) -> Result<u64> {
         let mut transaction = self.begin_write().await?;
-        let expired: Vec<ExpiredRow> = expired(limit)
-            .build_query_as()
-            .fetch_all(&mut *transaction)
-            .await?;
+        let expired: Vec<ExpiredRow> = transaction.rows(expired(limit)).await?;
         for expired in &expired {
             Self::forget(&mut transaction, expired).await?;
         }
@@ -202,21 +209,20 @@ impl ErasedLog for Backend {
 
     async fn forget_activities(&self, age: SignedDuration, limit: u32) -> Result<u64> {
         let mut transaction = self.begin_write().await?;
-        let mut query = recorded_before(age, limit);
-        let forgotten = query.build().execute(&mut *transaction).await?.rows_affected();
+        let forgotten = transaction.execute(recorded_before(age, limit)).await?;
         transaction.commit().await?;
         Ok(forgotten)
     }
 
     async fn clean_files(&self) -> Result<bool> {
-        self.clean().await
+        self.pools().clean().await
     }
 }
 
 /// The contests of erased users that the log need no longer name, locked. They are chosen first: SQLite would pass over all contests,
 /// which are many, to find the few.
-pub(super) fn expired(limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn expired(limit: u32) -> Statement {
+    let mut query = Statement::new(
         "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, e.pseudonym, \
          e.revision FROM (SELECT contest, pseudonym, revision FROM erased_contests \
          WHERE revision <= (SELECT tombstone_horizon FROM head WHERE id = 1) ORDER BY contest LIMIT ",
@@ -224,19 +230,19 @@ pub(super) fn expired(limit: u32) -> QueryBuilder<Db> {
     query.push_bind(i64::from(limit));
     query
         .push(") AS e CROSS JOIN contests AS c WHERE c.contest = e.contest ORDER BY c.contest_id")
-        .push(FOR_UPDATE);
+        .for_update();
     query
 }
 
 /// The statement that deletes the activities that were recorded longest ago.
-pub(super) fn recorded_before(age: SignedDuration, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn recorded_before(age: SignedDuration, limit: u32) -> Statement {
+    let mut query = Statement::new(
         "DELETE FROM activities WHERE (namespace, user_id, source_type, source_id) IN (SELECT a.namespace, a.user_id, \
          a.source_type, a.source_id FROM activities AS a WHERE a.recorded_at < (SELECT now FROM database_clock) - ",
     );
     query.push_bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX));
     query.push(" ORDER BY a.recorded_at LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query.push(")");
     query
 }

@@ -8,7 +8,7 @@ use emend_proto::learning::v1 as pb;
 use crate::{
     evidence::{
         deletes::DeletedElements,
-        graph::{Deletion, MAX_UPSERT},
+        store::graph::{Deletion, MAX_UPSERT},
     },
     grpc::parse::{self, REASON},
 };

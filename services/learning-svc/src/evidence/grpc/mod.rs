@@ -17,20 +17,22 @@ use emend_wire::page::{self, QueryHash};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
-use crate::{actor::Actor, app::App, evidence::exports::ExportSlots, grpc::parse::namespace, roles::open};
+use crate::{
+    actor::Actor, evidence::Evidence, export_slots::ExportSlots, grpc::parse::namespace, roles::open,
+};
 
-/// Serves the evidence use cases of an `App`.
+/// Serves the use cases of the evidence graph.
 #[derive(Debug, Clone)]
-pub(crate) struct EvidenceGraph {
-    app: App,
+pub(crate) struct EvidenceHandler {
+    evidence: Evidence,
     exports: ExportSlots,
 }
 
-impl EvidenceGraph {
-    /// Serves the use cases of `app`.
-    pub(crate) fn new(app: App) -> Self {
+impl EvidenceHandler {
+    /// Serves the use cases of `evidence`.
+    pub(crate) fn new(evidence: Evidence) -> Self {
         Self {
-            app,
+            evidence,
             exports: ExportSlots::default(),
         }
     }
@@ -40,7 +42,7 @@ impl EvidenceGraph {
 type Messages<T> = BoxStream<'static, Result<T, Status>>;
 
 #[tonic::async_trait]
-impl EvidenceService for EvidenceGraph {
+impl EvidenceService for EvidenceHandler {
     type ExportMaterialsStream = Messages<pb::ExportMaterialsResponse>;
     type ExportCorrectionsStream = Messages<pb::ExportCorrectionsResponse>;
 
@@ -52,9 +54,9 @@ impl EvidenceService for EvidenceGraph {
         let Call { message, .. } = open(request)?;
         let upsert = parse::upsert(&message).map_err(Error::from)?;
         let done = if message.replace {
-            self.app.replace_evidence(&upsert, actor).await?
+            self.evidence.replace(&upsert, actor).await?
         } else {
-            self.app.upsert_evidence(&upsert).await?
+            self.evidence.upsert(&upsert).await?
         };
         Ok(Response::new(pb::UpsertEvidenceResponse {
             added: small(done.upserted.added),
@@ -70,7 +72,7 @@ impl EvidenceService for EvidenceGraph {
         let caller = caller_of(&request);
         let Call { message, .. } = open(request)?;
         let deletion = deletes::parse(&message, &caller).map_err(Error::from)?;
-        let deleted = self.app.delete_evidence(&deletion).await?;
+        let deleted = self.evidence.delete(&deletion).await?;
         Ok(Response::new(deletes::render(deleted)))
     }
 
@@ -83,7 +85,7 @@ impl EvidenceService for EvidenceGraph {
         let namespace = namespace(&mut violations, &message.namespace);
         let claim = violations.check("claim_id", EvidenceId::parse(&message.claim_id));
         let (namespace, claim) = violations.finish(namespace.zip(claim)).map_err(Error::from)?;
-        let found = self.app.claim(&namespace, &claim).await?;
+        let found = self.evidence.claim(&namespace, &claim).await?;
         Ok(Response::new(pb::GetClaimResponse {
             claim: Some(render::claim(found)),
         }))
@@ -103,7 +105,7 @@ impl EvidenceService for EvidenceGraph {
             },
         );
         let (filter, after, limit) = parse::list_claims(&message, query).map_err(Error::from)?;
-        let (claims, next) = self.app.claims(&filter, after, limit).await?;
+        let (claims, next) = self.evidence.claims(&filter, after, limit).await?;
         let positions: Vec<i64> = claims.iter().map(|(position, _)| *position).collect();
         let claims = claims
             .into_iter()
@@ -133,7 +135,7 @@ impl EvidenceService for EvidenceGraph {
             },
         );
         let (filter, after, limit) = parse::list_edges(&message, query).map_err(Error::from)?;
-        let (edges, more) = self.app.edges(&filter, after, limit).await?;
+        let (edges, more) = self.evidence.edges(&filter, after, limit).await?;
         let positions: Vec<_> = edges.iter().map(|(position, _)| *position).collect();
         let edges = edges.into_iter().map(|(_, edge)| render::edge(edge)).collect();
         let (edges, next_page_token) =
@@ -148,7 +150,9 @@ impl EvidenceService for EvidenceGraph {
         &self,
         request: Request<pb::ListDomainRulesRequest>,
     ) -> Result<Response<pb::ListDomainRulesResponse>, Status> {
-        Ok(Response::new(trust::list_domain_rules(&self.app, request).await?))
+        Ok(Response::new(
+            trust::list_domain_rules(&self.evidence, request).await?,
+        ))
     }
 
     async fn list_blocked_domains(
@@ -156,7 +160,7 @@ impl EvidenceService for EvidenceGraph {
         request: Request<pb::ListBlockedDomainsRequest>,
     ) -> Result<Response<pb::ListBlockedDomainsResponse>, Status> {
         Ok(Response::new(
-            trust::list_blocked_domains(&self.app, request).await?,
+            trust::list_blocked_domains(&self.evidence, request).await?,
         ))
     }
 
@@ -167,7 +171,7 @@ impl EvidenceService for EvidenceGraph {
         let Call { message, .. } = open(request)?;
         let query = reads::events_query(&message);
         let (filter, before, limit) = reads::list_events(&message, query).map_err(Error::from)?;
-        let (events, more) = self.app.evidence_events(&filter, before, limit).await?;
+        let (events, more) = self.evidence.events(&filter, before, limit).await?;
         let positions: Vec<_> = events.iter().map(|(position, _)| *position).collect();
         let events = events.into_iter().map(|(_, event)| reads::event(event)).collect();
         let (events, next_page_token) =
@@ -184,7 +188,7 @@ impl EvidenceService for EvidenceGraph {
     ) -> Result<Response<pb::GetReviewStatsResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let filter = reads::review_stats(&message).map_err(Error::from)?;
-        let stats = self.app.review_stats(&filter).await?;
+        let stats = self.evidence.review_stats(&filter).await?;
         Ok(Response::new(reads::stats(&stats)))
     }
 
@@ -195,7 +199,7 @@ impl EvidenceService for EvidenceGraph {
         let Call { message, .. } = open(request)?;
         let (namespace, task) = reads::export_materials(&message).map_err(Error::from)?;
         let slot = self.exports.take()?;
-        let export = self.app.export_materials(&namespace, &task, slot).await?;
+        let export = self.evidence.export_materials(&namespace, &task, slot).await?;
         let messages = streamed(export.pages(), |line| Some(reads::line(line)));
         Ok(Response::new(messages))
     }
@@ -207,7 +211,7 @@ impl EvidenceService for EvidenceGraph {
         let Call { message, .. } = open(request)?;
         let (filter, test_percent) = reads::export_corrections(&message).map_err(Error::from)?;
         let slot = self.exports.take()?;
-        let export = self.app.export_corrections(filter, slot).await?;
+        let export = self.evidence.export_corrections(filter, slot).await?;
         let messages = streamed(export.pages(), move |sample| reads::sample(sample, test_percent));
         Ok(Response::new(messages))
     }
@@ -218,7 +222,7 @@ impl EvidenceService for EvidenceGraph {
     ) -> Result<Response<pb::RankCitationsResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let citations = citations::parse(&message).map_err(Error::from)?;
-        let ranked = self.app.rank_citations(&citations).await?;
+        let ranked = self.evidence.rank_citations(&citations).await?;
         Ok(Response::new(citations::render(ranked)))
     }
 
@@ -226,7 +230,9 @@ impl EvidenceService for EvidenceGraph {
         &self,
         request: Request<pb::ApplyTrustFileRequest>,
     ) -> Result<Response<pb::ApplyTrustFileResponse>, Status> {
-        Ok(Response::new(trust::apply_trust_file(&self.app, request).await?))
+        Ok(Response::new(
+            trust::apply_trust_file(&self.evidence, request).await?,
+        ))
     }
 }
 

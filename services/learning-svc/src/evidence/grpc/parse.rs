@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use emend_core::{
     Invalid, Violations,
     evidence::{
-        self, ClaimStatus, EdgeRelation, EvidenceId, NodeRef, NodeSort, TrustLevel, Weight, WorkId,
+        self, ClaimStatus, EdgeRelation, EvidenceId, NodeRef, NodeType, TrustLevel, Weight, WorkId,
         leads_elsewhere,
     },
     violation::{bounded_prose, bounded_text},
@@ -17,9 +17,9 @@ use emend_wire::{
 };
 
 use crate::{
-    evidence::{
+    evidence::store::{
+        ClaimFilter, EdgeFilter, EdgePosition,
         graph::{ClaimUpsert, EdgeUpsert, Fragment, MAX_UPSERT, Page, Upsert},
-        store::{ClaimFilter, EdgeFilter, EdgePosition},
     },
     grpc::parse,
 };
@@ -248,14 +248,14 @@ fn edge(message: &pb::EvidenceEdge) -> Result<EdgeUpsert, Violations> {
     };
     if relation == Some(EdgeRelation::Cites) {
         for (field, end) in [("source", &source), ("target", &target)] {
-            if end.as_ref().is_some_and(|end| end.sort != NodeSort::Page) {
+            if end.as_ref().is_some_and(|end| end.sort != NodeType::Page) {
                 violations.add(field, "must be a page: CITES leads from a page to a page");
             }
         }
         if message.nli_label != 0 {
             violations.add("nli_label", "must be empty with CITES");
         }
-    } else if relation.is_some() && target.as_ref().is_some_and(|end| end.sort != NodeSort::Claim) {
+    } else if relation.is_some() && target.as_ref().is_some_and(|end| end.sort != NodeType::Claim) {
         violations.add("target", "must be a claim, but for CITES");
     }
     if source.is_some() && source == target {
@@ -282,9 +282,9 @@ fn node(message: Option<&pb::NodeRef>) -> Result<NodeRef, Violations> {
         return Err(violations);
     };
     let (sort, field, id) = match node {
-        Node::PageId(id) => (NodeSort::Page, "page_id", id),
-        Node::FragmentId(id) => (NodeSort::Fragment, "fragment_id", id),
-        Node::ClaimId(id) => (NodeSort::Claim, "claim_id", id),
+        Node::PageId(id) => (NodeType::Page, "page_id", id),
+        Node::FragmentId(id) => (NodeType::Fragment, "fragment_id", id),
+        Node::ClaimId(id) => (NodeType::Claim, "claim_id", id),
     };
     let id = violations.check(field, EvidenceId::parse(id));
     violations.finish(id.map(|id| NodeRef { sort, id }))

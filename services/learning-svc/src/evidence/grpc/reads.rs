@@ -19,12 +19,12 @@ use super::{
     render,
 };
 use crate::{
+    decisions::evidence::is_about_evidence,
     evidence::{
-        changes::is_evidence,
-        graph::{Element, ElementSort},
         stats::ReviewStats,
         store::{
             EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord,
+            graph::{Element, ElementSort},
         },
     },
     grpc::{parse, render::actor},
@@ -101,7 +101,7 @@ fn target(violations: &mut Violations, kind: i32, target: &str) -> Option<Option
     let kind = match kind {
         0 => Err(Invalid::new("is required with target")),
         kind => wire::kind(kind).and_then(|kind| {
-            let about = is_evidence(kind).then_some(kind);
+            let about = is_about_evidence(kind).then_some(kind);
             about.ok_or_else(|| {
                 Invalid::new(format!(
                     "must be DOMAIN_RULE, CLAIM_STATE or EDGE_LABEL, is {kind}"

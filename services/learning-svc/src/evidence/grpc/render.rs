@@ -1,6 +1,6 @@
 //! Renders the evidence graph.
 
-use emend_core::evidence::{Confidence, EdgeRelation, NodeRef, NodeSort, TrustLevel, Verdict};
+use emend_core::evidence::{Confidence, EdgeRelation, NodeRef, NodeType, TrustLevel, Verdict};
 use emend_proto::learning::v1::{self as pb, node_ref::Node};
 use emend_wire::render::{saturated, timestamp};
 
@@ -95,9 +95,9 @@ pub(crate) fn node(node: &NodeRef) -> pb::NodeRef {
     let id = node.id.to_string();
     pb::NodeRef {
         node: Some(match node.sort {
-            NodeSort::Page => Node::PageId(id),
-            NodeSort::Fragment => Node::FragmentId(id),
-            NodeSort::Claim => Node::ClaimId(id),
+            NodeType::Page => Node::PageId(id),
+            NodeType::Fragment => Node::FragmentId(id),
+            NodeType::Claim => Node::ClaimId(id),
         }),
     }
 }

@@ -13,22 +13,23 @@ use emend_wire::{
 use tonic::Request;
 
 use crate::{
-    app::App,
-    contests::{
-        grpc::{position, token},
-        store::CandidatePosition,
-    },
+    contests::store::CandidatePosition,
     evidence::{
+        Evidence,
         rules::{BlockedDomain, ListedRule, RuleFilter},
         trust_file::{Format, ReadTrustFile},
     },
-    grpc::{parse, render::actor},
+    grpc::{
+        candidates::{position, token},
+        parse,
+        render::actor,
+    },
     roles::{TrustFileFor, admit, open},
     store::codes,
 };
 
 pub(super) async fn apply_trust_file(
-    app: &App,
+    evidence: &Evidence,
     request: Request<pb::ApplyTrustFileRequest>,
 ) -> Result<pb::ApplyTrustFileResponse, Error> {
     let caller = caller_of(&request);
@@ -60,7 +61,7 @@ pub(super) async fn apply_trust_file(
     }
     let mut namespaces = Vec::with_capacity(read.file.namespaces.len());
     for namespace in &read.file.namespaces {
-        let done = app.apply_trust_file(&read, namespace, &actor).await?;
+        let done = evidence.apply_trust_file(&read, namespace, &actor).await?;
         let has_changed = done.revision.0 > 0;
         namespaces.push(pb::TrustFileApplied {
             namespace: namespace.to_string(),
@@ -82,7 +83,7 @@ pub(super) async fn apply_trust_file(
 }
 
 pub(super) async fn list_domain_rules(
-    app: &App,
+    evidence: &Evidence,
     request: Request<pb::ListDomainRulesRequest>,
 ) -> Result<pb::ListDomainRulesResponse, Error> {
     let Call { message, .. } = open(request)?;
@@ -95,7 +96,7 @@ pub(super) async fn list_domain_rules(
         },
     );
     let (filter, after, limit) = rule_filter(&message, query).map_err(Error::from)?;
-    let (rules, next) = app.domain_rules(&filter, after, limit).await?;
+    let (rules, next) = evidence.domain_rules(&filter, after, limit).await?;
     let positions = rules.iter().map(|rule| CandidatePosition::of(&rule.record));
     let positions: Vec<_> = positions.collect();
     let rules = rules.into_iter().map(rule).collect();
@@ -165,8 +166,8 @@ fn one_page<M: prost::Message>(
     (items, next.map_or_else(String::new, |next| token(query, next)))
 }
 
-fn rule(of: ListedRule) -> pb::DomainRuleRecord {
-    let active = of.is_active();
+fn rule(listed: ListedRule) -> pb::DomainRuleRecord {
+    let active = listed.is_active();
     let ListedRule {
         effective: (effective_level, effective_layer),
         record,
@@ -174,7 +175,7 @@ fn rule(of: ListedRule) -> pb::DomainRuleRecord {
         actor: by,
         decision,
         ..
-    } = of;
+    } = listed;
     let candidate = &record.candidate;
     let rule = match kinds::value(&candidate.value.learned) {
         Value::DomainRule(rule) => Some(rule),
@@ -202,7 +203,7 @@ fn rule(of: ListedRule) -> pb::DomainRuleRecord {
 }
 
 pub(super) async fn list_blocked_domains(
-    app: &App,
+    evidence: &Evidence,
     request: Request<pb::ListBlockedDomainsRequest>,
 ) -> Result<pb::ListBlockedDomainsResponse, Error> {
     let Call { message, .. } = open(request)?;
@@ -220,8 +221,10 @@ pub(super) async fn list_blocked_domains(
     let after = after(&mut violations, query, &message.page_token);
     let parsed = (|| Some((namespace?, after?, limit?)))();
     let (namespace, after, limit) = violations.finish(parsed).map_err(Error::from)?;
-    let (blocked, next) = app.blocked_domains(&namespace, after, limit).await?;
-    let positions = blocked.iter().map(|of| CandidatePosition::of(&of.rule.record));
+    let (blocked, next) = evidence.blocked_domains(&namespace, after, limit).await?;
+    let positions = blocked
+        .iter()
+        .map(|domain| CandidatePosition::of(&domain.rule.record));
     let positions: Vec<_> = positions.collect();
     let domains = blocked.into_iter().map(domain).collect();
     let (domains, next_page_token) = one_page(query, domains, &positions, next);
@@ -231,15 +234,15 @@ pub(super) async fn list_blocked_domains(
     })
 }
 
-fn domain(of: BlockedDomain) -> pb::BlockedDomain {
+fn domain(blocked: BlockedDomain) -> pb::BlockedDomain {
     pb::BlockedDomain {
-        cause_id: of.cause_id(),
-        domain: of.rule.pattern().to_owned(),
-        layer: of.rule.record.key.qualifier.clone(),
-        blocked_at: Some(timestamp(of.since)),
-        reason: of.reason,
-        contradicting_claims: of.contradicting,
-        original_level: of.original.number(),
+        cause_id: blocked.cause_id(),
+        domain: blocked.rule.pattern().to_owned(),
+        layer: blocked.rule.record.key.qualifier.clone(),
+        blocked_at: Some(timestamp(blocked.since)),
+        reason: blocked.reason,
+        contradicting_claims: blocked.contradicting,
+        original_level: blocked.original.number(),
         // Whoever blocked it, what people decide comes first.
         can_restore: true,
         restore_via: "domain_unblock".to_owned(),

@@ -1,26 +1,22 @@
-//! Deleting nodes and edges in SQL. Written once, compiled for each database.
+//! Deleting nodes and edges in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeSet, HashMap};
 
 use emend_core::{Namespace, evidence::EvidenceId};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Backend, Db, FOR_UPDATE,
-    elements_sql::{save_element_events, says},
-    evidence_reads_sql::space_of,
-    replace_sql::mark_domains_of_hosts,
-    upsert_sql::push_names,
-    work_sql::{Work, push_keys, push_limit},
-    works_sql::{mark_claims_of_pages, relate},
-};
 use crate::{
-    evidence::{
+    evidence::store::{
+        DeleteStep, DeletionBatch, EvidenceAction,
+        elements_sql::{save_element_events, says},
         graph::{By, Deletion, ElementSort},
-        store::{DeleteStep, DeletionBatch, EvidenceAction},
+        reads_sql::space_of,
+        replace_sql::mark_domains_of_hosts,
+        upsert_sql::push_names,
+        works_sql::{mark_claims_of_pages, relate},
     },
-    store::batches::batches,
+    store::{SqlStore, batches::batches, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -36,8 +32,8 @@ const fn table(sort: ElementSort) -> (&'static str, &'static str, &'static str) 
 }
 
 /// See [`EvidenceStore::next_to_delete`](crate::evidence::store::EvidenceStore::next_to_delete).
-pub(super) async fn next_to_delete(
-    store: &Backend,
+pub(crate) async fn next_to_delete(
+    store: &SqlStore,
     deletion: &Deletion,
     limit: usize,
 ) -> Result<Option<DeletionBatch>> {
@@ -86,7 +82,7 @@ fn keys(elements: &[(i64, EvidenceId)]) -> Vec<i64> {
 }
 
 async fn named(
-    store: &Backend,
+    store: &SqlStore,
     space: i64,
     sort: ElementSort,
     ids: &[EvidenceId],
@@ -94,7 +90,7 @@ async fn named(
     let (key, id, table) = table(sort);
     let mut elements = Vec::new();
     for ids in batches(ids) {
-        let mut query = QueryBuilder::new("");
+        let mut query = Statement::new("");
         query.push(format_args!("SELECT {key}, {id} FROM {table} WHERE space = "));
         query.push_bind(space).push(format_args!(" AND {id} IN "));
         push_names(&mut query, ids.iter().map(EvidenceId::as_str));
@@ -104,7 +100,7 @@ async fn named(
 }
 
 /// Edges that lead from pages or their fragments, that cite pages, that lead from fragments, to claims and from claims.
-pub(super) const HANGING: [&str; 5] = [
+pub(crate) const HANGING: [&str; 5] = [
     "SELECT e.edge, e.edge_id FROM evidence_edges AS e WHERE e.source_sort <> 3 AND e.page IN ",
     "SELECT e.edge, e.edge_id FROM evidence_edges AS e WHERE e.target_sort = 1 AND e.target IN ",
     "SELECT e.edge, e.edge_id FROM evidence_fragments AS f CROSS JOIN evidence_edges AS e \
@@ -112,20 +108,20 @@ pub(super) const HANGING: [&str; 5] = [
     "SELECT e.edge, e.edge_id FROM evidence_edges AS e WHERE e.target_sort = 3 AND e.target IN ",
     "SELECT e.edge, e.edge_id FROM evidence_edges AS e WHERE e.source_sort = 3 AND e.source IN ",
 ];
-pub(super) const FRAGMENTS: &str = "SELECT fragment, fragment_id FROM evidence_fragments WHERE page IN ";
-pub(super) const CLAIMS_FOUND: &str =
+pub(crate) const FRAGMENTS: &str = "SELECT fragment, fragment_id FROM evidence_fragments WHERE page IN ";
+pub(crate) const CLAIMS_FOUND: &str =
     "SELECT claim, claim_id FROM evidence_claims WHERE page <> 0 AND page IN ";
 
-pub(super) fn hanging(sql: &'static str, of: &[i64], limit: usize) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(sql);
-    push_keys(&mut query, of);
+pub(crate) fn hanging(sql: &'static str, of: &[i64], limit: usize) -> Statement {
+    let mut query = Statement::new(sql);
+    query.push_list(of.iter().copied());
     query.push(" LIMIT ");
-    push_limit(&mut query, u32::try_from(limit).unwrap_or(u32::MAX));
+    query.push_limit(u32::try_from(limit).unwrap_or(u32::MAX));
     query
 }
 
 async fn found(
-    store: &Backend,
+    store: &SqlStore,
     sql: &'static str,
     of: &[i64],
     limit: usize,
@@ -145,14 +141,14 @@ fn parsed(rows: Vec<(i64, String)>) -> Result<Vec<(i64, EvidenceId)>> {
 }
 
 /// What has edges, or a page fragments or claims, is not deleted yet.
-pub(super) fn bare(step: DeleteStep, space: i64, keys: &[i64]) -> QueryBuilder<Db> {
+pub(crate) fn bare(step: DeleteStep, space: i64, keys: &[i64]) -> Statement {
     let (key, id, table) = table(step.sort());
-    let mut query = QueryBuilder::new("");
+    let mut query = Statement::new("");
     query.push(format_args!(
         "SELECT n.{key}, n.{id} FROM {table} AS n WHERE n.space = "
     ));
     query.push_bind(space).push(format_args!(" AND n.{key} IN "));
-    push_keys(&mut query, keys);
+    query.push_list(keys.iter().copied());
     query.push(match step {
         DeleteStep::Edges => "",
         DeleteStep::ClaimsFound => " AND n.page <> 0",
@@ -175,14 +171,14 @@ pub(super) fn bare(step: DeleteStep, space: i64, keys: &[i64]) -> QueryBuilder<D
 }
 
 /// See [`EvidenceRepository::delete`](crate::evidence::store::EvidenceRepository::delete).
-pub(super) async fn delete(
+pub(crate) async fn delete(
     work: &mut Work,
     namespace: &Namespace,
     batch: &DeletionBatch,
     by: &By,
 ) -> Result<Vec<EvidenceId>> {
-    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
-    query.push_bind(namespace.as_str()).push(FOR_UPDATE);
+    let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+    query.push_bind(namespace.as_str()).for_update();
     let Some((space,)) = work.rows::<(i64,)>(query).await?.pop() else {
         return Ok(Vec::new());
     };
@@ -231,9 +227,9 @@ pub(super) async fn delete(
         };
         let (key, _, table) = table(sort);
         for keys in batches(&keys) {
-            let mut query = QueryBuilder::new("");
+            let mut query = Statement::new("");
             query.push(format_args!("DELETE FROM {table} WHERE {key} IN "));
-            push_keys(&mut query, keys);
+            query.push_list(keys.iter().copied());
             work.run(query).await?;
         }
         relate(work, space, Vec::new(), &works).await?;
@@ -256,8 +252,8 @@ pub(super) async fn delete(
 async fn hosts_of(work: &mut Work, sql: &'static str, keys: &[i64]) -> Result<BTreeSet<i64>> {
     let mut found = BTreeSet::new();
     for keys in batches(keys) {
-        let mut query = QueryBuilder::new(sql);
-        push_keys(&mut query, keys);
+        let mut query = Statement::new(sql);
+        query.push_list(keys.iter().copied());
         found.extend(
             work.rows::<(i64,)>(query)
                 .await?
@@ -271,11 +267,11 @@ async fn hosts_of(work: &mut Work, sql: &'static str, keys: &[i64]) -> Result<BT
 /// What edges lead to has other sources without them. Returns the hosts that they lead from.
 async fn mark_ends(work: &mut Work, edges: &[i64]) -> Result<BTreeSet<i64>> {
     for edges in batches(edges) {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "UPDATE evidence_claims SET stale = 1 WHERE claim IN \
              (SELECT target FROM evidence_edges WHERE target_sort = 3 AND edge IN ",
         );
-        push_keys(&mut query, edges);
+        query.push_list(edges.iter().copied());
         query.push(")");
         work.run(query).await?;
     }
@@ -309,8 +305,8 @@ async fn detach(work: &mut Work, claims: &[i64]) -> Result<BTreeSet<i64>> {
             "UPDATE evidence_edges SET page = 0, host = 0 WHERE source_sort = 3 AND source IN ",
             "UPDATE evidence_claims SET page = 0, host = 0, stale = 1 WHERE claim IN ",
         ] {
-            let mut query = QueryBuilder::new(sql);
-            push_keys(&mut query, claims);
+            let mut query = Statement::new(sql);
+            query.push_list(claims.iter().copied());
             work.run(query).await?;
         }
     }

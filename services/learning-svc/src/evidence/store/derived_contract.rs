@@ -1,15 +1,15 @@
-//! What is computed later is found by indexes. Compiled for each database.
+//! What is computed later is found by indexes.
 
-use super::{
-    super::{
-        open_for_test,
-        refresh_sql::{below, mark_claims, stale_names},
-        work_sql::plan,
-    },
+use super::verification_sql::{
     claims_of_domains, dangerous_of_domains, domains_after, mark_domains_of_claims, stale_claims,
     stale_domains,
 };
+use crate::evidence::store::refresh_sql::below;
+use crate::evidence::store::refresh_sql::mark_claims;
+use crate::evidence::store::refresh_sql::stale_names;
 use crate::evidence::store::rows::StaleNameRow;
+use crate::store::testing::{TestDatabase, on_both};
+use emend_store::sql::Statement;
 
 /// A graph of 2,000 hosts of 500 domains, and 10,000 edges to 2,000 claims. Few of them are marked.
 const GRAPH: [&str; 7] = [
@@ -33,14 +33,15 @@ const GRAPH: [&str; 7] = [
     "ANALYZE",
 ];
 
-#[tokio::test]
-async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large_graph() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large_graph(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     let mut transaction = store.begin_work().await.unwrap();
     for sql in GRAPH {
-        sqlx::query(sql).execute(&mut *transaction).await.unwrap();
+        transaction.execute(Statement::new(sql)).await.unwrap();
     }
     transaction.commit().await.unwrap();
     let name = StaleNameRow {
@@ -69,8 +70,8 @@ async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large
             &["evidence_hosts_by_domain", "evidence_claims"],
         ),
     ] {
-        let text = query.sql().as_str().to_owned();
-        let plan = plan(&store, query).await;
+        let text = query.text().to_owned();
+        let plan = store.plan(query).await;
         for index in indexes {
             assert!(plan.contains(index), "no {index}: {text}\n{plan}");
         }
@@ -87,4 +88,8 @@ async fn what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large
             .collect();
         assert!(scans.is_empty(), "{text}\n{plan}");
     }
+}
+
+on_both! {
+    what_is_to_be_computed_is_found_by_indexes_and_costs_no_more_in_a_large_graph,
 }

@@ -1,6 +1,6 @@
 //! Rows of what elements of the graph say, for the events of their being replaced or deleted.
 
-use emend_core::evidence::{EdgeRelation, EvidenceId, NodeRef, NodeSort};
+use emend_core::evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType};
 use emend_store::StoreError;
 use sqlx::FromRow;
 
@@ -85,7 +85,7 @@ impl EdgeSaysRow {
         let end = |column, sort: i32, id: &Option<String>| -> Result<NodeRef, StoreError> {
             let id = at.known(column, "none", id.as_ref())?;
             Ok(NodeRef {
-                sort: at.known(column, sort, NodeSort::from_number(sort))?,
+                sort: at.known(column, sort, NodeType::from_number(sort))?,
                 id: at.parse(column, EvidenceId::parse(id))?,
             })
         };

@@ -1,31 +1,25 @@
 //! What elements of the graph say, and the events of their being replaced or deleted, in SQL. Written once, compiled for each
 //! database.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use emend_core::Namespace;
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db,
-    work_sql::{Work, push_keys},
-};
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::{EdgeSaysRow, PageSaysRow, PartSaysRow, Says},
         graph::{By, ElementSort},
-        store::{
-            EvidenceAction,
-            element_rows::{EdgeSaysRow, PageSaysRow, PartSaysRow, Says},
-        },
     },
-    store::batches::batches,
+    store::{batches::batches, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// What elements of a sort say, by their keys.
-pub(super) async fn says(work: &mut Work, sort: ElementSort, keys: &[i64]) -> Result<HashMap<i64, Says>> {
+pub(crate) async fn says(work: &mut Work, sort: ElementSort, keys: &[i64]) -> Result<HashMap<i64, Says>> {
     let mut found = HashMap::with_capacity(keys.len());
     for keys in batches(keys) {
         let query = said(sort, keys);
@@ -49,8 +43,8 @@ pub(super) async fn says(work: &mut Work, sort: ElementSort, keys: &[i64]) -> Re
     Ok(found)
 }
 
-pub(super) fn said(sort: ElementSort, keys: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(match sort {
+pub(crate) fn said(sort: ElementSort, keys: &[i64]) -> Statement {
+    let mut query = Statement::new(match sort {
         ElementSort::Page => {
             "SELECT n.page AS node, n.page_id AS id, n.url, n.doi, n.pmid, n.arxiv_id, \
              (SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host) AS reversed \
@@ -78,12 +72,12 @@ pub(super) fn said(sort: ElementSort, keys: &[i64]) -> QueryBuilder<Db> {
              FROM evidence_edges AS e WHERE e.edge IN "
         }
     });
-    push_keys(&mut query, keys);
+    query.push_list(keys.iter().copied());
     query
 }
 
 /// Writes an event for each element that says something else than before; what is gone says nothing.
-pub(super) async fn save_element_events(
+pub(crate) async fn save_element_events(
     work: &mut Work,
     namespace: &Namespace,
     action: EvidenceAction,
@@ -98,7 +92,7 @@ pub(super) async fn save_element_events(
         .collect();
     changed.sort_unstable_by(|(one, _), (other, _)| one.id.cmp(&other.id));
     for changed in batches(&changed) {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO evidence_events (namespace, contest, element_sort, element_id, action, task_id, caller, on_behalf_of, \
              reason, value_before, value_after, proposed, feedback_id, candidate_id, revision, made_at) ",
         );

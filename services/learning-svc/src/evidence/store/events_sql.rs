@@ -1,29 +1,24 @@
-//! Events and figures of reviews in SQL. Written once, compiled for each database.
+//! Events and figures of reviews in SQL.
 
 use async_trait::async_trait;
 use emend_core::key_hash;
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
+use emend_store::sql::Statement;
 
-use super::{
-    Backend, Db,
-    evidence_reads_sql::{space_of, task_of},
-    exports_sql::Exporting,
-};
+use crate::evidence::store::exports_sql::Exporting;
+use crate::evidence::store::reads_sql::space_of;
+use crate::evidence::store::reads_sql::task_of;
 use crate::evidence::store::{
     EdgePosition, EventFilter, EventPosition, EventRecord, EvidenceReads, ExportRead, Period, ReviewCount,
     ReviewFilter,
     listing_rows::{EventRow, ReviewRow},
 };
-
-#[cfg(test)]
-#[path = "listing_contract.rs"]
-mod contract;
+use crate::store::SqlStore;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
-impl EvidenceReads for Backend {
+impl EvidenceReads for SqlStore {
     async fn events(
         &self,
         filter: &EventFilter,
@@ -32,7 +27,7 @@ impl EvidenceReads for Backend {
     ) -> Result<Vec<(EventPosition, EventRecord)>> {
         let mut contests = Vec::new();
         if let Some((kind, key)) = &filter.target {
-            let mut query = QueryBuilder::new("SELECT contest FROM contests WHERE key_hash = ");
+            let mut query = Statement::new("SELECT contest FROM contests WHERE key_hash = ");
             query.push_bind(key_hash(key.as_str()));
             query.push(" AND key = ").push_bind(key.as_str());
             query
@@ -60,10 +55,10 @@ impl EvidenceReads for Backend {
                 found => found,
             },
         };
-        let mut query = counted_reviews(space, task, filter);
+        let query = counted_reviews(space, task, filter);
         // Of very many reviews all are passed over.
         let mut reader = self.browser().await?;
-        let rows: Vec<ReviewRow> = query.build_query_as().fetch_all(&mut *reader).await?;
+        let rows: Vec<ReviewRow> = reader.rows(query).await?;
         rows.iter().map(ReviewRow::parse).collect()
     }
 
@@ -73,19 +68,19 @@ impl EvidenceReads for Backend {
 }
 
 /// Finds events in order by an index on what is asked for, then reads them.
-pub(super) fn listed_events(
+pub(crate) fn listed_events(
     filter: &EventFilter,
     contests: &[i64],
     before: Option<EventPosition>,
     limit: u32,
-) -> QueryBuilder<Db> {
+) -> Statement {
     let limit = i64::from(limit);
-    let mut query = QueryBuilder::new(
+    let mut query = Statement::new(
         "SELECT found.first, e.event, e.action, e.task_id, e.caller, e.on_behalf_of, e.reason, e.value_before, \
          e.value_after, e.proposed, e.feedback_id, e.candidate_id, e.revision, e.made_at, e.element_sort, e.element_id, c.contest_id, \
          c.namespace, c.kind, c.key, c.qualifier, c.user_id, d.reason AS said, d.reporter_id AS reporter FROM (",
     );
-    let conditions = |query: &mut QueryBuilder<Db>| {
+    let conditions = |query: &mut Statement| {
         push_period(query, "e.made_at", filter.period);
         if let Some(caller) = &filter.caller {
             query
@@ -171,7 +166,7 @@ pub(super) fn listed_events(
 }
 
 /// Appends the condition that a time is in a period.
-fn push_period(query: &mut QueryBuilder<Db>, column: &str, period: Period) {
+fn push_period(query: &mut Statement, column: &str, period: Period) {
     if let Some(from) = period.from {
         query
             .push(format_args!(" AND {column} >= "))
@@ -188,8 +183,8 @@ fn push_period(query: &mut QueryBuilder<Db>, column: &str, period: Period) {
 const PREDICTED: &str = "(CASE WHEN e.label = 0 THEN e.given ELSE e.label END)";
 
 /// Counts reviewed edges by what the model and people say, through the index of reviews or that of the task.
-pub(super) fn counted_reviews(space: i64, task: Option<i64>, filter: &ReviewFilter) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+pub(crate) fn counted_reviews(space: i64, task: Option<i64>, filter: &ReviewFilter) -> Statement {
+    let mut query = Statement::new("");
     query.push(format_args!(
         "SELECT predicted, ruled, COUNT(*) AS edges FROM (SELECT {PREDICTED} AS predicted, e.ruled \
          FROM evidence_edges AS e WHERE e.space = "
@@ -201,7 +196,7 @@ pub(super) fn counted_reviews(space: i64, task: Option<i64>, filter: &ReviewFilt
 }
 
 /// Appends the conditions on reviewed edges `e`.
-fn push_reviewed(query: &mut QueryBuilder<Db>, task: Option<i64>, filter: &ReviewFilter) {
+fn push_reviewed(query: &mut Statement, task: Option<i64>, filter: &ReviewFilter) {
     query.push(" AND e.ruled <> 0");
     push_period(query, "e.ruled_at", filter.period);
     if let Some(task) = task {
@@ -223,15 +218,15 @@ fn push_reviewed(query: &mut QueryBuilder<Db>, task: Option<i64>, filter: &Revie
 }
 
 /// When they were reviewed and the keys of corrected edges, in that order, through the index of reviews.
-pub(super) fn listed_samples(
+pub(crate) fn listed_samples(
     space: i64,
     task: Option<i64>,
     filter: &ReviewFilter,
     after: EdgePosition,
     limit: u32,
-) -> QueryBuilder<Db> {
+) -> Statement {
     let mut query =
-        QueryBuilder::new("SELECT e.ruled_at AS first, e.edge FROM evidence_edges AS e WHERE e.space = ");
+        Statement::new("SELECT e.ruled_at AS first, e.edge FROM evidence_edges AS e WHERE e.space = ");
     query.push_bind(space);
     push_reviewed(&mut query, task, filter);
     query.push(format_args!(" AND e.ruled <> {PREDICTED}"));

@@ -1,5 +1,6 @@
-//! Exports in SQL: one state, read page by page. Written once, compiled for each database.
+//! Exports in SQL: one state, read page by page.
 
+use emend_store::sql::{Row, Statement, Transaction};
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -8,14 +9,15 @@ use emend_core::{
     evidence::{Combining, EvidenceId},
 };
 use emend_store::StoreError;
-use sqlx::{FromRow, QueryBuilder};
 
-use super::{
-    Backend, Db, Transaction,
-    events_sql::listed_samples,
-    evidence_reads_sql::{CLAIMS, Rows, claim_records, edge_records, space_of, task_of},
-    work_sql::push_keys,
-};
+use crate::evidence::store::events_sql::listed_samples;
+use crate::evidence::store::reads_sql::CLAIMS;
+use crate::evidence::store::reads_sql::Rows;
+use crate::evidence::store::reads_sql::claim_records;
+use crate::evidence::store::reads_sql::edge_records;
+use crate::evidence::store::reads_sql::space_of;
+use crate::evidence::store::reads_sql::task_of;
+use crate::store::SqlStore;
 use crate::{
     evidence::store::{
         EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey,
@@ -27,28 +29,28 @@ use crate::{
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// A transaction that reads one state.
-pub(super) struct Exporting {
+pub(crate) struct Exporting {
     transaction: Transaction,
 }
 
 impl Exporting {
     /// Begins to read the state as of now.
-    pub(super) async fn begin(store: &Backend) -> Result<Self> {
+    pub(crate) async fn begin(store: &SqlStore) -> Result<Self> {
         let mut transaction = store.begin_read().await?;
         // The state is that of the first read.
-        sqlx::query("SELECT revision FROM head")
-            .fetch_optional(&mut *transaction)
+        transaction
+            .optional_value::<i64>(Statement::new("SELECT revision FROM head"))
             .await?;
         Ok(Self { transaction })
     }
 }
 
 impl Rows for Exporting {
-    async fn rows<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    async fn rows<R>(&mut self, query: Statement) -> Result<Vec<R>>
     where
-        R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+        R: Row,
     {
-        Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
+        Ok(self.transaction.rows(query).await?)
     }
 }
 
@@ -128,8 +130,8 @@ impl ExportRead for Exporting {
         let mut texts: HashMap<i64, SampleRow> = HashMap::with_capacity(positions.len());
         let keys: Vec<i64> = positions.iter().map(|position| position.edge).collect();
         for keys in batches(&keys) {
-            let mut query = QueryBuilder::new(TEXTS);
-            push_keys(&mut query, keys);
+            let mut query = Statement::new(TEXTS);
+            query.push_list(keys.iter().copied());
             let rows: Vec<SampleRow> = self.rows(query).await?;
             texts.extend(rows.into_iter().map(|row| (row.edge, row)));
         }
@@ -141,24 +143,24 @@ impl ExportRead for Exporting {
     }
 }
 
-pub(super) fn exported_pages(keys: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(PAGES);
-    push_keys(&mut query, keys);
+pub(crate) fn exported_pages(keys: &[i64]) -> Statement {
+    let mut query = Statement::new(PAGES);
+    query.push_list(keys.iter().copied());
     query.push(" ORDER BY p.page");
     query
 }
 
-pub(super) fn exported_fragments(keys: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(FRAGMENTS);
-    push_keys(&mut query, keys);
+pub(crate) fn exported_fragments(keys: &[i64]) -> Statement {
+    let mut query = Statement::new(FRAGMENTS);
+    query.push_list(keys.iter().copied());
     query.push(" ORDER BY f.fragment");
     query
 }
 
-pub(super) fn exported_claims(space: i64, keys: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CLAIMS);
+pub(crate) fn exported_claims(space: i64, keys: &[i64]) -> Statement {
+    let mut query = Statement::new(CLAIMS);
     query.push_bind(space).push(" AND c.claim IN ");
-    push_keys(&mut query, keys);
+    query.push_list(keys.iter().copied());
     query.push(" ORDER BY c.claim");
     query
 }
@@ -178,7 +180,7 @@ const TEXTS: &str = "SELECT e.edge, d.reporter_id, \
      FROM evidence_edges AS e LEFT JOIN ballot_details AS d ON d.feedback_id = e.ruled_by WHERE e.edge IN ";
 
 /// The keys of a part of a task's export, through the indexes of the task's claims and edges.
-pub(super) fn exported_keys(part: Part, task: i64, after: i64, limit: u32) -> QueryBuilder<Db> {
+pub(crate) fn exported_keys(part: Part, task: i64, after: i64, limit: u32) -> Statement {
     // The column, from the task's claims (c) or edges (e), and what else must hold.
     let sources: &[(&str, &str, &str)] = match part {
         Part::Pages => &[
@@ -196,7 +198,7 @@ pub(super) fn exported_keys(part: Part, task: i64, after: i64, limit: u32) -> Qu
         ],
         Part::Edges => &[("e.edge", "e", "")],
     };
-    let mut query = QueryBuilder::new("SELECT node FROM (");
+    let mut query = Statement::new("SELECT node FROM (");
     for (index, (column, of, condition)) in sources.iter().enumerate() {
         let (table, task_of) = match *of {
             "c" => ("evidence_claims AS c", "c"),

@@ -1,5 +1,7 @@
-//! Finding pages by what they are known by, in SQL. Written once, compiled for each database.
+//! Finding pages by what they are known by, in SQL.
 
+use emend_store::sql::Statement;
+use sqlx::FromRow;
 use std::collections::BTreeMap;
 
 use emend_core::{
@@ -7,13 +9,10 @@ use emend_core::{
     evidence::{EvidenceId, WorkId},
 };
 use emend_store::StoreError;
-use sqlx::{FromRow, QueryBuilder};
 
-use super::{
-    Db,
-    evidence_reads_sql::{Rows, space_of},
-    upsert_sql::push_names,
-};
+use crate::evidence::store::reads_sql::Rows;
+use crate::evidence::store::reads_sql::space_of;
+use crate::evidence::store::upsert_sql::push_names;
 use crate::{
     evidence::store::{KnownPage, known_rows::identities},
     store::{batches::batches, rows::At},
@@ -52,7 +51,7 @@ impl KnownPageRow {
 
 /// The pages of a namespace that have one of these ids, and of each work that has one of these the page that was upserted first;
 /// in the order in which they were.
-pub(super) async fn pages_known_as(
+pub(crate) async fn pages_known_as(
     reading: &mut impl Rows,
     namespace: &Namespace,
     ids: &[EvidenceId],
@@ -85,8 +84,8 @@ pub(super) async fn pages_known_as(
     Ok(found.into_values().collect())
 }
 
-fn with_ids(space: i64, ids: &[&str]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+fn with_ids(space: i64, ids: &[&str]) -> Statement {
+    let mut query = Statement::new(
         "SELECT '' AS identity, page, page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ",
     );
     query.push_bind(space).push(" AND page_id IN ");
@@ -94,8 +93,8 @@ fn with_ids(space: i64, ids: &[&str]) -> QueryBuilder<Db> {
     query
 }
 
-fn of_works(space: i64, works: &[&str]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+fn of_works(space: i64, works: &[&str]) -> Statement {
+    let mut query = Statement::new(
         "SELECT i.identity, p.page, p.page_id, p.doi, p.pmid, p.arxiv_id FROM evidence_identities AS i \
          JOIN evidence_pages AS p ON p.page = \
          (SELECT MIN(q.page) FROM evidence_pages AS q WHERE q.work <> 0 AND q.work = i.work) WHERE i.space = ",

@@ -1,5 +1,6 @@
-//! How far hosts are trusted, in SQL. Written once, compiled for each database.
+//! How far hosts are trusted, in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeSet, HashMap};
 
 use emend_core::{
@@ -8,12 +9,8 @@ use emend_core::{
     key_hash,
 };
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db,
-    work_sql::{Work, push_keys},
-};
+use crate::store::work::Work;
 use crate::{
     evidence::store::rows::{DomainRuleRow, HostLevel},
     store::batches::batches,
@@ -22,7 +19,7 @@ use crate::{
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// How far these hosts are trusted by the rules in force.
-pub(super) async fn levels(
+pub(crate) async fn levels(
     work: &mut Work,
     namespace: &Namespace,
     hosts: &[&str],
@@ -57,7 +54,7 @@ async fn rules_above(
 }
 
 /// The hashes of all patterns that may cover these hosts.
-pub(super) fn patterns_above(hosts: &[&str]) -> Vec<i64> {
+pub(crate) fn patterns_above(hosts: &[&str]) -> Vec<i64> {
     let names: BTreeSet<&str> = hosts.iter().flat_map(|host| suffixes(host)).collect();
     let patterns = names
         .iter()
@@ -66,20 +63,20 @@ pub(super) fn patterns_above(hosts: &[&str]) -> Vec<i64> {
 }
 
 /// The rules in force of patterns with these hashes.
-pub(super) fn of_patterns(namespace: &Namespace, hashes: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn of_patterns(namespace: &Namespace, hashes: &[i64]) -> Statement {
+    let mut query = Statement::new(
         "SELECT c.key, c.qualifier, r.value FROM contests AS c JOIN resources AS r ON r.contest = c.contest \
          WHERE c.namespace = ",
     );
     query.push_bind(namespace.as_str());
     query.push(" AND c.kind = ").push_bind(Kind::DomainRule.number());
     query.push(" AND c.key_hash IN ");
-    push_keys(&mut query, hashes);
+    query.push_list(hashes.iter().copied());
     query
 }
 
 /// Adds rules to those of their names.
-pub(super) fn add_rules(
+pub(crate) fn add_rules(
     rules: &mut HashMap<String, RulesOfName<()>>,
     rows: Vec<DomainRuleRow>,
 ) -> Result<()> {

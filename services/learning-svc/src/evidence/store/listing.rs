@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::{ClaimRecord, EdgePosition, EdgeRecord, EvidenceAction, HostRecord};
 use crate::{
     actor::Actor,
-    evidence::graph::{Element, Fragment},
+    evidence::store::graph::{Element, Fragment},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

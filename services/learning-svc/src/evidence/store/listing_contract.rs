@@ -1,21 +1,21 @@
-//! Whether events, figures of reviews and exports are found by indexes. Compiled for each database.
+//! Whether events, figures of reviews and exports are found by indexes.
 
+use crate::store::testing::{TestDatabase, on_both};
 use emend_core::{
     Caller, Namespace,
     evidence::{EdgeRelation, EvidenceId},
 };
-use sqlx::AssertSqlSafe;
+use emend_store::sql::Statement;
 
-use super::{
-    super::{Backend, exports_sql::exported_keys, open_for_test, work_sql::plan},
-    counted_reviews, listed_events, listed_samples,
-};
+use super::events_sql::{counted_reviews, listed_events, listed_samples};
+use crate::evidence::store::exports_sql::exported_keys;
 use crate::evidence::store::{EdgePosition, EventFilter, EventPosition, Part, Period, ReviewFilter};
+use crate::store::SqlStore;
 
 const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) ";
 
 /// A namespace of its own among others, with 20,000 events and edges in all.
-async fn fill(store: &Backend) {
+async fn fill(store: &SqlStore) {
     let mut transaction = store.begin_work().await.unwrap();
     for (into, select) in [
         (
@@ -37,17 +37,13 @@ async fn fill(store: &Backend) {
         ),
     ] {
         let sql = format!("INSERT INTO {into} {ROWS}{select}");
-        sqlx::query(AssertSqlSafe(sql))
-            .execute(&mut *transaction)
-            .await
-            .unwrap();
+        transaction.execute(Statement::new(sql)).await.unwrap();
     }
     transaction.commit().await.unwrap();
 }
 
-#[tokio::test]
-async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for(database: TestDatabase) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     fill(&store).await;
@@ -138,7 +134,7 @@ async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for()
             &["evidence_edges_by_task"],
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(
             indexes.iter().any(|index| plan.contains(index)),
             "{indexes:?}: {plan}"
@@ -152,4 +148,8 @@ async fn events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for()
         }
         assert!(!plan.contains("Seq Scan"), "{plan}");
     }
+}
+
+on_both! {
+    events_reviews_and_exports_are_found_by_an_index_of_what_is_asked_for,
 }

@@ -12,7 +12,7 @@ use super::{
     rows::host_record,
 };
 use crate::{
-    evidence::graph::{Element, ElementSort, Fragment},
+    evidence::store::graph::{Element, ElementSort, Fragment},
     store::rows::{At, KeyRow, actor},
 };
 

@@ -1,14 +1,39 @@
 //! What is stored of the evidence graph. Inside, nodes refer to each other by integer keys; what crosses these ports are the
 //! backends' own ids.
 
+pub(crate) mod deletes_sql;
 mod derived;
+#[cfg(test)]
+mod derived_contract;
 pub(crate) mod element_rows;
+pub(crate) mod elements_sql;
+pub(crate) mod events_sql;
+pub(crate) mod exports_sql;
+pub mod graph;
+pub(crate) mod identities_sql;
 pub(crate) mod known_rows;
+pub(crate) mod levels_sql;
 mod listing;
+#[cfg(test)]
+mod listing_contract;
 pub(crate) mod listing_rows;
+#[cfg(test)]
+mod reads_contract;
+pub(crate) mod reads_sql;
 mod records;
+pub(crate) mod refresh_sql;
+pub(crate) mod replace_sql;
 pub(crate) mod rows;
+pub(crate) mod sql;
 mod trust;
+#[cfg(test)]
+mod trust_contract;
+pub(crate) mod trust_sql;
+pub(crate) mod upsert_sql;
+pub(crate) mod verification_sql;
+#[cfg(test)]
+mod works_contract;
+pub(crate) mod works_sql;
 
 use std::collections::HashMap;
 
@@ -20,7 +45,7 @@ use emend_core::{
 use emend_store::StoreError;
 
 pub use self::{derived::*, listing::*, records::*, trust::*};
-use crate::evidence::graph::{By, Deletion, ElementSort, Upsert, Upserted};
+use crate::evidence::store::graph::{By, Deletion, ElementSort, Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -1,28 +1,24 @@
-//! Claims, edges and the lines of exports are found by indexes, as they are read: without hints to the planner. Compiled for each
-//! database.
+//! Claims, edges and the lines of exports are found by indexes, as they are read: without hints to the planner.
 
+use crate::store::testing::{TestDatabase, on_both};
 use emend_core::{
     Namespace,
     evidence::{Combining, EdgeRelation, EvidenceId, TrustLevel},
 };
-use sqlx::AssertSqlSafe;
+use emend_store::sql::Statement;
 
-use super::{
-    super::{
-        Backend,
-        exports_sql::{exported_claims, exported_fragments, exported_pages},
-        open_for_test,
-        work_sql::plan_to_read,
-    },
-    edges_by_keys, independent, listed_edges, named_claim, summed,
-};
+use super::reads_sql::{edges_by_keys, independent, listed_edges, named_claim, summed};
+use crate::evidence::store::exports_sql::exported_claims;
+use crate::evidence::store::exports_sql::exported_fragments;
+use crate::evidence::store::exports_sql::exported_pages;
 use crate::evidence::store::{EdgeFilter, EdgePosition};
+use crate::store::SqlStore;
 
 const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) ";
 
 /// 20,000 edges from as many fragments, pages and hosts to as many claims, of which one has ten. Of a table with few more rows than
 /// are asked for PostgreSQL reads all.
-async fn fill(store: &Backend) {
+async fn fill(store: &SqlStore) {
     let mut transaction = store.begin_work().await.unwrap();
     for (into, select) in [
         (
@@ -54,17 +50,13 @@ async fn fill(store: &Backend) {
         ),
     ] {
         let sql = format!("INSERT INTO {into} {NUMBERS}{select}");
-        sqlx::query(AssertSqlSafe(sql))
-            .execute(&mut *transaction)
-            .await
-            .unwrap();
+        transaction.execute(Statement::new(sql)).await.unwrap();
     }
     transaction.commit().await.unwrap();
 }
 
-#[tokio::test]
-async fn claims_edges_and_lines_of_exports_are_found_by_indexes() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn claims_edges_and_lines_of_exports_are_found_by_indexes(database: TestDatabase) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     fill(&store).await;
@@ -120,7 +112,7 @@ async fn claims_edges_and_lines_of_exports_are_found_by_indexes() {
         ("fragments of an export", exported_fragments(&keys), &[]),
         ("claims of an export", exported_claims(1, &keys), &[]),
     ] {
-        let plan = plan_to_read(&store, query).await;
+        let plan = store.plan_to_read(query).await;
         for index in indexes {
             assert!(plan.contains(index), "{name}: no {index}: {plan}");
         }
@@ -137,4 +129,8 @@ async fn claims_edges_and_lines_of_exports_are_found_by_indexes() {
             .collect();
         assert!(scans.is_empty(), "{name}: {plan}");
     }
+}
+
+on_both! {
+    claims_edges_and_lines_of_exports_are_found_by_indexes,
 }

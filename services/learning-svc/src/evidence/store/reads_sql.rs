@@ -1,5 +1,6 @@
-//! Reading claims and edges in SQL. Written once, compiled for each database.
+//! Reading claims and edges in SQL.
 
+use emend_store::sql::{Row, Statement};
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -9,27 +10,18 @@ use emend_core::{
     key_hash,
 };
 use emend_store::StoreError;
-use sqlx::{Database, FromRow, QueryBuilder};
 
-use super::{
-    Backend, Db,
-    deletes_sql::next_to_delete,
-    identities_sql,
-    work_sql::{bytes, push_keys},
-};
 use crate::{
-    evidence::graph::Deletion,
     evidence::store::{
         ClaimFilter, ClaimRecord, DeletionBatch, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord,
         EvidenceStore, KnownPage,
+        deletes_sql::next_to_delete,
+        graph::Deletion,
+        identities_sql,
         rows::{ClaimRow, EdgeRow, SumRow},
     },
-    store::{batches::batches, rows::KeyRow},
+    store::{SqlStore, batches::batches, database::bytes, rows::KeyRow},
 };
-
-#[cfg(test)]
-#[path = "reads_contract.rs"]
-mod contract;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -38,8 +30,8 @@ const CONTEST: &str =
     "SELECT contest_id, namespace, kind, key, qualifier, user_id FROM contests WHERE target_known = 0";
 
 /// The contests without a target whose target is known by now.
-pub(super) fn to_arrive(after: Option<ContestId>, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CONTEST);
+pub(crate) fn to_arrive(after: Option<ContestId>, limit: u32) -> Statement {
+    let mut query = Statement::new(CONTEST);
     query
         .push(" AND contest_id > ")
         .push_bind(after.map_or_else(Vec::new, |after| bytes(after.0)));
@@ -59,7 +51,7 @@ pub(super) fn to_arrive(after: Option<ContestId>, limit: u32) -> QueryBuilder<Db
 }
 
 #[async_trait]
-impl EvidenceStore for Backend {
+impl EvidenceStore for SqlStore {
     async fn contests_without_target(
         &self,
         namespace: &Namespace,
@@ -68,10 +60,10 @@ impl EvidenceStore for Backend {
     ) -> Result<Vec<ResourceKey>> {
         let mut found = Vec::new();
         for targets in batches(targets) {
-            let mut query = QueryBuilder::new(CONTEST);
+            let mut query = Statement::new(CONTEST);
             query.push(" AND key_hash IN ");
             let hashes: Vec<i64> = targets.iter().map(|target| key_hash(target.as_str())).collect();
-            push_keys(&mut query, &hashes);
+            query.push_list(hashes.iter().copied());
             query.push(" AND namespace = ").push_bind(namespace.as_str());
             query.push(" AND kind = ").push_bind(kind.number());
             for row in self.rows::<KeyRow>(query).await? {
@@ -148,7 +140,7 @@ impl EvidenceStore for Backend {
         let claim = match &filter.claim {
             None => None,
             Some(claim) => {
-                let mut query = QueryBuilder::new("SELECT claim FROM evidence_claims WHERE space = ");
+                let mut query = Statement::new("SELECT claim FROM evidence_claims WHERE space = ");
                 query.push_bind(space);
                 query.push(" AND claim_id = ").push_bind(claim.as_str());
                 match self.rows::<(i64,)>(query).await?.first() {
@@ -168,7 +160,7 @@ impl EvidenceStore for Backend {
     }
 }
 
-impl Backend {
+impl SqlStore {
     /// None: nothing belongs to the task.
     async fn listed_claims(
         &self,
@@ -176,8 +168,8 @@ impl Backend {
         filter: &ClaimFilter,
         after: i64,
         limit: u32,
-    ) -> Result<Option<QueryBuilder<Db>>> {
-        let mut query = QueryBuilder::new(CLAIMS);
+    ) -> Result<Option<Statement>> {
+        let mut query = Statement::new(CLAIMS);
         query.push_bind(space);
         if let Some(task) = &filter.task {
             let Some(task) = task_of(&mut &*self, space, task).await? else {
@@ -219,7 +211,7 @@ impl Backend {
 
 /// Appends the keys of claims that are stored with a status, and of those that are to be verified anew: each by its index.
 fn of_status(
-    query: &mut QueryBuilder<Db>,
+    query: &mut Statement,
     space: i64,
     status: ClaimStatus,
     adoption: &'static str,
@@ -244,33 +236,33 @@ fn of_status(
 }
 
 /// Where rows are read: each query on a connection of its own, or all of them in one state.
-pub(super) trait Rows: Send {
+pub(crate) trait Rows: Send {
     /// All rows of a query.
-    fn rows<R>(&mut self, query: QueryBuilder<Db>) -> impl Future<Output = Result<Vec<R>>> + Send
+    fn rows<R>(&mut self, query: Statement) -> impl Future<Output = Result<Vec<R>>> + Send
     where
-        R: for<'r> FromRow<'r, <Db as Database>::Row> + Send + Unpin;
+        R: Row;
 }
 
-impl Rows for &Backend {
-    async fn rows<R>(&mut self, query: QueryBuilder<Db>) -> Result<Vec<R>>
+impl Rows for &SqlStore {
+    async fn rows<R>(&mut self, query: Statement) -> Result<Vec<R>>
     where
-        R: for<'r> FromRow<'r, <Db as Database>::Row> + Send + Unpin,
+        R: Row,
     {
-        Backend::rows(self, query).await
+        SqlStore::rows(self, query).await
     }
 }
 
 /// The key of a namespace's graph, if it has one.
-pub(super) async fn space_of(reading: &mut impl Rows, namespace: &Namespace) -> Result<Option<i64>> {
-    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+pub(crate) async fn space_of(reading: &mut impl Rows, namespace: &Namespace) -> Result<Option<i64>> {
+    let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE namespace = ");
     query.push_bind(namespace.as_str().to_owned());
     let found: Vec<(i64,)> = reading.rows(query).await?;
     Ok(found.first().map(|(space,)| *space))
 }
 
 /// The key of a task, if anything belongs to it.
-pub(super) async fn task_of(reading: &mut impl Rows, space: i64, task: &EvidenceId) -> Result<Option<i64>> {
-    let mut query = QueryBuilder::new("SELECT task FROM evidence_tasks WHERE space = ");
+pub(crate) async fn task_of(reading: &mut impl Rows, space: i64, task: &EvidenceId) -> Result<Option<i64>> {
+    let mut query = Statement::new("SELECT task FROM evidence_tasks WHERE space = ");
     query.push_bind(space);
     query.push(" AND task_id = ").push_bind(task.as_str().to_owned());
     let found: Vec<(i64,)> = reading.rows(query).await?;
@@ -278,9 +270,9 @@ pub(super) async fn task_of(reading: &mut impl Rows, space: i64, task: &Evidence
 }
 
 /// Claims with what their edges come to, in the order of the query.
-pub(super) async fn claim_records(
+pub(crate) async fn claim_records(
     reading: &mut impl Rows,
-    query: QueryBuilder<Db>,
+    query: Statement,
     combining: Combining,
 ) -> Result<Vec<(i64, ClaimRecord)>> {
     let rows: Vec<ClaimRow> = reading.rows(query).await?;
@@ -305,7 +297,7 @@ pub(super) async fn claim_records(
 }
 
 /// These edges, in this order.
-pub(super) async fn edge_records(
+pub(crate) async fn edge_records(
     reading: &mut impl Rows,
     of: &[EdgePosition],
 ) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
@@ -324,13 +316,13 @@ pub(super) async fn edge_records(
 }
 
 /// Claims of a space.
-pub(super) const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption, c.patterns, c.ruled, c.status, c.created_at, \
+pub(crate) const CLAIMS: &str = "SELECT c.claim, c.claim_id, c.text, c.adoption, c.patterns, c.ruled, c.status, c.created_at, \
      c.updated_at, t.task_id, p.page_id, h.reversed, h.level FROM evidence_claims AS c \
      LEFT JOIN evidence_tasks AS t ON t.task = c.task LEFT JOIN evidence_pages AS p ON p.page = c.page \
      LEFT JOIN evidence_hosts AS h ON h.host = p.host WHERE c.space = ";
 
-fn named_claim(space: i64, claim: &EvidenceId) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CLAIMS);
+pub(crate) fn named_claim(space: i64, claim: &EvidenceId) -> Statement {
+    let mut query = Statement::new(CLAIMS);
     query.push_bind(space);
     query
         .push(" AND c.claim_id = ")
@@ -338,9 +330,9 @@ fn named_claim(space: i64, claim: &EvidenceId) -> QueryBuilder<Db> {
     query
 }
 
-fn edges_by_keys(edges: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(EDGES);
-    push_keys(&mut query, edges);
+pub(crate) fn edges_by_keys(edges: &[i64]) -> Statement {
+    let mut query = Statement::new(EDGES);
+    query.push_list(edges.iter().copied());
     query
 }
 
@@ -371,8 +363,8 @@ const WITH_PAGE: &str = " FROM evidence_edges AS e LEFT JOIN evidence_pages AS p
      LEFT JOIN evidence_hosts AS h ON h.host = e.host WHERE e.target_sort = 3 AND e.target IN ";
 
 /// How many edges of each relation claims have, and what they weigh.
-fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn summed(claims: &[i64], combining: Combining) -> Statement {
+    let mut query = Statement::new(
         "SELECT claim, relation, CAST(SUM(edges) AS BIGINT) AS edges, \
          CAST(SUM(weight) AS BIGINT) AS weight FROM (",
     );
@@ -382,13 +374,13 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
                 "SELECT e.target AS claim, e.relation, 1 AS edges, e.weight FROM evidence_edges AS e \
                  WHERE e.target_sort = 3 AND e.target IN ",
             );
-            push_keys(&mut query, claims);
+            query.push_list(claims.iter().copied());
         }
         Combining::OnePerSource => {
             query.push(format_args!(
                 "SELECT e.target AS claim, e.relation, COUNT(*) AS edges, MAX(e.weight) AS weight{WITH_PAGE}"
             ));
-            push_keys(&mut query, claims);
+            query.push_list(claims.iter().copied());
             query.push(format_args!(" GROUP BY e.target, e.relation, {WEIGHED_SOURCE}"));
         }
     }
@@ -397,27 +389,27 @@ fn summed(claims: &[i64], combining: Combining) -> QueryBuilder<Db> {
 }
 
 /// How many independent sources support claims. A claim is no source.
-pub(super) fn independent(claims: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+pub(crate) fn independent(claims: &[i64]) -> Statement {
+    let mut query = Statement::new("");
     query.push(format_args!(
         "SELECT e.target, COUNT(DISTINCT {SOURCE}){WITH_PAGE}"
     ));
-    push_keys(&mut query, claims);
+    query.push_list(claims.iter().copied());
     query.push(" AND e.relation = 1 AND e.page <> 0 GROUP BY e.target");
     query
 }
 
 /// The hosts and keys of edges, through the index that narrows them most.
-pub(super) fn listed_edges(
+pub(crate) fn listed_edges(
     space: i64,
     filter: &EdgeFilter,
     task: Option<i64>,
     claim: Option<i64>,
     after: EdgePosition,
     limit: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
-    let conditions = |query: &mut QueryBuilder<Db>| {
+) -> Statement {
+    let mut query = Statement::new("");
+    let conditions = |query: &mut Statement| {
         if let Some(edge) = &filter.edge {
             query
                 .push(" AND e.edge_id = ")
@@ -429,7 +421,7 @@ pub(super) fn listed_edges(
         if !filter.relations.is_empty() {
             query.push(" AND e.relation IN ");
             let relations: Vec<i64> = filter.relations.iter().map(|of| i64::from(of.number())).collect();
-            push_keys(query, &relations);
+            query.push_list(relations.iter().copied());
         }
         if !filter.levels.is_empty() && filter.order() != EdgeOrder::Host {
             query
@@ -520,11 +512,11 @@ pub(super) fn listed_edges(
     query
 }
 
-fn push_levels(query: &mut QueryBuilder<Db>, filter: &EdgeFilter) {
+fn push_levels(query: &mut Statement, filter: &EdgeFilter) {
     let levels: Vec<i64> = filter
         .levels
         .iter()
         .map(|level| i64::from(level.number()))
         .collect();
-    push_keys(query, &levels);
+    query.push_list(levels.iter().copied());
 }

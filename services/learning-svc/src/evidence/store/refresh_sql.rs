@@ -1,16 +1,13 @@
-//! Bringing levels of hosts up to date, in SQL. Written once, compiled for each database.
+//! Bringing levels of hosts up to date, in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeMap, BTreeSet};
 
 use emend_core::{Namespace, evidence::registrable_domain};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db, FOR_UPDATE,
-    levels_sql::levels,
-    work_sql::{Work, push_keys, push_limit},
-};
+use crate::evidence::store::levels_sql::levels;
+use crate::store::work::Work;
 use crate::{
     evidence::store::{
         Refreshed,
@@ -27,7 +24,7 @@ const NAMES: u32 = 100;
 /// See [`Derivations::refresh_levels`](crate::evidence::store::Derivations::refresh_levels).
 ///
 /// The namespace is locked: whoever changes rules about it or adds hosts or edges has committed before, and is seen, or waits.
-pub(super) async fn refresh(work: &mut Work, limit: usize) -> Result<Option<Refreshed>> {
+pub(crate) async fn refresh(work: &mut Work, limit: usize) -> Result<Option<Refreshed>> {
     let Some((space, namespace)) = work.rows::<(i64, String)>(oldest()).await?.pop() else {
         return Ok(None);
     };
@@ -36,8 +33,8 @@ pub(super) async fn refresh(work: &mut Work, limit: usize) -> Result<Option<Refr
         id: &space,
     };
     let namespace = at.parse("namespace", Namespace::parse(&namespace))?;
-    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE space = ");
-    query.push_bind(space).push(FOR_UPDATE);
+    let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE space = ");
+    query.push_bind(space).for_update();
     work.rows::<(i64,)>(query).await?;
 
     let mut refreshed = Refreshed::default();
@@ -56,7 +53,7 @@ pub(super) async fn refresh(work: &mut Work, limit: usize) -> Result<Option<Refr
             }
         }
         let is_done = below.len() < room;
-        let mut query = QueryBuilder::new("");
+        let mut query = Statement::new("");
         if is_done {
             query.push("DELETE FROM evidence_stale_names");
             refreshed.names += 1;
@@ -100,7 +97,7 @@ async fn save_levels(
         }
     }
     for changed in batches(&changed) {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "UPDATE evidence_hosts SET level = written.column2, set_level = written.column3, layer = written.column4 FROM (",
         );
         query.push_values(changed, |mut row, (host, level)| {
@@ -121,30 +118,29 @@ async fn mark(work: &mut Work, hosts: &[i64], domains: &[i64]) -> Result<()> {
         work.run(mark_claims(hosts)).await?;
     }
     for domains in batches(domains) {
-        let mut query = QueryBuilder::new(MARK_DOMAINS);
-        push_keys(&mut query, domains);
-        query.push(" ORDER BY domain").push(FOR_UPDATE).push(")");
+        let mut query = Statement::new(MARK_DOMAINS);
+        query.push_list(domains.iter().copied());
+        query.push(" ORDER BY domain").for_update().push(")");
         work.run(query).await?;
     }
     Ok(())
 }
 
 /// Domains are locked in the order of their keys, so that those who mark them seldom wait for each other in turn.
-pub(super) const MARK_DOMAINS: &str = "UPDATE evidence_domains SET stale = 1 WHERE domain IN \
+pub(crate) const MARK_DOMAINS: &str = "UPDATE evidence_domains SET stale = 1 WHERE domain IN \
      (SELECT domain FROM evidence_domains WHERE domain IN ";
 
-fn oldest() -> QueryBuilder<Db> {
-    QueryBuilder::new(
+fn oldest() -> Statement {
+    Statement::new(
         "SELECT n.space, s.namespace FROM evidence_stale_names AS n JOIN evidence_spaces AS s ON s.space = n.space \
          ORDER BY n.stale LIMIT 1",
     )
 }
 
-pub(super) fn stale_names(space: i64) -> QueryBuilder<Db> {
-    let mut query =
-        QueryBuilder::new("SELECT stale, reversed, done FROM evidence_stale_names WHERE space = ");
+pub(crate) fn stale_names(space: i64) -> Statement {
+    let mut query = Statement::new("SELECT stale, reversed, done FROM evidence_stale_names WHERE space = ");
     query.push_bind(space).push(" ORDER BY stale LIMIT ");
-    push_limit(&mut query, NAMES);
+    query.push_limit(NAMES);
     query
 }
 
@@ -153,7 +149,7 @@ pub(super) fn stale_names(space: i64) -> QueryBuilder<Db> {
 async fn hosts_below(work: &mut Work, space: i64, name: &StaleNameRow, limit: usize) -> Result<Vec<HostRow>> {
     let mut found = Vec::new();
     if name.done < name.reversed && limit > 0 {
-        let mut query = QueryBuilder::new(HOSTS);
+        let mut query = Statement::new(HOSTS);
         query.push_bind(space);
         query.push(" AND reversed = ").push_bind(name.reversed.as_str());
         found = work.rows::<HostRow>(query).await?;
@@ -166,9 +162,9 @@ async fn hosts_below(work: &mut Work, space: i64, name: &StaleNameRow, limit: us
 const HOSTS: &str =
     "SELECT host, reversed, domain, level, set_level, layer FROM evidence_hosts WHERE space = ";
 
-pub(super) fn below(space: i64, name: &StaleNameRow, limit: u32) -> QueryBuilder<Db> {
+pub(crate) fn below(space: i64, name: &StaleNameRow, limit: u32) -> Statement {
     let first = format!("{}.", name.reversed);
-    let mut query = QueryBuilder::new(HOSTS);
+    let mut query = Statement::new(HOSTS);
     query.push_bind(space);
     query
         .push(" AND reversed > ")
@@ -177,16 +173,16 @@ pub(super) fn below(space: i64, name: &StaleNameRow, limit: u32) -> QueryBuilder
         .push(" AND reversed < ")
         .push_bind(format!("{}/", name.reversed));
     query.push(" ORDER BY reversed LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query
 }
 
-pub(super) fn mark_claims(hosts: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn mark_claims(hosts: &[i64]) -> Statement {
+    let mut query = Statement::new(
         "UPDATE evidence_claims SET stale = 1 WHERE claim IN \
          (SELECT target FROM evidence_edges WHERE target_sort = 3 AND host IN ",
     );
-    push_keys(&mut query, hosts);
+    query.push_list(hosts.iter().copied());
     query.push(")");
     query
 }

@@ -1,32 +1,29 @@
-//! What follows where nodes have another page or host than before, in SQL. Written once, compiled for each database.
+//! What follows where nodes have another page or host than before, in SQL.
 //!
 //! The namespace must be locked exclusively: no edge is being added that could not be seen.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeSet, HashMap};
 
-use emend_core::evidence::{NodeRef, NodeSort};
+use emend_core::evidence::{NodeRef, NodeType};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db, FOR_UPDATE,
-    refresh_sql::MARK_DOMAINS,
-    work_sql::{Work, push_keys},
-    works_sql::mark_claims_of_pages,
-};
+use crate::evidence::store::refresh_sql::MARK_DOMAINS;
+use crate::evidence::store::works_sql::mark_claims_of_pages;
+use crate::store::work::Work;
 use crate::{evidence::store::known_rows::KnownNode, store::batches::batches};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Gives edges the page and host that their sources have now, and claims the host of their page. Claims that they lead to have other
 /// sources. Returns the hosts that anything left.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     work: &mut Work,
     before: &HashMap<NodeRef, KnownNode>,
     after: &HashMap<NodeRef, KnownNode>,
 ) -> Result<BTreeSet<i64>> {
     let mut left = BTreeSet::new();
-    let mut moved: Vec<(NodeSort, &KnownNode, &KnownNode)> = before
+    let mut moved: Vec<(NodeType, &KnownNode, &KnownNode)> = before
         .iter()
         .filter_map(|(node, was)| Some((node.sort, was, after.get(node)?)))
         .filter(|(_, was, is)| (was.page, was.host) != (is.page, is.host))
@@ -35,26 +32,26 @@ pub(super) async fn follow(
     moved.sort_unstable_by_key(|(sort, was, _)| (*sort, was.key));
     for (sort, was, is) in moved {
         left.extend((was.host != 0).then_some(was.host));
-        if sort == NodeSort::Page {
+        if sort == NodeType::Page {
             work.run(mark_claims_of_pages(&[is.key])).await?;
-            let mut query = QueryBuilder::new("UPDATE evidence_claims SET stale = 1, host = ");
+            let mut query = Statement::new("UPDATE evidence_claims SET stale = 1, host = ");
             query
                 .push_bind(is.host)
                 .push(" WHERE page <> 0 AND page = ")
                 .push_bind(is.key);
             work.run(query).await?;
-            let mut query = QueryBuilder::new("UPDATE evidence_edges SET host = ");
+            let mut query = Statement::new("UPDATE evidence_edges SET host = ");
             query.push_bind(is.host).push(" WHERE page = ").push_bind(is.key);
             work.run(query).await?;
             continue;
         }
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT target FROM evidence_edges WHERE target_sort = 3",
         );
         from(&mut query, sort, was);
         query.push(")");
         work.run(query).await?;
-        let mut query = QueryBuilder::new("UPDATE evidence_edges SET page = ");
+        let mut query = Statement::new("UPDATE evidence_edges SET page = ");
         query.push_bind(is.page).push(", host = ").push_bind(is.host);
         query.push(" WHERE target <> 0");
         from(&mut query, sort, was);
@@ -64,8 +61,8 @@ pub(super) async fn follow(
 }
 
 /// Appends the condition that an edge leads from a fragment or claim.
-fn from(query: &mut QueryBuilder<Db>, sort: NodeSort, source: &KnownNode) {
-    if sort == NodeSort::Fragment {
+fn from(query: &mut Statement, sort: NodeType, source: &KnownNode) {
+    if sort == NodeType::Fragment {
         query
             .push(" AND source_sort = 2 AND page = ")
             .push_bind(source.page);
@@ -76,13 +73,13 @@ fn from(query: &mut QueryBuilder<Db>, sort: NodeSort, source: &KnownNode) {
 }
 
 /// What the system says of the domains of these hosts is to be computed anew.
-pub(super) async fn mark_domains_of_hosts(work: &mut Work, hosts: &BTreeSet<i64>) -> Result<()> {
+pub(crate) async fn mark_domains_of_hosts(work: &mut Work, hosts: &BTreeSet<i64>) -> Result<()> {
     let hosts: Vec<i64> = hosts.iter().copied().collect();
     for hosts in batches(&hosts) {
-        let mut query = QueryBuilder::new(MARK_DOMAINS);
+        let mut query = Statement::new(MARK_DOMAINS);
         query.push("(SELECT domain FROM evidence_hosts WHERE host IN ");
-        push_keys(&mut query, hosts);
-        query.push(") ORDER BY domain").push(FOR_UPDATE).push(")");
+        query.push_list(hosts.iter().copied());
+        query.push(") ORDER BY domain").for_update().push(")");
         work.run(query).await?;
     }
     Ok(())

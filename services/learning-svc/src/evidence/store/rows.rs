@@ -4,7 +4,7 @@ use emend_core::{
     DomainRule, FeedbackId, Learned, Namespace,
     evidence::{
         BlockingPolicy, ClaimFacts, ClaimRuling, ClaimStatus, ClaimsOfDomain, Combining, EdgeRelation,
-        Evidence, EvidenceId, Layer, NamespacePolicy, NodeRef, NodeSort, TrustLevel,
+        Evidence, EvidenceId, Layer, NamespacePolicy, NodeRef, NodeType, TrustLevel,
     },
 };
 use emend_store::StoreError;
@@ -365,7 +365,7 @@ impl EdgeRow {
         let node = |column, sort: i32, id: &Option<String>| -> Result<NodeRef, StoreError> {
             let id = at.known(column, "none", id.as_ref())?;
             Ok(NodeRef {
-                sort: at.known(column, sort, NodeSort::from_number(sort))?,
+                sort: at.known(column, sort, NodeType::from_number(sort))?,
                 id: at.parse(column, EvidenceId::parse(id))?,
             })
         };

@@ -1,5 +1,6 @@
-//! The evidence graph in a unit of work, in SQL. Written once, compiled for each database.
+//! The evidence graph in a unit of work, in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
@@ -8,15 +9,15 @@ use emend_core::{
     evidence::{Covering, EvidenceId},
 };
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{Db, deletes_sql, upsert_sql, work_sql::Work};
 use crate::{
-    evidence::{
+    evidence::store::{
+        DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, deletes_sql,
         graph::{By, Upsert, Upserted},
-        store::{DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, rows::reversed},
+        rows::reversed,
+        upsert_sql,
     },
-    store::{batches::batches, rows::optional_id},
+    store::{batches::batches, rows::optional_id, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -86,7 +87,7 @@ impl EvidenceRepository for Work {
         // Also where there is no evidence: an upsert under way may be adding the first of it, by the rules of before.
         let spaces: BTreeSet<&str> = changed.iter().map(|(namespace, _)| namespace.as_str()).collect();
         for spaces in batches(&spaces.into_iter().collect::<Vec<_>>()) {
-            let mut query = QueryBuilder::new("INSERT INTO evidence_spaces (namespace, rules) ");
+            let mut query = Statement::new("INSERT INTO evidence_spaces (namespace, rules) ");
             query.push_values(spaces, |mut row, namespace| {
                 row.push_bind(*namespace).push("1");
             });
@@ -94,7 +95,7 @@ impl EvidenceRepository for Work {
             self.run(query).await?;
         }
         for changed in batches(changed) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_stale_names (space, reversed, done) SELECT s.space, written.column2, '' FROM (",
             );
             query.push_values(changed, |mut row, (namespace, pattern)| {
@@ -124,7 +125,7 @@ impl EvidenceRepository for Work {
                 }
                 rows.push((self.keys.contest(event.key.contest_id())?, task, event));
             }
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_events (namespace, contest, element_sort, element_id, action, task_id, caller, on_behalf_of, reason, \
                  value_before, value_after, proposed, feedback_id, candidate_id, revision, made_at) ",
             );
@@ -162,20 +163,20 @@ const TASK_OF_CORRECTION: &str =
     ", ''), (SELECT e.task_id FROM evidence_events AS e WHERE e.action = 1 AND e.contest = ";
 
 // From what is asked for to what is there: SQLite would pass over all claims and edges instead.
-pub(super) const KNOWN_CLAIMS: [&str; 2] = [
+pub(crate) const KNOWN_CLAIMS: [&str; 2] = [
     "SELECT s.namespace, t.claim_id, 0 FROM (",
     ") AS asked CROSS JOIN evidence_spaces AS s CROSS JOIN evidence_claims AS t \
      WHERE s.namespace = asked.column1 AND t.space = s.space AND t.claim_id = asked.column2",
 ];
-pub(super) const KNOWN_EDGES: [&str; 2] = [
+pub(crate) const KNOWN_EDGES: [&str; 2] = [
     "SELECT s.namespace, t.edge_id, t.given FROM (",
     ") AS asked CROSS JOIN evidence_spaces AS s CROSS JOIN evidence_edges AS t \
      WHERE s.namespace = asked.column1 AND t.space = s.space AND t.edge_id = asked.column2",
 ];
 
 /// The claims or edges that keys name.
-pub(super) fn named([before, after]: [&'static str; 2], keys: &[&ResourceKey]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(before);
+pub(crate) fn named([before, after]: [&'static str; 2], keys: &[&ResourceKey]) -> Statement {
+    let mut query = Statement::new(before);
     query.push_values(keys, |mut row, key| {
         row.push_bind(key.namespace.as_str().to_owned())
             .push_bind(key.key.as_str().to_owned());
@@ -185,7 +186,7 @@ pub(super) fn named([before, after]: [&'static str; 2], keys: &[&ResourceKey]) -
 }
 
 /// A claim that is not rejected may be verified: that is to be found out.
-pub(super) const CLAIMS_RULED: [&str; 2] = [
+pub(crate) const CLAIMS_RULED: [&str; 2] = [
     "UPDATE evidence_claims SET ruled = written.column3, stale = 1, \
      status = CASE WHEN written.column3 = 1 OR (written.column3 = 0 AND patterns <> '[]') THEN 3 \
      WHEN status = 3 THEN 1 ELSE status END FROM (",
@@ -193,13 +194,13 @@ pub(super) const CLAIMS_RULED: [&str; 2] = [
      WHERE evidence_claims.space = s.space AND evidence_claims.claim_id = written.column2",
 ];
 
-pub(super) const CLAIMS_OF_EDGES: [&str; 2] = [
+pub(crate) const CLAIMS_OF_EDGES: [&str; 2] = [
     "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM (",
     ") AS written JOIN evidence_spaces AS s ON s.namespace = written.column1 \
      JOIN evidence_edges AS e ON e.space = s.space AND e.edge_id = written.column2 WHERE e.target_sort = 3)",
 ];
 
-pub(super) const EDGES_RULED: [&str; 2] = [
+pub(crate) const EDGES_RULED: [&str; 2] = [
     "UPDATE evidence_edges SET ruled = written.column3, ruled_at = written.column4, \
      ruled_by = (SELECT b.feedback_id FROM ballots AS b WHERE b.contest = written.column5 \
      AND b.candidate_id = written.column6), relation = CASE WHEN written.column3 = 0 THEN given ELSE written.column3 END, \
@@ -210,8 +211,8 @@ pub(super) const EDGES_RULED: [&str; 2] = [
 ];
 
 /// A statement over rows of namespace, target, what is ruled, when, in which contest and by which candidate.
-pub(super) fn ruled([before, after]: [&'static str; 2], rulings: &[(i64, &RulingWrite)]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(before);
+pub(crate) fn ruled([before, after]: [&'static str; 2], rulings: &[(i64, &RulingWrite)]) -> Statement {
+    let mut query = Statement::new(before);
     query.push_values(rulings, |mut row, (contest, ruling)| {
         row.push_bind(ruling.key.namespace.as_str().to_owned())
             .push_bind(ruling.key.key.as_str().to_owned())

@@ -1,25 +1,27 @@
-//! Decisions about domains are read through indexes. Compiled for each database.
+//! Decisions about domains are read through indexes.
 
+use crate::{
+    contests::store::{CandidateFilter, CandidatePosition, lists_sql::listed},
+    evidence::{
+        store::levels_sql::of_patterns,
+        trust_file::{Format, ReadTrustFile},
+    },
+    store::{
+        begin_installation,
+        testing::{TestDatabase, on_both},
+    },
+    tests::world::{app_on, operator},
+};
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
 use emend_core::{CandidateId, Key, Kind, Namespace, Status};
 use uuid::Uuid;
 
-use super::{
-    super::{candidates_sql::listed, levels_sql::of_patterns, open_for_test, work_sql::plan},
-    count_supported, decisions, in_force_by_file, rulings_before,
-};
-use crate::{
-    contests::store::{CandidateFilter, CandidatePosition},
-    evidence::trust_file::{Format, ReadTrustFile},
-    store::begin_installation,
-    tests::world::{app_on, operator},
-};
+use super::trust_sql::{count_supported, decisions, in_force_by_file, rulings_before};
 
-#[tokio::test]
-async fn decisions_about_domains_are_found_by_indexes() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn decisions_about_domains_are_found_by_indexes(database: TestDatabase) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     let namespace = Namespace::parse("research").unwrap();
@@ -32,7 +34,8 @@ async fn decisions_about_domains_are_found_by_indexes() {
     let entropy = Entropy::system();
     begin_installation(&store, &entropy).await.unwrap();
     let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
-    app.apply_trust_file(&file, &namespace, &operator())
+    app.evidence
+        .apply_trust_file(&file, &namespace, &operator())
         .await
         .unwrap();
     let id = CandidateId(Uuid::from_u128(1));
@@ -68,7 +71,7 @@ async fn decisions_about_domains_are_found_by_indexes() {
             "evidence_edges",
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{name}: {plan}");
         assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
         let scans = plan.lines().filter(|step| step.trim_start().starts_with("SCAN "));
@@ -82,4 +85,8 @@ async fn decisions_about_domains_are_found_by_indexes() {
             .collect();
         assert!(of_tables.is_empty(), "{name}: {plan}");
     }
+}
+
+on_both! {
+    decisions_about_domains_are_found_by_indexes,
 }

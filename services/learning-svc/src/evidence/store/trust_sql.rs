@@ -1,21 +1,23 @@
-//! Trust files, and decisions about domains, in SQL. Written once, compiled for each database.
+//! Trust files, and decisions about domains, in SQL.
 
+use emend_store::sql::Statement;
+use sqlx::FromRow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
 use emend_core::{
-    CandidateId, DomainDecision, DomainRule, FeedbackId, Kind, Learned, Namespace, Status,
+    CandidateId, DomainRule, FeedbackId, Kind, Learned, Namespace, Status,
     evidence::{ClaimStatus, EdgeRelation, RulesOfName, TrustLevel},
 };
 use emend_store::StoreError;
-use sqlx::{FromRow, QueryBuilder};
 
-use super::{
-    Backend, Db, FOR_UPDATE,
-    levels_sql::{add_rules, of_patterns, patterns_above},
-    push_candidates,
-    work_sql::{Work, bytes, push_limit},
-};
+use crate::evidence::store::levels_sql::add_rules;
+use crate::evidence::store::levels_sql::of_patterns;
+use crate::evidence::store::levels_sql::patterns_above;
+use crate::store::SqlStore;
+use crate::store::database::bytes;
+use crate::store::database::push_candidates;
+use crate::store::work::Work;
 use crate::{
     evidence::store::{
         DecisionRecord, DomainDecisions, SupportedClaims, TrustFileRecord, TrustFileWrite, TrustFiles,
@@ -28,17 +30,13 @@ use crate::{
     },
 };
 
-#[cfg(test)]
-#[path = "trust_contract.rs"]
-mod contract;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 impl TrustFiles for Work {
     async fn lock_trust_file(&mut self, namespace: &Namespace) -> Result<Option<TrustFileRecord>> {
         // Of several that begin at once all but one wait here for its commit. A row of version 0 is never committed.
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO trust_files (namespace, version, checksum, operation_id, applied_at) VALUES (",
         );
         query.push_bind(namespace.as_str()).push(", 0, 0, ");
@@ -46,8 +44,8 @@ impl TrustFiles for Work {
             .push_bind(Vec::<u8>::new())
             .push(", 0) ON CONFLICT (namespace) DO NOTHING");
         self.run(query).await?;
-        let mut query = QueryBuilder::new("SELECT version, checksum FROM trust_files WHERE namespace = ");
-        query.push_bind(namespace.as_str()).push(FOR_UPDATE);
+        let mut query = Statement::new("SELECT version, checksum FROM trust_files WHERE namespace = ");
+        query.push_bind(namespace.as_str()).for_update();
         let found = self.rows::<(i64, i64)>(query).await?;
         let at = At {
             table: "trust_files",
@@ -79,7 +77,7 @@ impl TrustFiles for Work {
             id: namespace,
         };
         let version: i64 = at.number("version", file.record.version)?;
-        let mut query = QueryBuilder::new("UPDATE trust_files SET version = ");
+        let mut query = Statement::new("UPDATE trust_files SET version = ");
         query.push_bind(version);
         query
             .push(", checksum = ")
@@ -93,8 +91,8 @@ impl TrustFiles for Work {
 }
 
 /// The rules of the layer `file` that are in force. All decisions about domains that are in force are looked at.
-pub(super) fn in_force_by_file(namespace: &Namespace) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn in_force_by_file(namespace: &Namespace) -> Statement {
+    let mut query = Statement::new(
         "SELECT c.key, c.qualifier, r.value FROM candidates AS n CROSS JOIN contests AS c CROSS JOIN resources AS r \
          WHERE n.namespace = ",
     );
@@ -142,8 +140,8 @@ impl DecisionRow {
 }
 
 /// What is stored of these decisions. A ruling has the accept order of its ballot.
-pub(super) fn decisions(candidates: &[CandidateId]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn decisions(candidates: &[CandidateId]) -> Statement {
+    let mut query = Statement::new(
         "SELECT k.candidate_id, b.feedback_id, d.reason, t.caller, t.on_behalf_of, r.committed_at FROM candidates AS k \
          LEFT JOIN ballots AS b ON b.contest = k.contest AND b.retracted IN (0, 1) AND b.accept_order = k.ruling_order \
          AND b.candidate_id = k.candidate_id LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id \
@@ -155,8 +153,8 @@ pub(super) fn decisions(candidates: &[CandidateId]) -> QueryBuilder<Db> {
 }
 
 /// The effective rulings before these, the newest first.
-pub(super) fn rulings_before(candidates: &[CandidateId]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn rulings_before(candidates: &[CandidateId]) -> Statement {
+    let mut query = Statement::new(
         "SELECT k.candidate_id, e.value FROM candidates AS k JOIN candidates AS e ON e.contest = k.contest \
          WHERE e.ruling_order < k.ruling_order AND e.ruling_taken_back < 2 AND (e.hold = '' OR e.ruling_approved = 1) \
          AND e.status <> ",
@@ -169,7 +167,7 @@ pub(super) fn rulings_before(candidates: &[CandidateId]) -> QueryBuilder<Db> {
 }
 
 /// From the claims `c` that a registrable domain supports.
-fn push_supported(query: &mut QueryBuilder<Db>, namespace: &Namespace, domain: &str) {
+fn push_supported(query: &mut Statement, namespace: &Namespace, domain: &str) {
     query.push(
         " FROM evidence_spaces AS s JOIN evidence_domains AS d ON d.space = s.space \
          JOIN evidence_hosts AS h ON h.domain = d.domain JOIN evidence_edges AS e ON e.host = h.host \
@@ -183,8 +181,8 @@ fn push_supported(query: &mut QueryBuilder<Db>, namespace: &Namespace, domain: &
 }
 
 /// How many claims a registrable domain supports, and how many of them are rejected.
-pub(super) fn count_supported(namespace: &Namespace, domain: &str) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT COUNT(DISTINCT c.claim), COUNT(DISTINCT CASE WHEN c.status = ");
+pub(crate) fn count_supported(namespace: &Namespace, domain: &str) -> Statement {
+    let mut query = Statement::new("SELECT COUNT(DISTINCT c.claim), COUNT(DISTINCT CASE WHEN c.status = ");
     query.push_bind(ClaimStatus::Rejected.number());
     query.push(" THEN c.claim END)");
     push_supported(&mut query, namespace, domain);
@@ -192,7 +190,7 @@ pub(super) fn count_supported(namespace: &Namespace, domain: &str) -> QueryBuild
 }
 
 #[async_trait]
-impl DomainDecisions for Backend {
+impl DomainDecisions for SqlStore {
     async fn decisions(&self, candidates: &[CandidateId]) -> Result<HashMap<CandidateId, DecisionRecord>> {
         let mut found = HashMap::with_capacity(candidates.len());
         for candidates in batches(candidates) {
@@ -219,9 +217,9 @@ impl DomainDecisions for Backend {
                 let Learned::DomainRule(ruling) = at.value("value", &value)?.learned else {
                     return Err(at.corrupt("value", "is no domain rule"));
                 };
-                let is_last = ruling.rule.decision == DomainDecision::Clear || ruling.rule.level.is_some();
+                let is_last = ruling.rule == DomainRule::Clear || ruling.rule.level().is_some();
                 if is_last && decided.insert(candidate) {
-                    levels.extend(ruling.rule.level.map(|level| (candidate, level)));
+                    levels.extend(ruling.rule.level().map(|level| (candidate, level)));
                 }
             }
         }
@@ -250,13 +248,13 @@ impl DomainDecisions for Backend {
             .rows::<(i64, i64)>(count_supported(namespace, domain))
             .await?;
         let (claims, rejected) = counted.first().copied().unwrap_or_default();
-        let mut query = QueryBuilder::new("SELECT DISTINCT c.claim_id");
+        let mut query = Statement::new("SELECT DISTINCT c.claim_id");
         push_supported(&mut query, namespace, domain);
         query
             .push(" AND c.status = ")
             .push_bind(ClaimStatus::Rejected.number());
         query.push(" ORDER BY c.claim_id LIMIT ");
-        push_limit(&mut query, limit);
+        query.push_limit(limit);
         let ids = self.rows::<(String,)>(query).await?;
         Ok(SupportedClaims {
             claims: claims.unsigned_abs(),
@@ -266,7 +264,7 @@ impl DomainDecisions for Backend {
     }
 
     async fn dangerous_patterns(&self, namespace: &Namespace, claim: &str) -> Result<Vec<String>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT c.patterns FROM evidence_spaces AS s JOIN evidence_claims AS c ON c.space = s.space \
              WHERE s.namespace = ",
         );
@@ -285,8 +283,8 @@ impl DomainDecisions for Backend {
 
     async fn trust_versions(&self, limit: u32) -> Result<Vec<(Namespace, u64)>> {
         let mut query =
-            QueryBuilder::new("SELECT namespace, version FROM trust_files ORDER BY namespace LIMIT ");
-        push_limit(&mut query, limit);
+            Statement::new("SELECT namespace, version FROM trust_files ORDER BY namespace LIMIT ");
+        query.push_limit(limit);
         let rows = self.rows::<(String, i64)>(query).await?;
         let parsed = rows.iter().map(|(namespace, version)| {
             let at = At {

@@ -1,38 +1,31 @@
-//! Upserting nodes and edges in SQL. Written once, compiled for each database.
+//! Upserting nodes and edges in SQL.
 //!
 //! Rows are written in the order of their ids, claims before edges, so that two upserts seldom wait for each other in turn; where they
 //! do, the database says so and the use case is retried. Upserts hold the namespace shared. One that changes what edges of others
 //! depend on, which pages are one work, holds it alone: it waits for upserts under way, whose edges it could not see.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use emend_core::{
     Namespace, Violations,
-    evidence::{EvidenceId, NodeRef, NodeSort, registrable_domain},
+    evidence::{EvidenceId, NodeRef, NodeType, registrable_domain},
 };
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db, FOR_SHARE, FOR_UPDATE,
-    elements_sql::{save_element_events, says},
-    levels_sql::levels,
-    plan_anew,
-    replace_sql::{follow, mark_domains_of_hosts},
-    work_sql::{Work, push_keys},
-    works_sql::{Identified, relate},
-};
 use crate::{
-    evidence::{
+    evidence::store::{
+        EvidenceAction,
+        element_rows::Says,
+        elements_sql::{save_element_events, says},
         graph::{By, ClaimUpsert, EdgeUpsert, ElementSort, Page, Upsert, Upserted},
-        store::{
-            EvidenceAction,
-            element_rows::Says,
-            known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
-            rows::reversed,
-        },
+        known_rows::{KnownEdgeRow, KnownNode, KnownNodeRow, identities},
+        levels_sql::levels,
+        replace_sql::{follow, mark_domains_of_hosts},
+        rows::reversed,
+        works_sql::{Identified, relate},
     },
-    store::{batches::batches, conflict},
+    store::{batches::batches, conflict, database::plan_anew, work::Work},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -52,7 +45,7 @@ struct Upserting<'u> {
 }
 
 /// See [`EvidenceRepository::upsert`](crate::evidence::store::EvidenceRepository::upsert).
-pub(super) async fn upsert(
+pub(crate) async fn upsert(
     work: &mut Work,
     upsert: &Upsert,
     replaced: Option<&By>,
@@ -126,12 +119,12 @@ pub(super) async fn upsert(
 /// The key of a namespace's graph, which begins if there is none.
 async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
     loop {
-        let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+        let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE namespace = ");
         query.push_bind(namespace.as_str());
         if let Some((space,)) = work.rows::<(i64,)>(query).await?.first() {
             return Ok(*space);
         }
-        let mut query = QueryBuilder::new("INSERT INTO evidence_spaces (namespace, rules) VALUES (");
+        let mut query = Statement::new("INSERT INTO evidence_spaces (namespace, rules) VALUES (");
         query.push_bind(namespace.as_str());
         query.push(", 0) ON CONFLICT (namespace) DO NOTHING");
         work.run(query).await?;
@@ -141,10 +134,13 @@ async fn space(work: &mut Work, namespace: &Namespace) -> Result<i64> {
 /// Locks a namespace's graph: no rule about its domains changes before the end. Alone, it waits for upserts under way, and later
 /// ones wait.
 async fn lock(work: &mut Work, space: i64, alone: bool) -> Result<()> {
-    let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE space = ");
-    query
-        .push_bind(space)
-        .push(if alone { FOR_UPDATE } else { FOR_SHARE });
+    let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE space = ");
+    query.push_bind(space);
+    if alone {
+        query.for_update();
+    } else {
+        query.for_share();
+    }
     work.rows::<(i64,)>(query).await?;
     Ok(())
 }
@@ -161,7 +157,7 @@ async fn names_new_ids(work: &mut Work, space: i64, pages: &[Page]) -> Result<bo
     let mut same = 0;
     for names in batches(&names) {
         let mut query =
-            QueryBuilder::new("SELECT page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ");
+            Statement::new("SELECT page_id, doi, pmid, arxiv_id FROM evidence_pages WHERE space = ");
         query.push_bind(space).push(" AND page_id IN ");
         push_names(&mut query, names.iter().copied());
         for (id, doi, pmid, arxiv) in work.rows::<(String, String, String, String)>(query).await? {
@@ -191,12 +187,12 @@ impl Upserting<'_> {
                 .filter_map(|id| Some(before.get(&node(sort, id))?.key));
             known.collect()
         };
-        let pages = of(NodeSort::Page, upsert.pages.iter().map(|of| &of.id).collect());
+        let pages = of(NodeType::Page, upsert.pages.iter().map(|of| &of.id).collect());
         let fragments = of(
-            NodeSort::Fragment,
+            NodeType::Fragment,
             upsert.fragments.iter().map(|of| &of.id).collect(),
         );
-        let claims = of(NodeSort::Claim, upsert.claims.iter().map(|of| &of.id).collect());
+        let claims = of(NodeType::Claim, upsert.claims.iter().map(|of| &of.id).collect());
         let edges = edges.values().map(|edge| edge.edge).collect();
         for (sort, keys) in [
             (ElementSort::Page, pages),
@@ -215,13 +211,13 @@ impl Upserting<'_> {
         let mut pages = self.upsert.pages.iter();
         let mut claims = self.upsert.claims.iter();
         pages.any(|page| {
-            let known = self.nodes.get(&node(NodeSort::Page, &page.id));
+            let known = self.nodes.get(&node(NodeType::Page, &page.id));
             let ids = identities(&page.works_by_type());
             known.map_or(!ids.is_empty(), |known| {
                 known.ids != ids || (known.host == 0 && !page.host.is_empty())
             })
         }) || claims.any(|claim| {
-            let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+            let known = self.nodes.get(&node(NodeType::Claim, &claim.id));
             claim.page.is_some() && known.is_some_and(|known| known.page == 0)
         })
     }
@@ -230,21 +226,21 @@ impl Upserting<'_> {
     async fn read(&mut self, work: &mut Work) -> Result<()> {
         let upsert = self.upsert;
         let mut named: BTreeSet<NodeRef> = BTreeSet::new();
-        let page = |id: &EvidenceId| node(NodeSort::Page, id);
+        let page = |id: &EvidenceId| node(NodeType::Page, id);
         named.extend(upsert.pages.iter().map(|of| page(&of.id)));
         for fragment in &upsert.fragments {
-            named.insert(node(NodeSort::Fragment, &fragment.id));
+            named.insert(node(NodeType::Fragment, &fragment.id));
             named.insert(page(&fragment.page));
         }
         for claim in &upsert.claims {
-            named.insert(node(NodeSort::Claim, &claim.id));
+            named.insert(node(NodeType::Claim, &claim.id));
             named.extend(claim.page.as_ref().map(page));
         }
         for edge in &upsert.edges {
             named.insert(edge.source.clone());
             named.insert(edge.target.clone());
         }
-        for sort in NodeSort::ALL {
+        for sort in NodeType::ALL {
             let ids: Vec<&str> = named
                 .iter()
                 .filter(|node| node.sort == sort)
@@ -275,7 +271,7 @@ impl Upserting<'_> {
         let ids: Vec<&str> = self.upsert.edges.iter().map(|edge| edge.id.as_str()).collect();
         let mut known = HashMap::new();
         for ids in batches(&ids) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT edge, edge_id, source_sort, source, target_sort, target, host FROM evidence_edges WHERE space = ",
             );
             query.push_bind(self.space);
@@ -292,15 +288,15 @@ impl Upserting<'_> {
     fn check(&mut self, edges: &HashMap<EvidenceId, KnownEdgeRow>) {
         let upsert = self.upsert;
         let mut coming: BTreeSet<NodeRef> = BTreeSet::new();
-        coming.extend(upsert.pages.iter().map(|of| node(NodeSort::Page, &of.id)));
-        coming.extend(upsert.fragments.iter().map(|of| node(NodeSort::Fragment, &of.id)));
-        coming.extend(upsert.claims.iter().map(|of| node(NodeSort::Claim, &of.id)));
+        coming.extend(upsert.pages.iter().map(|of| node(NodeType::Page, &of.id)));
+        coming.extend(upsert.fragments.iter().map(|of| node(NodeType::Fragment, &of.id)));
+        coming.extend(upsert.claims.iter().map(|of| node(NodeType::Claim, &of.id)));
         let unknown = |nodes: &HashMap<NodeRef, KnownNode>, of: &NodeRef| {
             (!nodes.contains_key(of) && !coming.contains(of))
                 .then(|| format!("is not known, and not in this request: {of}"))
         };
         for (index, page) in upsert.pages.iter().enumerate() {
-            if let Some(known) = self.nodes.get(&node(NodeSort::Page, &page.id))
+            if let Some(known) = self.nodes.get(&node(NodeType::Page, &page.id))
                 && !self.replaces
                 && known.host != 0
                 && !page.host.is_empty()
@@ -315,8 +311,8 @@ impl Upserting<'_> {
         }
         for (index, fragment) in upsert.fragments.iter().enumerate() {
             let field = format!("fragments[{index}].page_id");
-            let page = node(NodeSort::Page, &fragment.page);
-            let known = self.nodes.get(&node(NodeSort::Fragment, &fragment.id));
+            let page = node(NodeType::Page, &fragment.page);
+            let known = self.nodes.get(&node(NodeType::Fragment, &fragment.id));
             if let Some(why) = unknown(&self.nodes, &page) {
                 self.violations.add(field, why);
             } else if !self.replaces
@@ -331,8 +327,8 @@ impl Upserting<'_> {
         for (index, claim) in upsert.claims.iter().enumerate() {
             let Some(page) = &claim.page else { continue };
             let field = format!("claims[{index}].page_id");
-            let page = node(NodeSort::Page, page);
-            let known = self.nodes.get(&node(NodeSort::Claim, &claim.id));
+            let page = node(NodeType::Page, page);
+            let known = self.nodes.get(&node(NodeType::Claim, &claim.id));
             let before = known.map_or(0, |known| known.page);
             if let Some(why) = unknown(&self.nodes, &page) {
                 self.violations.add(field, why);
@@ -382,7 +378,7 @@ impl Upserting<'_> {
         let hosts = self.hosts(work, &pages).await?;
         let (mut changed, mut left) = (Vec::new(), BTreeSet::new());
         for pages in batches(&pages) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_pages (space, page_id, host, url, title, doi, pmid, arxiv_id, work) ",
             );
             query.push_values(pages, |mut row, page| {
@@ -418,7 +414,7 @@ impl Upserting<'_> {
             );
             for row in work.rows::<KnownNodeRow>(query).await? {
                 let (id, known) = row.parse()?;
-                let before = self.nodes.insert(node(NodeSort::Page, &id), known.clone());
+                let before = self.nodes.insert(node(NodeType::Page, &id), known.clone());
                 self.added += usize::from(before.is_none());
                 let ids = before.map_or_else(Vec::new, |before| before.ids);
                 if ids == known.ids {
@@ -459,7 +455,7 @@ impl Upserting<'_> {
         let new_hosts: Vec<&str> = new.iter().map(|(_, host)| *host).collect();
         let levels = levels(work, &self.upsert.namespace, &new_hosts).await?;
         for new in batches(&new) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_hosts (space, reversed, domain, level, set_level, layer) ",
             );
             query.push_values(new, |mut row, (reversed, host)| {
@@ -483,9 +479,9 @@ impl Upserting<'_> {
         fragments.sort_unstable_by_key(|fragment| &fragment.id);
         for fragments in batches(&fragments) {
             let mut query =
-                QueryBuilder::new("INSERT INTO evidence_fragments (space, fragment_id, page, text) ");
+                Statement::new("INSERT INTO evidence_fragments (space, fragment_id, page, text) ");
             query.push_values(fragments, |mut row, fragment| {
-                let page = self.nodes.get(&node(NodeSort::Page, &fragment.page));
+                let page = self.nodes.get(&node(NodeType::Page, &fragment.page));
                 row.push_bind(self.space)
                     .push_bind(fragment.id.as_str())
                     .push_bind(page.map(|page| page.key))
@@ -502,7 +498,7 @@ impl Upserting<'_> {
                  (SELECT p.host FROM evidence_pages AS p WHERE p.page = evidence_fragments.page) AS host",
             );
             query.push(NO_WORK);
-            self.note(NodeSort::Fragment, work.rows(query).await?)?;
+            self.note(NodeType::Fragment, work.rows(query).await?)?;
         }
         Ok(())
     }
@@ -511,7 +507,7 @@ impl Upserting<'_> {
         let mut claims: Vec<&ClaimUpsert> = self.upsert.claims.iter().collect();
         claims.sort_unstable_by_key(|claim| &claim.id);
         for claims in batches(&claims) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_claims (space, claim_id, task, page, host, text, adoption, patterns, ruled, status, stale, \
                  created_at, updated_at) ",
             );
@@ -519,7 +515,7 @@ impl Upserting<'_> {
                 let page = claim
                     .page
                     .as_ref()
-                    .and_then(|page| self.nodes.get(&node(NodeSort::Page, page)));
+                    .and_then(|page| self.nodes.get(&node(NodeType::Page, page)));
                 let patterns = serde_json::to_string(&claim.patterns)
                     .expect("invariant: a list of strings is always a JSON array");
                 let adoption = match claim.adopted {
@@ -554,7 +550,7 @@ impl Upserting<'_> {
                  RETURNING claim_id AS id, claim AS node, page, host",
             );
             query.push(NO_WORK);
-            self.note(NodeSort::Claim, work.rows(query).await?)?;
+            self.note(NodeType::Claim, work.rows(query).await?)?;
         }
         Ok(())
     }
@@ -564,22 +560,22 @@ impl Upserting<'_> {
         edges.sort_unstable_by_key(|edge| &edge.id);
         let former = known
             .values()
-            .filter(|edge| edge.target_sort == NodeSort::Claim.number());
+            .filter(|edge| edge.target_sort == NodeType::Claim.number());
         let targets: BTreeSet<i64> = edges
             .iter()
-            .filter(|edge| edge.target.sort == NodeSort::Claim)
+            .filter(|edge| edge.target.sort == NodeType::Claim)
             .filter_map(|edge| Some(self.nodes.get(&edge.target)?.key))
             .chain(former.map(|edge| edge.target))
             .collect();
         let targets: Vec<i64> = targets.into_iter().collect();
         for targets in batches(&targets) {
             // Also those that are stale: who verifies one has it locked, and would not see these edges.
-            let mut query = QueryBuilder::new("UPDATE evidence_claims SET stale = 1 WHERE claim IN ");
-            push_keys(&mut query, targets);
+            let mut query = Statement::new("UPDATE evidence_claims SET stale = 1 WHERE claim IN ");
+            query.push_list(targets.iter().copied());
             work.run(query).await?;
         }
         for edges in batches(&edges) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO evidence_edges (space, edge_id, task, source_sort, source, target_sort, target, page, host, \
                  given, label, confidence, ruled, ruled_at, ruled_by, model_weight, relation, weight) ",
             );
@@ -645,7 +641,7 @@ impl Upserting<'_> {
         Ok(())
     }
 
-    fn note(&mut self, sort: NodeSort, rows: Vec<KnownNodeRow>) -> Result<()> {
+    fn note(&mut self, sort: NodeType, rows: Vec<KnownNodeRow>) -> Result<()> {
         for row in rows {
             let (id, known) = row.parse()?;
             if self.nodes.insert(NodeRef { sort, id }, known).is_none() {
@@ -662,7 +658,7 @@ impl Upserting<'_> {
     }
 }
 
-fn node(sort: NodeSort, id: &EvidenceId) -> NodeRef {
+fn node(sort: NodeType, id: &EvidenceId) -> NodeRef {
     NodeRef { sort, id: id.clone() }
 }
 
@@ -672,27 +668,27 @@ const NO_WORK: &str =
 
 /// A query for what is known of nodes, up to their ids. Pages and hosts are looked up row by row: a join may be planned while the tables
 /// are small, and then reads all of them each time.
-fn known_nodes(sort: NodeSort, space: i64) -> QueryBuilder<Db> {
+fn known_nodes(sort: NodeType, space: i64) -> Statement {
     let (columns, of_pages, table) = match sort {
-        NodeSort::Page => (
+        NodeType::Page => (
             "SELECT n.page_id AS id, n.page AS node, n.page, n.host",
             ", COALESCE((SELECT h.reversed FROM evidence_hosts AS h WHERE h.host = n.host), '') AS reversed_host, n.work, n.doi, n.pmid, \
              n.arxiv_id",
             "evidence_pages",
         ),
-        NodeSort::Fragment => (
+        NodeType::Fragment => (
             "SELECT n.fragment_id AS id, n.fragment AS node, n.page, \
              (SELECT p.host FROM evidence_pages AS p WHERE p.page = n.page) AS host",
             NO_WORK,
             "evidence_fragments",
         ),
-        NodeSort::Claim => (
+        NodeType::Claim => (
             "SELECT n.claim_id AS id, n.claim AS node, n.page, n.host",
             NO_WORK,
             "evidence_claims",
         ),
     };
-    let mut query = QueryBuilder::new(columns);
+    let mut query = Statement::new(columns);
     query.push(of_pages);
     query
         .push(format_args!(" FROM {table} AS n WHERE n.space = "))
@@ -740,7 +736,7 @@ async fn known_rows(
     let mut known = HashMap::with_capacity(names.len());
     for names in batches(&names) {
         let Names { table, key, name, .. } = of;
-        let mut query = QueryBuilder::new("");
+        let mut query = Statement::new("");
         query.push(format_args!("SELECT {name}, {key} FROM {table} WHERE space = "));
         query.push_bind(space);
         query.push(format_args!(" AND {name} IN "));
@@ -766,7 +762,7 @@ async fn named_rows(
     let added: Vec<&str> = new.iter().copied().collect();
     for added in batches(&added) {
         let Names { table, name, new, .. } = of;
-        let mut query = QueryBuilder::new("");
+        let mut query = Statement::new("");
         query.push(format_args!("INSERT INTO {table} (space, {name}{}) ", new.0));
         query.push_values(added, |mut row, name| {
             row.push_bind(space).push_bind(*name);
@@ -784,7 +780,7 @@ async fn named_rows(
 }
 
 /// Appends `($1, $2, …)`.
-pub(super) fn push_names<'q>(query: &mut QueryBuilder<Db>, names: impl IntoIterator<Item = &'q str>) {
+pub(crate) fn push_names<'q>(query: &mut Statement, names: impl IntoIterator<Item = &'q str>) {
     query.push("(");
     let mut list = query.separated(", ");
     for name in names {

@@ -1,5 +1,6 @@
-//! What the system makes of claims and domains, in SQL. Written once, compiled for each database.
+//! What the system makes of claims and domains, in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -9,16 +10,14 @@ use emend_core::{
     key_hash,
 };
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Backend, Db, FOR_UPDATE,
-    evidence_reads_sql::independent,
-    levels_sql::levels,
-    refresh_sql::{MARK_DOMAINS, refresh},
-    upsert_sql::push_names,
-    work_sql::{Work, push_keys, push_limit},
-};
+use crate::evidence::store::levels_sql::levels;
+use crate::evidence::store::reads_sql::independent;
+use crate::evidence::store::refresh_sql::MARK_DOMAINS;
+use crate::evidence::store::refresh_sql::refresh;
+use crate::evidence::store::upsert_sql::push_names;
+use crate::store::SqlStore;
+use crate::store::work::Work;
 use crate::{
     evidence::store::{
         Backlog, DerivationStore, Derivations, DomainFacts, NamespacePolicyWrite, Refreshed, StaleClaim,
@@ -27,10 +26,6 @@ use crate::{
     },
     store::{batches::batches, conflict, integers::small, rows::At},
 };
-
-#[cfg(test)]
-#[path = "derived_contract.rs"]
-mod contract;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -41,10 +36,10 @@ impl Derivations for Work {
     }
 
     async fn mark_domains_of_policies(&mut self, limit: u32) -> Result<Option<u64>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT space, verify_after FROM evidence_spaces WHERE verify_after IS NOT NULL ORDER BY space LIMIT 1",
         );
-        query.push(FOR_UPDATE);
+        query.for_update();
         let Some((space, after)) = self.rows::<(i64, String)>(query).await?.pop() else {
             return Ok(None);
         };
@@ -54,12 +49,12 @@ impl Derivations for Work {
         domains.sort_unstable();
         let keys: Vec<i64> = domains.iter().map(|(domain, _)| *domain).collect();
         for keys in batches(&keys) {
-            let mut query = QueryBuilder::new(MARK_DOMAINS);
-            push_keys(&mut query, keys);
-            query.push(" ORDER BY domain").push(FOR_UPDATE).push(")");
+            let mut query = Statement::new(MARK_DOMAINS);
+            query.push_list(keys.iter().copied());
+            query.push(" ORDER BY domain").for_update().push(")");
             self.run(query).await?;
         }
-        let mut query = QueryBuilder::new("UPDATE evidence_spaces SET verify_after = ");
+        let mut query = Statement::new("UPDATE evidence_spaces SET verify_after = ");
         query.push_bind(last.filter(|_| !is_done));
         query.push(" WHERE space = ").push_bind(space);
         self.run(query).await?;
@@ -83,7 +78,7 @@ impl Derivations for Work {
     async fn save_statuses(&mut self, statuses: &[(i64, ClaimStatus)]) -> Result<()> {
         for statuses in batches(statuses) {
             let mut query =
-                QueryBuilder::new("UPDATE evidence_claims SET status = written.column2, stale = 0 FROM (");
+                Statement::new("UPDATE evidence_claims SET status = written.column2, stale = 0 FROM (");
             query.push_values(statuses, |mut row, (claim, status)| {
                 row.push_bind(*claim).push_bind(status.number());
             });
@@ -109,15 +104,15 @@ impl Derivations for Work {
         let Some(first) = domains.first() else {
             return Ok(locked);
         };
-        let mut query = QueryBuilder::new("SELECT space FROM evidence_spaces WHERE namespace = ");
-        query.push_bind(first.namespace.as_str()).push(FOR_UPDATE);
+        let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE namespace = ");
+        query.push_bind(first.namespace.as_str()).for_update();
         self.rows::<(i64,)>(query).await?;
         let keys: Vec<i64> = domains.iter().map(|of| of.domain).collect();
         for keys in batches(&keys) {
-            let mut query = QueryBuilder::new(STALE_DOMAINS);
+            let mut query = Statement::new(STALE_DOMAINS);
             query.push(" AND domain IN ");
-            push_keys(&mut query, keys);
-            query.push(" ORDER BY domain").push(FOR_UPDATE);
+            query.push_list(keys.iter().copied());
+            query.push(" ORDER BY domain").for_update();
             for row in self.rows::<StaleDomainRow>(query).await? {
                 locked.push(row.parse()?);
             }
@@ -156,8 +151,8 @@ impl Derivations for Work {
 
     async fn settle_domains(&mut self, domains: &[i64]) -> Result<()> {
         for domains in batches(domains) {
-            let mut query = QueryBuilder::new("UPDATE evidence_domains SET stale = 0 WHERE domain IN ");
-            push_keys(&mut query, domains);
+            let mut query = Statement::new("UPDATE evidence_domains SET stale = 0 WHERE domain IN ");
+            query.push_list(domains.iter().copied());
             self.run(query).await?;
         }
         Ok(())
@@ -168,7 +163,7 @@ impl Derivations for Work {
     }
 
     async fn save_namespace_policy(&mut self, write: &NamespacePolicyWrite) -> Result<()> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO namespace_policies (namespace, version, combining, min_claims, rejected_permille, caller, \
              on_behalf_of, reason, updated_at) ",
         );
@@ -189,7 +184,7 @@ impl Derivations for Work {
         }
         // Also where there is no evidence yet: an upsert under way may be adding the first of it.
         let mut query =
-            QueryBuilder::new("INSERT INTO evidence_spaces (namespace, rules, verify_after) VALUES (");
+            Statement::new("INSERT INTO evidence_spaces (namespace, rules, verify_after) VALUES (");
         query.push_bind(write.namespace.as_str());
         query.push(", 0, '') ON CONFLICT (namespace) DO UPDATE SET verify_after = excluded.verify_after");
         self.run(query).await?;
@@ -206,7 +201,7 @@ impl Work {
     ) -> Result<HashMap<String, DomainRuleValue>> {
         let mut rules = HashMap::new();
         for names in batches(names) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT c.key, r.value FROM contests AS c JOIN resources AS r ON r.contest = c.contest \
                  WHERE c.namespace = ",
             );
@@ -216,10 +211,7 @@ impl Work {
                 .push(" AND c.qualifier = ")
                 .push_bind(Layer::Verified.name());
             query.push(" AND c.key_hash IN ");
-            push_keys(
-                &mut query,
-                &names.iter().map(|name| key_hash(name)).collect::<Vec<_>>(),
-            );
+            query.push_list(names.iter().map(|name| key_hash(name)));
             query.push(" AND c.key IN ");
             push_names(&mut query, names.iter().copied());
             for (key, value) in self.rows::<(String, Vec<u8>)>(query).await? {
@@ -240,7 +232,7 @@ impl Work {
 }
 
 #[async_trait]
-impl DerivationStore for Backend {
+impl DerivationStore for SqlStore {
     async fn backlog(&self, limit: u32) -> Result<Backlog> {
         let mut counts = Vec::with_capacity(3);
         for marked in [
@@ -248,9 +240,9 @@ impl DerivationStore for Backend {
             "evidence_claims WHERE stale = 1",
             "evidence_domains WHERE stale = 1",
         ] {
-            let mut query = QueryBuilder::new("SELECT COUNT(*) FROM (SELECT 1 FROM ");
+            let mut query = Statement::new("SELECT COUNT(*) FROM (SELECT 1 FROM ");
             query.push(marked).push(" LIMIT ");
-            push_limit(&mut query, limit);
+            query.push_limit(limit);
             query.push(") AS found");
             let counted = self
                 .rows::<(i64,)>(query)
@@ -271,8 +263,8 @@ impl DerivationStore for Backend {
     }
 }
 
-fn newest_policy(namespace: &Namespace) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+fn newest_policy(namespace: &Namespace) -> Statement {
+    let mut query = Statement::new(
         "SELECT namespace, version, combining, min_claims, rejected_permille, updated_at FROM namespace_policies \
          WHERE namespace = ",
     );
@@ -285,62 +277,62 @@ fn or_default(row: Option<NamespacePolicyRow>) -> Result<StoredNamespacePolicy> 
     row.map_or_else(|| Ok(StoredNamespacePolicy::default()), |row| row.parse())
 }
 
-pub(super) fn stale_claims(limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn stale_claims(limit: u32) -> Statement {
+    let mut query = Statement::new(
         "SELECT claim, ruled, CASE WHEN patterns = '[]' THEN 0 ELSE 1 END AS dangerous FROM evidence_claims \
          WHERE stale = 1 ORDER BY claim LIMIT ",
     );
-    push_limit(&mut query, limit);
-    query.push(FOR_UPDATE);
+    query.push_limit(limit);
+    query.for_update();
     query
 }
 
 const STALE_DOMAINS: &str = "SELECT domain, name, (SELECT s.namespace FROM evidence_spaces AS s \
      WHERE s.space = evidence_domains.space) AS namespace FROM evidence_domains WHERE stale = 1";
 
-pub(super) fn stale_domains(after: i64, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(STALE_DOMAINS);
+pub(crate) fn stale_domains(after: i64, limit: u32) -> Statement {
+    let mut query = Statement::new(STALE_DOMAINS);
     query.push(" AND domain > ").push_bind(after);
     query.push(" ORDER BY domain LIMIT ");
-    push_limit(&mut query, limit);
-    query.push(FOR_UPDATE);
+    query.push_limit(limit);
+    query.for_update();
     query
 }
 
-pub(super) fn domains_after(space: i64, name: &str, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT domain, name FROM evidence_domains WHERE space = ");
+pub(crate) fn domains_after(space: i64, name: &str, limit: u32) -> Statement {
+    let mut query = Statement::new("SELECT domain, name FROM evidence_domains WHERE space = ");
     query.push_bind(space);
     query.push(" AND name > ").push_bind(name.to_owned());
     query.push(" ORDER BY name LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query
 }
 
-pub(super) fn mark_domains_of_claims(claims: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(MARK_DOMAINS);
+pub(crate) fn mark_domains_of_claims(claims: &[i64]) -> Statement {
+    let mut query = Statement::new(MARK_DOMAINS);
     query.push(
         "(SELECT h.domain FROM evidence_edges AS e JOIN evidence_hosts AS h ON h.host = e.host \
          WHERE e.target_sort = 3 AND e.target IN ",
     );
-    push_keys(&mut query, claims);
+    query.push_list(claims.iter().copied());
     query.push(
         " UNION SELECT h.domain FROM evidence_claims AS c JOIN evidence_hosts AS h ON h.host = c.host WHERE c.claim IN ",
     );
-    push_keys(&mut query, claims);
-    query.push(") ORDER BY domain").push(FOR_UPDATE).push(")");
+    query.push_list(claims.iter().copied());
+    query.push(") ORDER BY domain").for_update().push(")");
     query
 }
 
 /// The claims that each domain supports, as its edges were corrected, each once. What is rejected is what `ClaimFacts` says.
-pub(super) fn claims_of_domains(domains: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn claims_of_domains(domains: &[i64]) -> Statement {
+    let mut query = Statement::new(
         "SELECT supported.domain, COUNT(*) AS claims, \
          CAST(SUM(CASE WHEN c.status = 3 THEN 1 ELSE 0 END) AS BIGINT) AS rejected, \
          MIN(CASE WHEN c.status = 2 THEN c.claim_id END) AS verified FROM \
          (SELECT DISTINCT h.domain, e.target FROM evidence_hosts AS h JOIN evidence_edges AS e ON e.host = h.host \
          WHERE e.relation = 1 AND e.target_sort = 3 AND h.domain IN ",
     );
-    push_keys(&mut query, domains);
+    query.push_list(domains.iter().copied());
     query.push(
         ") AS supported JOIN evidence_claims AS c ON c.claim = supported.target GROUP BY supported.domain",
     );
@@ -349,12 +341,12 @@ pub(super) fn claims_of_domains(domains: &[i64]) -> QueryBuilder<Db> {
 
 /// Of the dangerous claims that were found on pages of each domain the one with the least id. What is dangerous is what `ClaimFacts`
 /// says.
-pub(super) fn dangerous_of_domains(domains: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn dangerous_of_domains(domains: &[i64]) -> Statement {
+    let mut query = Statement::new(
         "SELECT h.domain, MIN(c.claim_id) FROM evidence_hosts AS h CROSS JOIN evidence_claims AS c \
          WHERE c.host = h.host AND c.patterns <> '[]' AND c.ruled <> 2 AND h.domain IN ",
     );
-    push_keys(&mut query, domains);
+    query.push_list(domains.iter().copied());
     query.push(" GROUP BY h.domain");
     query
 }

@@ -1,5 +1,14 @@
-//! Works are found by indexes, and a large one costs no more than a small one. Compiled for each database.
+//! Works are found by indexes, and a large one costs no more than a small one.
 
+use crate::{
+    evidence::store::graph::{Page, Upsert},
+    store::{
+        SqlStore, begin_installation,
+        testing::{TestDatabase, on_both},
+    },
+    tests::world::app_on,
+};
+use emend_store::sql::Statement;
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
@@ -8,15 +17,7 @@ use emend_core::{
     evidence::{EvidenceId, WorkId},
 };
 
-use super::{
-    super::{Backend, open_for_test, work_sql::plan},
-    mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids,
-};
-use crate::{
-    evidence::graph::{Page, Upsert},
-    store::begin_installation,
-    tests::world::app_on,
-};
+use super::works_sql::{mark_claims_of_pages, mark_claims_of_work, pages_of, works_of_ids};
 
 /// A page with a PubMed id, and a DOI, which many may have.
 fn page(number: u64, doi: &str) -> Page {
@@ -41,24 +42,27 @@ fn upsert(pages: Vec<Page>) -> Upsert {
     }
 }
 
-async fn works(store: &Backend) -> Vec<(i64, i64)> {
+async fn works(store: &SqlStore) -> Vec<(i64, i64)> {
     let mut transaction = store.begin_work().await.unwrap();
-    sqlx::query_as("SELECT work, pages FROM evidence_works ORDER BY pages DESC, work")
-        .fetch_all(&mut *transaction)
+    transaction
+        .rows(Statement::new(
+            "SELECT work, pages FROM evidence_works ORDER BY pages DESC, work",
+        ))
         .await
         .unwrap()
 }
 
-#[tokio::test]
-async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     let entropy = Entropy::system();
     begin_installation(&store, &entropy).await.unwrap();
     let app = app_on(Arc::new(store.clone()), &ManualClock::default(), &entropy);
     let many = (1..=1_000).map(|number| page(number, "10.1000/many")).collect();
-    app.upsert_evidence(&upsert(many)).await.unwrap();
+    app.evidence.upsert(&upsert(many)).await.unwrap();
     let [(key, 1_000)] = works(&store).await[..] else {
         panic!("all are one work")
     };
@@ -66,14 +70,15 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
     for number in 1_001..=1_040 {
         let mut alone = page(number, "10.1000/many");
         if number % 2 == 0 {
-            app.upsert_evidence(&upsert(vec![page(number, "")]))
+            app.evidence
+                .upsert(&upsert(vec![page(number, "")]))
                 .await
                 .unwrap();
             alone.works.reverse();
         }
         let statements = {
-            let mut tx = super::super::work_sql::Work::begin(&store).await.unwrap();
-            super::super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
+            let mut tx = crate::store::work::Work::begin(&store).await.unwrap();
+            super::upsert_sql::upsert(&mut tx, &upsert(vec![alone]), None)
                 .await
                 .unwrap()
                 .unwrap();
@@ -95,11 +100,15 @@ async fn pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_
         (mark_claims_of_work(key), &[]),
         (mark_claims_of_pages(&[7, 8]), &[]),
     ] {
-        let text = query.sql().as_str().to_owned();
-        let plan = plan(&store, query).await;
+        let text = query.text().to_owned();
+        let plan = store.plan(query).await;
         for index in indexes {
             assert!(plan.contains(index), "no {index}: {text}\n{plan}");
         }
         assert!(!plan.contains("Seq Scan"), "{text}\n{plan}");
     }
+}
+
+on_both! {
+    pages_that_are_added_to_a_work_of_many_get_its_key_and_nothing_else_is_written,
 }

@@ -1,4 +1,4 @@
-//! Which pages are one work, in SQL. Written once, compiled for each database.
+//! Which pages are one work, in SQL.
 //!
 //! Each id has a row that names its work, and each page names its work. Where an upsert joins works, the pages and ids of the smaller
 //! ones get the key of the largest one: of n pages each changes its key at most log2 n times, so a work of many pages costs an upsert
@@ -6,28 +6,21 @@
 //!
 //! The namespace must be locked exclusively.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use emend_core::evidence::joined;
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db,
-    upsert_sql::push_names,
-    work_sql::{Work, push_keys},
-};
+use crate::evidence::store::upsert_sql::push_names;
+use crate::store::work::Work;
 use crate::{evidence::store::known_rows::WorkPageRow, store::batches::batches};
-
-#[cfg(test)]
-#[path = "works_contract.rs"]
-mod contract;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// A page whose ids are written already, and the work that it is stored with; 0: none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Identified {
+pub(crate) struct Identified {
     pub page: i64,
     pub work: i64,
     /// As [`identities`](crate::evidence::store::known_rows::identities) gives them.
@@ -59,7 +52,7 @@ struct Group {
 }
 
 /// Gives pages whose ids changed their works. Of the works `left` a page lost an id or was deleted.
-pub(super) async fn relate(
+pub(crate) async fn relate(
     work: &mut Work,
     space: i64,
     changed: Vec<Identified>,
@@ -73,8 +66,8 @@ pub(super) async fn relate(
     for left in batches(&left_keys) {
         let rows: Vec<WorkPageRow> = work.rows(pages_of(left)).await?;
         pages.extend(rows.into_iter().map(|row| (row.page, Identified::from(row))));
-        let mut query = QueryBuilder::new("DELETE FROM evidence_identities WHERE work IN ");
-        push_keys(&mut query, left);
+        let mut query = Statement::new("DELETE FROM evidence_identities WHERE work IN ");
+        query.push_list(left.iter().copied());
         work.run(query).await?;
     }
     pages.extend(changed.into_iter().map(|page| (page.page, page)));
@@ -115,18 +108,18 @@ pub(super) async fn relate(
     write(work, space, &moved, &ids, &counts).await?;
     let free: Vec<i64> = free.into_iter().collect();
     for free in batches(&free) {
-        let mut query = QueryBuilder::new("DELETE FROM evidence_works WHERE work IN ");
-        push_keys(&mut query, free);
+        let mut query = Statement::new("DELETE FROM evidence_works WHERE work IN ");
+        query.push_list(free.iter().copied());
         work.run(query).await?;
     }
     Ok(())
 }
 
-pub(super) fn pages_of(works: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn pages_of(works: &[i64]) -> Statement {
+    let mut query = Statement::new(
         "SELECT page, work, doi, pmid, arxiv_id FROM evidence_pages WHERE work <> 0 AND work IN ",
     );
-    push_keys(&mut query, works);
+    query.push_list(works.iter().copied());
     query
 }
 
@@ -149,8 +142,8 @@ async fn known_ids(
     Ok(known)
 }
 
-pub(super) fn works_of_ids(space: i64, ids: &[&str]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT identity, work FROM evidence_identities WHERE space = ");
+pub(crate) fn works_of_ids(space: i64, ids: &[&str]) -> Statement {
+    let mut query = Statement::new("SELECT identity, work FROM evidence_identities WHERE space = ");
     query.push_bind(space).push(" AND identity IN ");
     push_names(&mut query, ids.iter().copied());
     query
@@ -189,8 +182,8 @@ async fn sizes(work: &mut Work, groups: &[Group]) -> Result<HashMap<i64, i64>> {
     let works: Vec<i64> = works.into_iter().collect();
     let mut sizes = HashMap::with_capacity(works.len());
     for works in batches(&works) {
-        let mut query = QueryBuilder::new("SELECT work, pages FROM evidence_works WHERE work IN ");
-        push_keys(&mut query, works);
+        let mut query = Statement::new("SELECT work, pages FROM evidence_works WHERE work IN ");
+        query.push_list(works.iter().copied());
         sizes.extend(work.rows::<(i64, i64)>(query).await?);
     }
     Ok(sizes)
@@ -228,7 +221,7 @@ async fn choose(
         }
     }
     for places in batches(&without) {
-        let mut query = QueryBuilder::new("INSERT INTO evidence_works (space, pages) ");
+        let mut query = Statement::new("INSERT INTO evidence_works (space, pages) ");
         query.push_values(places, |mut row, _| {
             row.push_bind(space).push("0");
         });
@@ -248,22 +241,22 @@ async fn merge(work: &mut Work, from: i64, into: i64) -> Result<()> {
         "UPDATE evidence_pages SET work = ",
         "UPDATE evidence_identities SET work = ",
     ] {
-        let mut query = QueryBuilder::new(sql);
+        let mut query = Statement::new(sql);
         query
             .push_bind(into)
             .push(" WHERE work <> 0 AND work = ")
             .push_bind(from);
         work.run(query).await?;
     }
-    let mut query = QueryBuilder::new("DELETE FROM evidence_works WHERE work = ");
+    let mut query = Statement::new("DELETE FROM evidence_works WHERE work = ");
     query.push_bind(from);
     work.run(query).await?;
     Ok(())
 }
 
 /// What its pages support has another independent source.
-pub(super) fn mark_claims_of_work(of: i64) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn mark_claims_of_work(of: i64) -> Statement {
+    let mut query = Statement::new(
         "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM evidence_pages AS p \
          JOIN evidence_edges AS e ON e.page = p.page WHERE p.work <> 0 AND p.work = ",
     );
@@ -272,12 +265,12 @@ pub(super) fn mark_claims_of_work(of: i64) -> QueryBuilder<Db> {
 }
 
 /// The same of these pages.
-pub(super) fn mark_claims_of_pages(pages: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn mark_claims_of_pages(pages: &[i64]) -> Statement {
+    let mut query = Statement::new(
         "UPDATE evidence_claims SET stale = 1 WHERE claim IN \
          (SELECT target FROM evidence_edges WHERE target_sort = 3 AND page IN ",
     );
-    push_keys(&mut query, pages);
+    query.push_list(pages.iter().copied());
     query.push(")");
     query
 }
@@ -293,7 +286,7 @@ async fn write(
     for moved in batches(moved) {
         let pages: Vec<i64> = moved.iter().map(|(page, _)| *page).collect();
         work.run(mark_claims_of_pages(&pages)).await?;
-        let mut query = QueryBuilder::new("UPDATE evidence_pages SET work = written.column2 FROM (");
+        let mut query = Statement::new("UPDATE evidence_pages SET work = written.column2 FROM (");
         query.push_values(moved, |mut row, (page, key)| {
             row.push_bind(*page).push_bind(*key);
         });
@@ -301,14 +294,14 @@ async fn write(
         work.run(query).await?;
     }
     for ids in batches(ids) {
-        let mut query = QueryBuilder::new("INSERT INTO evidence_identities (space, identity, work) ");
+        let mut query = Statement::new("INSERT INTO evidence_identities (space, identity, work) ");
         query.push_values(ids, |mut row, (id, key)| {
             row.push_bind(space).push_bind(id.as_str()).push_bind(*key);
         });
         work.run(query).await?;
     }
     for counts in batches(counts) {
-        let mut query = QueryBuilder::new("UPDATE evidence_works SET pages = written.column2 FROM (");
+        let mut query = Statement::new("UPDATE evidence_works SET pages = written.column2 FROM (");
         query.push_values(counts, |mut row, (key, count)| {
             row.push_bind(*key).push_bind(*count);
         });

@@ -19,8 +19,8 @@ use tonic::{Code, Status};
 
 use super::served::{Database, Served};
 use crate::{
-    contests::grpc::Candidates,
-    ingest::{grpc::Ingest, queue::IngestQueue},
+    contests::grpc::CandidateHandler,
+    ingest::{grpc::IngestHandler, queue::IngestQueue},
     resources::grpc::import,
 };
 
@@ -70,9 +70,10 @@ async fn a_batch_from_a_sender_that_lost_the_ingester_role_is_refused() {
     let sender = RevocableCaller::new("ingester");
     let access = sender.access("/emend.learning.v1.IngestService/Ingest").await;
     let lifecycle = emend_base::Lifecycle::new();
-    let ingest = Ingest::new(
-        served.handle.app().clone(),
-        IngestQueue::start(served.handle.app(), 1, &lifecycle),
+    let capabilities = served.handle.capabilities();
+    let ingest = IngestHandler::new(
+        IngestQueue::start(&capabilities.ingest, 1, &lifecycle),
+        capabilities.standings.clone(),
         served.handle.installation(),
         lifecycle.soft().clone(),
     );
@@ -98,7 +99,8 @@ async fn batch_items_are_refused_after_the_caller_lost_the_reviewer_role() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
     let reviewer = RevocableCaller::new("reviewer");
-    let candidates = Candidates::new(served.handle.app().clone());
+    let capabilities = served.handle.capabilities().clone();
+    let candidates = CandidateHandler::new(capabilities.contests, capabilities.outputs);
     let none = "01890a5d-ac96-774b-bcce-b302099a8057";
     for (is_revoked, expected) in [(false, Code::NotFound), (true, Code::PermissionDenied)] {
         let path = "/emend.learning.v1.CandidateService/BatchRejectCandidates";
@@ -191,8 +193,14 @@ async fn an_import_fails_when_its_caller_loses_the_right_to_import() {
             Poll::Ready(message.map(|message| Ok::<_, Status>(pb::ImportResourcesRequest { message })))
         });
         let caller = Caller::parse("client").unwrap();
-        let app = served.handle.app();
-        let imported = import::run(app, &import::Slots::new(1 << 20), (&caller, &access), rows).await;
+        let app = served.handle.capabilities();
+        let imported = import::run(
+            &app.resources,
+            &import::Slots::new(1 << 20),
+            (&caller, &access),
+            rows,
+        )
+        .await;
         assert_eq!(imported.unwrap_err().reason(), "ROLE_MISSING", "{last}");
         assert_eq!(app.store.contents().await.unwrap().head.0, 0);
     }

@@ -8,23 +8,23 @@ use emend_core::{
     decide::Exclusion,
 };
 use emend_proto::common::v1 as pb;
-use emend_store::CorruptRow;
 use emend_wire::render;
 use jiff::Timestamp;
-use prost::Message as _;
 
 use crate::{
     actor::Actor,
-    contests::{
+    contests::store::{BallotDetails, KnownBallot, NewBallot},
+    decisions::{
+        answers::{answered_before, no_effect},
+        numbering::RevisionChoice,
         open::{Attribution, Decided, OpenContests},
-        store::{BallotDetails, KnownBallot, NewBallot},
     },
     failure::{Failure, refused},
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
         store::{Mark, Seen},
     },
-    log::{numbering::RevisionChoice, store::Trigger},
+    log::store::Trigger,
     outputs::store::KnownRating,
 };
 
@@ -60,7 +60,7 @@ pub(super) struct Group {
 impl Group {
     pub(super) fn apply(&mut self, event: &IngestEvent) -> Result<Answer, Failure> {
         if self.seen.outcomes.contains_key(&event.id) {
-            return Ok(Answer::Before(Box::new(told_before(&self.seen, event.id)?)));
+            return Ok(Answer::Before(Box::new(answered_before(&self.seen, event.id)?)));
         }
         if let Some(&place) = self.answered.get(&event.id) {
             return Ok(Answer::Now(place));
@@ -76,7 +76,7 @@ impl Group {
                 "is not the namespace of this feedback",
             )));
         }
-        let outcome = match &event.what {
+        let outcome = match &event.change {
             FeedbackChange::Recorded(recorded) if known.is_empty() && rating.is_none() => {
                 self.record(event, recorded)?
             }
@@ -148,13 +148,7 @@ impl Group {
             let mined = Event::Mined {
                 value: effect.value.clone(),
             };
-            let attribution = Attribution {
-                actor: Actor::caller(Caller::system()),
-                reason: reason.to_owned(),
-                operation: None,
-                trigger: None,
-                task: None,
-            };
+            let attribution = Attribution::by(Actor::caller(Caller::system()), reason.to_owned());
             self.unit
                 .decide(contest, &mined, &attribution, RevisionChoice::Own)
                 .map_err(|refusal| refused(&refusal, &event.id.to_string()))?;
@@ -192,8 +186,8 @@ impl Group {
             } else {
                 0
             };
-            let what = (effect.key.key.as_str(), &effect.value);
-            Outcome::without_effect(state, reason, candidate, what, risk, threshold, self.now)
+            let mapping = (effect.key.key.as_str(), &effect.value);
+            Outcome::without_effect(state, reason, candidate, mapping, risk, threshold, self.now)
         };
         if self.of_erased.contains(&event.feedback) {
             return Ok(without_effect(OutcomeState::Refused, Reason::Erased));
@@ -337,26 +331,6 @@ impl Group {
     }
 }
 
-/// The outcome of an event that changed nothing that counts.
-pub(crate) fn no_effect(
-    known: Option<&KnownBallot>,
-    reason: &str,
-    message: &str,
-    now: Timestamp,
-) -> pb::Outcome {
-    pb::Outcome {
-        state: pb::OutcomeState::NoEffect as i32,
-        reason: reason.to_owned(),
-        candidate_id: known
-            .map(|known| known.ballot.candidate.to_string())
-            .unwrap_or_default(),
-        kind: known.map_or(0, |known| known.key.kind.number()),
-        message: message.to_owned(),
-        evaluated_at: Some(render::timestamp(now)),
-        ..pb::Outcome::default()
-    }
-}
-
 pub(super) fn attribution(event: &IngestEvent, caller: &Caller, received_at: Timestamp) -> Attribution {
     Attribution {
         actor: Actor::caller(caller.clone()),
@@ -396,10 +370,4 @@ pub(super) fn of_effects(outcomes: Vec<Outcome>, event: &IngestEvent) -> Result<
     let outcome = Outcome::of_effects(outcomes)
         .ok_or_else(|| Error::internal(format!("feedback {} has no effect", event.feedback)))?;
     Ok(render::outcome(&outcome))
-}
-
-pub(crate) fn told_before(seen: &Seen, event: EventId) -> Result<pb::Outcome, Failure> {
-    let bytes = seen.outcomes.get(&event).map(AsRef::as_ref).unwrap_or_default();
-    let outcome = pb::Outcome::decode(bytes);
-    outcome.map_err(|error| CorruptRow::new("inbox", "outcome", event, error).into())
 }

@@ -5,23 +5,19 @@ use std::collections::HashMap;
 use emend_base::Error;
 use emend_core::{
     Caller, ContestId, Event, FeedbackId, Kind, Outcome, Proposal, Rated, RatedId, Rating, Reason,
-    ResourceKey, contest::VoterKey, decide::Exclusion,
+    ResourceKey, decide::Exclusion, voter::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
 
-use super::{
-    group::{Group, attribution, of_effects, outcome_of},
-    no_effect,
-};
+use super::group::{Group, attribution, of_effects, outcome_of};
 use crate::{
-    contests::open::RatingsAhead,
+    decisions::{answers::no_effect, numbering::RevisionChoice, open::RatingsAhead},
     failure::Failure,
     ingest::{
         event::{FeedbackChange, IngestEvent, Recorded},
         store::Seen,
     },
-    log::numbering::RevisionChoice,
     outputs::store::{KnownRating, OfVoter},
     store::UnitOfWork,
 };
@@ -33,7 +29,7 @@ pub(super) async fn known(
     events: &[IngestEvent],
     seen: &Seen,
 ) -> Result<HashMap<FeedbackId, KnownRating>, Failure> {
-    let may_be_rating = |event: &&IngestEvent| match &event.what {
+    let may_be_rating = |event: &&IngestEvent| match &event.change {
         FeedbackChange::Recorded(_) => recorded(event).is_some(),
         FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => {
             !seen.ballots.contains_key(&event.feedback)
@@ -63,7 +59,8 @@ pub(super) fn ahead(events: &[IngestEvent], known: &HashMap<FeedbackId, KnownRat
     let mut excluded: HashMap<(ContestId, VoterKey, RatedId), u32> = HashMap::new();
     for event in events {
         let (contest, voter, rated, leaving) =
-            if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) = (recorded(event), &event.what)
+            if let (Some((key, rating)), FeedbackChange::Recorded(recorded)) =
+                (recorded(event), &event.change)
             {
                 let voter = recorded.voter(&event.namespace).key;
                 (key.contest_id(), voter, rating.rated_id(), 0)
@@ -93,7 +90,7 @@ pub(super) fn ahead(events: &[IngestEvent], known: &HashMap<FeedbackId, KnownRat
 
 /// The contest and the rating that an event records, if it records one.
 fn recorded(event: &IngestEvent) -> Option<(&ResourceKey, &Rating)> {
-    let FeedbackChange::Recorded(recorded) = &event.what else {
+    let FeedbackChange::Recorded(recorded) = &event.change else {
         return None;
     };
     recorded

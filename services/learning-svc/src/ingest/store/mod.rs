@@ -1,6 +1,7 @@
 //! What is stored of events: those that were applied, each once, and the marks of retractions and redactions.
 
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashMap;
 

@@ -1,14 +1,13 @@
-//! The inbox in SQL. Written once, compiled for each database.
+//! The inbox in SQL.
 
 use async_trait::async_trait;
 use emend_core::{EventId, FeedbackId};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
+use emend_store::sql::Statement;
 
-use super::{
-    lock_feedback,
-    work_sql::{Work, bytes, push_list},
-};
+use crate::store::database::bytes;
+use crate::store::database::lock_feedback;
+use crate::store::work::Work;
 use crate::{
     contests::store::rows::KnownBallotRow,
     ingest::store::{InboxRepository, InboxWrite, Mark, Marks, Seen, rows::SeenRow},
@@ -32,16 +31,16 @@ impl InboxRepository for Work {
         feedback.sort_unstable();
         feedback.dedup();
         for (events, feedback) in pair_up(events, &feedback) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT 1 AS what, event_id AS id, outcome, '' AS roles FROM inbox WHERE event_id IN ",
             );
-            push_list(&mut query, events.iter().map(|id| id.0));
+            query.push_list(events.iter().map(|id| id.0).map(bytes));
             query.push(" UNION ALL SELECT 2, feedback_id, NULL, sender_roles FROM retraction_marks WHERE feedback_id IN ");
-            push_list(&mut query, feedback.iter().map(|id| id.0));
+            query.push_list(feedback.iter().map(|id| id.0).map(bytes));
             query.push(
                 " UNION ALL SELECT 3, feedback_id, NULL, '' FROM redaction_marks WHERE feedback_id IN ",
             );
-            push_list(&mut query, feedback.iter().map(|id| id.0));
+            query.push_list(feedback.iter().map(|id| id.0).map(bytes));
             for row in self.rows::<SeenRow>(query).await? {
                 match row.what {
                     1 => {
@@ -53,12 +52,12 @@ impl InboxRepository for Work {
                     _ => seen.redacted.push(row.feedback()?),
                 }
             }
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT b.feedback_id, b.contest, c.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified, b.caller, \
                  b.received_at, b.retracted, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
                  FROM ballots AS b JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
             );
-            push_list(&mut query, feedback.iter().map(|id| id.0));
+            query.push_list(feedback.iter().map(|id| id.0).map(bytes));
             // The order in which they are locked.
             query.push(" ORDER BY c.contest_id");
             for row in self.rows::<KnownBallotRow>(query).await? {
@@ -77,8 +76,7 @@ impl InboxRepository for Work {
 
     async fn save(&mut self, applied: &[InboxWrite]) -> Result<()> {
         for inbox in batches(applied) {
-            let mut query =
-                QueryBuilder::new("INSERT INTO inbox (event_id, feedback_id, applied_at, outcome) ");
+            let mut query = Statement::new("INSERT INTO inbox (event_id, feedback_id, applied_at, outcome) ");
             query.push_values(inbox, |mut row, entry| {
                 row.push_bind(bytes(entry.event.0))
                     .push_bind(bytes(entry.feedback.0))
@@ -93,7 +91,7 @@ impl InboxRepository for Work {
 
 async fn save_marks(work: &mut Work, table: &'static str, marks: &[Mark]) -> Result<()> {
     for marks in batches(marks) {
-        let mut query = QueryBuilder::new("INSERT INTO ");
+        let mut query = Statement::new("INSERT INTO ");
         let keeps_roles = table == RETRACTION_MARKS;
         query.push(table).push(if keeps_roles {
             " (feedback_id, event_id, caller, marked_at, sender_roles) "

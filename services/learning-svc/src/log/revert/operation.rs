@@ -6,20 +6,15 @@
 use emend_base::Error;
 use emend_core::{Event, Learned, Namespace, OperationId, ResourceKey, Revision};
 use emend_serve::auth::Access;
-use emend_store::retry_conflicts;
 use uuid::Uuid;
 
 use crate::{
     actor::Actor,
-    app::App,
-    contests::{
-        open::{Attribution, OpenContests},
-        store::Named,
-    },
-    erasure::lock_user,
+    contests::store::Named,
+    decisions::{numbering::RevisionChoice, open::Attribution, users::lock_user},
     failure::Failure,
     log::{
-        numbering::RevisionChoice,
+        Log,
         revert::{owners, why_not},
         store::WrittenChange,
     },
@@ -127,7 +122,7 @@ fn due(change: &WrittenChange, revert: &RevertOperation) -> Due {
     }
 }
 
-impl App {
+impl Log {
     /// Reverts an operation if `access` permits: changes to users' own resources need the right to act for users. The oldest
     /// of its revisions comes first, so that a key that it changed several times gets the value from before the operation.
     pub async fn revert_operation(
@@ -149,12 +144,12 @@ impl App {
             found = true;
             after = last;
             for revision in revisions {
-                let part = retry_conflicts::<_, Failure, _>(&self.entropy, || {
-                    self.try_revert_part(revert, revision, access)
-                });
+                let part = self
+                    .decisions
+                    .retry(|| self.try_revert_part(revert, revision, access));
                 let part = part.await?;
                 if part.last > Revision::default() {
-                    self.follower.wake();
+                    self.decisions.wake();
                 }
                 done.add(part);
             }
@@ -162,7 +157,7 @@ impl App {
         if !found {
             return Err(Error::not_found("operation", revert.operation.to_string()));
         }
-        self.publish(done.last).await;
+        self.decisions.publish(done.last).await;
         Ok(done)
     }
 
@@ -199,7 +194,7 @@ impl App {
         for user in owners(&changes) {
             lock_user(&mut *tx, &revert.namespace, user).await?;
         }
-        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = self.decisions.open(&mut *tx, keys).await?;
         // Read again, now that nobody else can write to these keys.
         let changes = tx.log().changes_of(revision).await?;
         let attribution = Attribution {
@@ -237,7 +232,7 @@ impl App {
                 Due::Left(why) => part.leave(&change, revision, why),
             }
         }
-        let written = self.commit(tx, &mut unit).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
         part.first = written.revisions.first();
         part.last = written.revisions.last();
         Ok(part)

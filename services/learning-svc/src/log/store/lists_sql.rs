@@ -1,19 +1,20 @@
-//! Revisions in SQL, as auditors read them. Written once, compiled for each database.
+//! Revisions in SQL, as auditors read them.
 
+use emend_store::sql::Statement;
+use sqlx::FromRow;
 use std::collections::BTreeMap;
 
 use emend_core::{Kind, Namespace, Revision, decide::Cause};
 use emend_store::StoreError;
-use sqlx::{FromRow, QueryBuilder};
 
-use super::{Backend, Db, candidates_sql::push_any_key, work_sql::bytes};
-use crate::{
-    log::store::{
-        ChangeRecord, RevisionFilter, RevisionRecord,
-        rows::{ChangeRow, RevisionRow},
-    },
-    store::batches::batches,
+use crate::contests::store::lists_sql::push_any_key;
+use crate::log::store::{
+    ChangeRecord, RevisionFilter, RevisionRecord,
+    rows::{ChangeRow, RevisionRow},
 };
+use crate::store::SqlStore;
+use crate::store::batches::batches;
+use crate::store::database::bytes;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -28,8 +29,8 @@ struct RevisionSize {
 }
 
 /// See [`LogStore::list_revisions`](crate::log::store::LogStore::list_revisions).
-pub(super) async fn list(
-    store: &Backend,
+pub(crate) async fn list(
+    store: &SqlStore,
     filter: &RevisionFilter,
     before: Option<Revision>,
     limit: u32,
@@ -53,10 +54,10 @@ pub(super) async fn list(
     Ok((revisions, more))
 }
 
-impl Backend {
+impl SqlStore {
     /// Revisions by number, without their changes.
     async fn revision_records(&self, shown: &[RevisionSize]) -> Result<BTreeMap<i64, RevisionRecord>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT revision, operation_id, cause, caller, on_behalf_of, committed_at, CASE WHEN cause = ",
         );
         query.push_bind(Cause::Ruling.number());
@@ -79,7 +80,7 @@ impl Backend {
         namespace: &Namespace,
         shown: &[RevisionSize],
     ) -> Result<Vec<(i64, ChangeRecord)>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT h.revision, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value, \
              h.value_checksum, h.before_value, k.candidate_id, h.feedback_id, h.policy_version \
              FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
@@ -96,7 +97,7 @@ impl Backend {
 }
 
 /// Appends `$1, $2, …)`.
-fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
+fn push_revisions(query: &mut Statement, shown: &[RevisionSize]) {
     let mut list = query.separated(", ");
     for size in shown {
         list.push_bind(size.revision);
@@ -106,10 +107,10 @@ fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
 
 /// The matching revisions below `before`, newest first, each with its number of changes in the namespace. They are
 /// found in order by an index on what is asked for, then counted.
-pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
+pub(crate) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> Statement {
     let namespace = filter.namespace.as_str();
     let limit = i64::from(limit) + 1;
-    let mut query = QueryBuilder::new(
+    let mut query = Statement::new(
         "SELECT found.revision, (SELECT count(*) FROM changes AS shown JOIN contests AS of ON of.contest = shown.contest \
          WHERE shown.revision = found.revision AND of.namespace = ",
     );
@@ -160,7 +161,7 @@ pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit:
 }
 
 /// Appends the conditions on the contest `c` of a change.
-fn push_changed(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
+fn push_changed(query: &mut Statement, filter: &RevisionFilter) {
     if !filter.keys.is_empty() {
         query.push(" AND ");
         push_any_key(query, &filter.keys);
@@ -173,7 +174,7 @@ fn push_changed(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
     }
 }
 
-fn push_before(query: &mut QueryBuilder<Db>, of: &str, before: Option<Revision>) {
+fn push_before(query: &mut Statement, of: &str, before: Option<Revision>) {
     if let Some(before) = before {
         query.push(format_args!(" AND {of}.revision < "));
         query.push_bind(before.0);

@@ -3,14 +3,19 @@
 //! For the update stream, changes are passed on as stored, unknown kinds included: the code that streams them must not
 //! need to understand them.
 
+#[cfg(test)]
+mod contract;
+pub(crate) mod lists_sql;
 mod records;
 pub(crate) mod rows;
+pub(crate) mod sql;
 #[cfg(test)]
 pub(crate) mod suite;
 
 use async_trait::async_trait;
 use emend_core::{Epoch, InstallationId, Key, Kind, Namespace, OperationId, Revision};
 use emend_store::StoreError;
+use emend_stream::log::{Head, Loaded, LoggedChange};
 use jiff::SignedDuration;
 
 pub use self::records::*;

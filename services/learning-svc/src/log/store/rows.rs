@@ -1,10 +1,12 @@
 //! Rows of the log, and how each becomes a value the rules know.
 
-use emend_core::{OperationId, ResourceValue, Revision, decide::Cause};
-use emend_store::StoreError;
+use bytes::Bytes;
+use emend_core::{Epoch, InstallationId, OperationId, ResourceValue, Revision, decide::Cause};
+use emend_store::{CorruptRow, StoreError};
 use sqlx::FromRow;
+use uuid::Uuid;
 
-use super::{ChangeRecord, RevisionRecord, WrittenChange};
+use super::{ChangeRecord, Head, LoggedChange, RevisionRecord, WrittenChange};
 use crate::store::rows::{At, KeyRow, StoredId, actor};
 
 #[derive(Debug, FromRow)]
@@ -113,4 +115,89 @@ impl ChangeRow {
             policy_version: self.policy_version,
         })
     }
+}
+
+/// The head of the log.
+#[derive(Debug, FromRow)]
+pub(crate) struct HeadRow {
+    pub installation_id: Vec<u8>,
+    pub epoch: Vec<u8>,
+    pub head: i64,
+    pub tombstone_horizon: i64,
+}
+
+impl HeadRow {
+    pub(crate) fn parse(&self) -> Result<Head, StoreError> {
+        let uuid = |column, bytes: &[u8]| {
+            Uuid::from_slice(bytes).map_err(|error| CorruptRow::new("head", column, 1, error))
+        };
+        Ok(Head {
+            epoch: Epoch(uuid("epoch", &self.epoch)?),
+            installation: InstallationId(uuid("installation_id", &self.installation_id)?),
+            revision: self.head,
+            horizon: self.tombstone_horizon,
+        })
+    }
+}
+
+/// A change with what is joined to it: of a revision, of a contest, and of the log.
+#[derive(Debug, FromRow)]
+pub(crate) struct LoggedChangeRow {
+    pub contest: Option<i64>,
+    pub revision: Option<i64>,
+    pub committed_at: Option<i64>,
+    pub cause: Option<i32>,
+    pub namespace: Option<String>,
+    pub kind: Option<i32>,
+    pub key: Option<String>,
+    pub qualifier: Option<String>,
+    pub user_id: Option<String>,
+    pub value: Option<Vec<u8>>,
+    pub value_checksum: Option<i64>,
+    pub feedback_received_at: Option<i64>,
+    pub traceparent: Option<String>,
+}
+
+impl LoggedChangeRow {
+    /// A change that a resource comes from, which has a value.
+    pub(crate) fn parse_resource(self) -> Result<LoggedChange, StoreError> {
+        let contest = self.contest.unwrap_or_default();
+        let change = self.parse()?;
+        if change.value.is_none() {
+            let why = "it is neither here nor in the log";
+            return Err(CorruptRow::new("resources", "value", contest, why).into());
+        }
+        Ok(change)
+    }
+
+    pub(crate) fn parse(self) -> Result<LoggedChange, StoreError> {
+        let contest = self.contest.unwrap_or_default();
+        let revision = self.revision.unwrap_or_default();
+        let missing = || CorruptRow::new("revisions", "revision", revision, "the row is missing");
+        let no_contest = || CorruptRow::new("contests", "contest", contest, "the row is missing");
+        Ok(LoggedChange {
+            revision,
+            namespace: self.namespace.ok_or_else(no_contest)?,
+            kind: self.kind.ok_or_else(no_contest)?,
+            key: self.key.ok_or_else(no_contest)?,
+            qualifier: self.qualifier.ok_or_else(no_contest)?,
+            user_id: self.user_id.ok_or_else(no_contest)?,
+            committed_at: self.committed_at.ok_or_else(missing)?,
+            cause: self.cause.ok_or_else(missing)?,
+            value: self.value.map(Bytes::from),
+            checksum: self.value_checksum.ok_or_else(missing)?.cast_unsigned(),
+            feedback_received_at: self.feedback_received_at.unwrap_or(0),
+            traceparent: self.traceparent.unwrap_or_default(),
+        })
+    }
+}
+
+/// A change after a revision, with the head as of the same moment; no change of what the revision did not change, and no revision
+/// after the last.
+#[derive(Debug, FromRow)]
+pub(crate) struct LogRow {
+    #[sqlx(flatten)]
+    pub head: HeadRow,
+    #[sqlx(flatten)]
+    pub change: LoggedChangeRow,
 }

@@ -1,41 +1,34 @@
-//! The log in SQL. Written once, compiled for each database.
+//! The log in SQL.
 //!
 //! Consistent reads are one statement, or pages within one read transaction: no statement runs long, and no more than
 //! one page is in memory.
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use emend_core::{Epoch, InstallationId, OperationId, ResourceKey, Revision};
+use emend_store::sql::{Statement, Transaction, Undecoded};
 use emend_store::{CorruptRow, StoreError};
+use emend_stream::log::{Head, Loaded, LoggedChange, LoggedRevision};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
-use sqlx::{Database, QueryBuilder, Row as _};
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
-use super::{
-    Backend, Db, Transaction, notify, revisions_sql,
-    work_sql::{Work, bytes},
-};
 use crate::{
     log::store::{
-        ChangeWrite, Head, Loaded, LockedHead, LogPage, LogRepository, LogStore, LogWrites, LoggedChange,
-        LoggedRevision, PageSize, RevisionFilter, RevisionRecord, Sink, WrittenChange,
-        rows::WrittenChangeRow,
+        ChangeWrite, LockedHead, LogPage, LogRepository, LogStore, LogWrites, PageSize, RevisionFilter,
+        RevisionRecord, Sink, WrittenChange, lists_sql as revisions_sql,
+        rows::{HeadRow, LogRow, LoggedChangeRow, WrittenChangeRow},
     },
     store::{
+        SqlStore,
         batches::batches,
+        database::{bytes, notify},
         integers::{checksum, micros},
         rows::optional_id,
+        work::Work,
     },
 };
 use std::collections::BTreeSet;
 
-#[cfg(test)]
-#[path = "contract.rs"]
-mod contract;
-
-type Row = <Db as Database>::Row;
 type Result<T> = std::result::Result<T, StoreError>;
 
 const HEAD: &str =
@@ -44,7 +37,7 @@ const HEAD: &str =
 /// What is not stored beside the log is read from it; of what a person put or imported no feedback is noted, so that there is
 /// nothing else to look up. The plus keeps SQLite to the index by contest: by its primary key it would read a thousand changes of
 /// a revision to find one.
-pub(super) const RESOURCES: &str = "
+pub(crate) const RESOURCES: &str = "
     SELECT r.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, coalesce(r.value, h.value) AS value,
            r.value_checksum, r.revision, v.committed_at, v.cause, h.feedback_received_at, h.traceparent
     FROM resources r
@@ -57,8 +50,8 @@ pub(super) const RESOURCES: &str = "
     ORDER BY r.contest LIMIT $2";
 
 const TOMBSTONES: &str = "
-    SELECT h.contest, h.ordinal, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value, h.value_checksum,
-           h.revision, v.committed_at, v.cause, h.feedback_received_at, h.traceparent
+    SELECT h.revision, h.ordinal, h.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value,
+           h.value_checksum, v.committed_at, v.cause, h.feedback_received_at, h.traceparent
     FROM changes h
     LEFT JOIN contests c ON c.contest = h.contest
     LEFT JOIN revisions v ON v.revision = h.revision
@@ -85,7 +78,7 @@ const LOAD_PAGE: i64 = 20_000;
 #[async_trait]
 impl LogRepository for Work {
     async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT w.contest_id, w.namespace, w.kind, w.key, w.qualifier, w.user_id, w.before_value, w.newest, w.cause, \
              (SELECT r.operation_id FROM revisions AS r WHERE r.revision = w.newest) AS newest_operation FROM ( \
              SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.before_value, h.ordinal, \
@@ -146,14 +139,17 @@ async fn drop_values(work: &mut Work, writes: &LogWrites) -> Result<()> {
         .collect();
     for key in changed {
         let contest = work.keys.contest(key.contest_id())?;
-        sqlx::query(
-            "UPDATE changes SET value = $2 WHERE contest = $1 AND value IS NOT NULL
+        work.transaction()
+            .await?
+            .execute(
+                Statement::new(
+                    "UPDATE changes SET value = $2 WHERE contest = $1 AND value IS NOT NULL
              AND revision = (SELECT max(newest.revision) FROM changes AS newest WHERE newest.contest = $1)",
-        )
-        .bind(contest)
-        .bind(DROPPED)
-        .execute(&mut **work.transaction().await?)
-        .await?;
+                )
+                .bind(contest)
+                .bind(DROPPED),
+            )
+            .await?;
     }
     Ok(())
 }
@@ -219,29 +215,31 @@ async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
 }
 
 #[async_trait]
-impl LogStore for Backend {
+impl LogStore for SqlStore {
     async fn create_head(&self, epoch: Epoch, installation: InstallationId) -> Result<Head> {
         let mut transaction = self.begin_write().await?;
-        sqlx::query(
-            "INSERT INTO head (id, installation_id, epoch, revision, tombstone_horizon, created_at)
+        transaction
+            .execute(
+                Statement::new(
+                    "INSERT INTO head (id, installation_id, epoch, revision, tombstone_horizon, created_at)
              VALUES (1, $1, $2, 0, 0, (SELECT now FROM database_clock)) ON CONFLICT (id) DO NOTHING",
-        )
-        .bind(bytes(installation.0))
-        .bind(bytes(epoch.0))
-        .execute(&mut *transaction)
-        .await?;
-        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+                )
+                .bind(bytes(installation.0))
+                .bind(bytes(epoch.0)),
+            )
+            .await?;
+        let head = read_head(&mut transaction).await?;
         transaction.commit().await?;
         Ok(head)
     }
 
     async fn find_head(&self) -> Result<Option<Head>> {
         let mut reader = self.reader().await?;
-        if let Some(row) = sqlx::query(HEAD).fetch_optional(&mut *reader).await? {
-            return parse_head(&row).map(Some);
+        if let Some(row) = reader.optional::<HeadRow>(Statement::new(HEAD)).await? {
+            return row.parse().map(Some);
         }
-        let logged: Option<i64> = sqlx::query_scalar("SELECT revision FROM revisions LIMIT 1")
-            .fetch_optional(&mut *reader)
+        let logged: Option<i64> = reader
+            .optional_value(Statement::new("SELECT revision FROM revisions LIMIT 1"))
             .await?;
         match logged {
             None => Ok(None),
@@ -250,16 +248,17 @@ impl LogStore for Backend {
     }
 
     async fn head(&self) -> Result<Head> {
-        let row = sqlx::query(HEAD).fetch_one(&mut *self.reader().await?).await?;
-        parse_head(&row)
+        let row: HeadRow = self.reader().await?.row(Statement::new(HEAD)).await?;
+        row.parse()
     }
 
     async fn load(&self, sink: Sink<'_>) -> Result<Loaded> {
         let mut transaction = self.begin_read().await?;
-        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
-        let committed_at = sqlx::query_scalar("SELECT committed_at FROM revisions WHERE revision = $1")
-            .bind(head.revision)
-            .fetch_optional(&mut *transaction)
+        let head = read_head(&mut transaction).await?;
+        let committed_at = transaction
+            .optional_value(
+                Statement::new("SELECT committed_at FROM revisions WHERE revision = $1").bind(head.revision),
+            )
             .await?;
         load_resources(&mut transaction, &mut *sink).await?;
         load_tombstones(&mut transaction, head.horizon, sink).await?;
@@ -276,26 +275,26 @@ impl LogStore for Backend {
 
     async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage> {
         let mut reader = self.reader().await?;
-        let mut rows = sqlx::query(REVISIONS_AFTER)
-            .bind(revision)
-            .bind(size.revisions)
-            .fetch(&mut *reader);
+        let mut rows = reader.stream::<LogRow>(
+            Statement::new(REVISIONS_AFTER)
+                .bind(revision)
+                .bind(size.revisions),
+        );
         let mut page: Option<LogPage> = None;
         let mut bytes = 0;
         while let Some(row) = rows.try_next().await? {
             let page = match &mut page {
                 Some(page) => page,
                 None => page.insert(LogPage {
-                    head: parse_head(&row)?,
+                    head: row.head.parse()?,
                     anchor: None,
                     revisions: Vec::new(),
                     is_full: false,
                 }),
             };
-            let Some(found) = row.try_get::<Option<i64>, _>("revision")? else {
+            let (Some(found), Some(committed_at)) = (row.change.revision, row.change.committed_at) else {
                 continue;
             };
-            let committed_at = row.try_get("committed_at")?;
             if found == revision {
                 page.anchor = Some(committed_at);
                 continue;
@@ -312,10 +311,10 @@ impl LogStore for Backend {
                 });
             }
             // A revision that changed nothing joins with no change.
-            if row.try_get::<Option<i64>, _>("contest")?.is_some()
+            if row.change.contest.is_some()
                 && let Some(last) = page.revisions.last_mut()
             {
-                let change = parse_change(&row)?;
+                let change = row.change.parse()?;
                 bytes += change.bytes();
                 last.changes.push(change);
             }
@@ -325,43 +324,50 @@ impl LogStore for Backend {
 
     async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64> {
         let head = self.head().await?;
-        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
-            .fetch_one(&mut *self.reader().await?)
+        let now: i64 = self
+            .reader()
+            .await?
+            .value(Statement::new("SELECT now FROM database_clock"))
             .await?;
         let by_age = self
             .newest_until(head, now.saturating_sub(micros(max_age)))
             .await?;
-        let by_count: Option<i64> = sqlx::query_scalar(
-            "SELECT revision FROM changes WHERE value IS NULL AND revision > $1
+        let by_count: Option<i64> = self
+            .reader()
+            .await?
+            .optional_value(
+                Statement::new(
+                    "SELECT revision FROM changes WHERE value IS NULL AND revision > $1
              ORDER BY revision DESC LIMIT 1 OFFSET $2",
-        )
-        .bind(head.horizon)
-        .bind(max_tombstones)
-        .fetch_optional(&mut *self.reader().await?)
-        .await?;
+                )
+                .bind(head.horizon)
+                .bind(max_tombstones),
+            )
+            .await?;
         let wanted = by_age.max(by_count.unwrap_or(0));
         if wanted <= head.horizon {
             return Ok(head.horizon);
         }
         let mut transaction = self.begin_write().await?;
         // The update takes the head's lock, which every writer of revisions holds until commit.
-        sqlx::query("UPDATE head SET tombstone_horizon = $1 WHERE id = 1 AND tombstone_horizon < $1 AND revision >= $1")
-            .bind(wanted)
-            .execute(&mut *transaction)
+        transaction.execute(Statement::new("UPDATE head SET tombstone_horizon = $1 WHERE id = 1 AND tombstone_horizon < $1 AND revision >= $1")
+            .bind(wanted))
             .await?;
-        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        let head = read_head(&mut transaction).await?;
         transaction.commit().await?;
         Ok(head.horizon)
     }
 
     async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch> {
         let mut transaction = self.begin_write().await?;
-        sqlx::query("UPDATE head SET epoch = $2 WHERE id = 1 AND epoch = $1")
-            .bind(bytes(old.0))
-            .bind(bytes(new.0))
-            .execute(&mut *transaction)
+        transaction
+            .execute(
+                Statement::new("UPDATE head SET epoch = $2 WHERE id = 1 AND epoch = $1")
+                    .bind(bytes(old.0))
+                    .bind(bytes(new.0)),
+            )
             .await?;
-        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        let head = read_head(&mut transaction).await?;
         transaction.commit().await?;
         Ok(head.epoch)
     }
@@ -372,14 +378,11 @@ impl LogStore for Backend {
         after: Revision,
         limit: u32,
     ) -> Result<Vec<Revision>> {
-        let found: Vec<i64> = sqlx::query_scalar(
-            "SELECT revision FROM revisions WHERE operation_id IS NOT NULL AND operation_id = $1 AND revision > $2
-             ORDER BY revision LIMIT $3",
-        )
+        let found: Vec<i64> = self.reader().await?.values(Statement::new("SELECT revision FROM revisions WHERE operation_id IS NOT NULL AND operation_id = $1 AND revision > $2
+             ORDER BY revision LIMIT $3")
         .bind(bytes(operation.0))
         .bind(after.0)
-        .bind(i64::from(limit))
-        .fetch_all(&mut *self.reader().await?)
+        .bind(i64::from(limit)))
         .await?;
         Ok(found.into_iter().map(Revision).collect())
     }
@@ -394,18 +397,20 @@ impl LogStore for Backend {
     }
 }
 
-impl Backend {
+impl SqlStore {
     /// The newest revision above the horizon committed at or before `cutoff`, else the horizon: a binary search,
     /// because commit times grow with revisions. If a clock was set back, the result is off by as much.
     async fn newest_until(&self, head: Head, cutoff: i64) -> Result<i64> {
         let (mut known, mut beyond) = (head.horizon, head.revision + 1);
         while beyond - known > 1 {
             let middle = known + (beyond - known) / 2;
-            let committed_at: Option<i64> =
-                sqlx::query_scalar("SELECT committed_at FROM revisions WHERE revision = $1")
-                    .bind(middle)
-                    .fetch_optional(&mut *self.reader().await?)
-                    .await?;
+            let committed_at: Option<i64> = self
+                .reader()
+                .await?
+                .optional_value(
+                    Statement::new("SELECT committed_at FROM revisions WHERE revision = $1").bind(middle),
+                )
+                .await?;
             if committed_at.is_some_and(|at| at <= cutoff) {
                 known = middle;
             } else {
@@ -420,16 +425,13 @@ async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result
     let mut after = i64::MIN;
     let mut parsing = Parsing::default();
     loop {
-        let rows = sqlx::query(RESOURCES)
-            .bind(after)
-            .bind(LOAD_PAGE)
-            .fetch_all(&mut **transaction)
-            .await?;
+        let page = Statement::new(RESOURCES).bind(after).bind(LOAD_PAGE);
+        let rows = transaction.undecoded(page).await?;
         let more = is_full(&rows);
-        if let Some(last) = rows.last() {
-            after = last.try_get("contest")?;
+        if let Some((contest,)) = rows.decode_last()? {
+            after = contest;
         }
-        parsing.begin(rows, parse_resource, sink).await?;
+        parsing.begin(rows, LoggedChangeRow::parse_resource, sink).await?;
         if !more {
             return parsing.end(sink).await;
         }
@@ -441,17 +443,17 @@ async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink
     let mut after = (horizon, i32::MAX);
     let mut parsing = Parsing::default();
     loop {
-        let rows = sqlx::query(TOMBSTONES)
-            .bind(after.0)
-            .bind(after.1)
-            .bind(LOAD_PAGE)
-            .fetch_all(&mut **transaction)
-            .await?;
+        let (revision, ordinal) = after;
+        let page = Statement::new(TOMBSTONES)
+            .bind(revision)
+            .bind(ordinal)
+            .bind(LOAD_PAGE);
+        let rows = transaction.undecoded(page).await?;
         let more = is_full(&rows);
-        if let Some(last) = rows.last() {
-            after = (last.try_get("revision")?, last.try_get("ordinal")?);
+        if let Some(last) = rows.decode_last()? {
+            after = last;
         }
-        parsing.begin(rows, parse_change, sink).await?;
+        parsing.begin(rows, LoggedChangeRow::parse, sink).await?;
         if !more {
             return parsing.end(sink).await;
         }
@@ -459,7 +461,7 @@ async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink
 }
 
 /// Whether there may be more rows than these of a page.
-fn is_full(rows: &[Row]) -> bool {
+fn is_full(rows: &Undecoded) -> bool {
     i64::try_from(rows.len()).is_ok_and(|found| found >= LOAD_PAGE)
 }
 
@@ -473,13 +475,13 @@ impl Parsing {
     /// Begins with a page, after the one before it has gone to `sink`.
     async fn begin(
         &mut self,
-        rows: Vec<Row>,
-        parse: fn(&Row) -> Result<LoggedChange>,
+        rows: Undecoded,
+        parse: fn(LoggedChangeRow) -> Result<LoggedChange>,
         sink: &mut (dyn FnMut(Vec<LoggedChange>) + Send),
     ) -> Result<()> {
         self.end(sink).await?;
         let few = rows.len() < FEW;
-        let parse = move || rows.iter().map(parse).collect::<Result<_>>();
+        let parse = move || rows.decode()?.into_iter().map(parse).collect::<Result<_>>();
         if few {
             sink(parse()?);
         } else {
@@ -503,68 +505,8 @@ impl Parsing {
 /// So few rows are parsed at once.
 const FEW: usize = 1_000;
 
-fn parse_head(row: &Row) -> Result<Head> {
-    Ok(Head {
-        epoch: epoch(row.try_get("epoch")?)?,
-        installation: installation(row.try_get("installation_id")?)?,
-        revision: row.try_get("head")?,
-        horizon: row.try_get("tombstone_horizon")?,
-    })
-}
-
-/// An epoch as it is stored.
-pub(super) fn epoch(bytes: &[u8]) -> Result<Epoch> {
-    Uuid::from_slice(bytes)
-        .map(Epoch)
-        .map_err(|error| CorruptRow::new("head", "epoch", 1, error).into())
-}
-
-/// An installation's id as it is stored.
-pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId> {
-    Uuid::from_slice(bytes)
-        .map(InstallationId)
-        .map_err(|error| CorruptRow::new("head", "installation_id", 1, error).into())
-}
-
-/// A change that a resource comes from, which has a value.
-fn parse_resource(row: &Row) -> Result<LoggedChange> {
-    let change = parse_change(row)?;
-    if change.value.is_none() {
-        let why = "it is neither here nor in the log";
-        return Err(CorruptRow::new("resources", "value", row.try_get::<i64, _>("contest")?, why).into());
-    }
-    Ok(change)
-}
-
-fn parse_change(row: &Row) -> Result<LoggedChange> {
-    let revision: i64 = row.try_get("revision")?;
-    let missing = || CorruptRow::new("revisions", "revision", revision, "the row is missing");
-    if row.try_get::<Option<&str>, _>("namespace")?.is_none() {
-        let contest: i64 = row.try_get("contest")?;
-        return Err(CorruptRow::new("contests", "contest", contest, "the row is missing").into());
-    }
-    Ok(LoggedChange {
-        revision,
-        committed_at: row
-            .try_get::<Option<i64>, _>("committed_at")?
-            .ok_or_else(missing)?,
-        cause: row.try_get::<Option<i32>, _>("cause")?.ok_or_else(missing)?,
-        namespace: row.try_get("namespace")?,
-        kind: row.try_get("kind")?,
-        key: row.try_get("key")?,
-        qualifier: row.try_get("qualifier")?,
-        user_id: row.try_get("user_id")?,
-        value: row.try_get::<Option<Vec<u8>>, _>("value")?.map(Bytes::from),
-        checksum: row.try_get::<i64, _>("value_checksum")?.cast_unsigned(),
-        feedback_received_at: row
-            .try_get::<Option<i64>, _>("feedback_received_at")?
-            .unwrap_or(0),
-        traceparent: row
-            .try_get::<Option<String>, _>("traceparent")?
-            .unwrap_or_default(),
-    })
-}
 /// The head, within a transaction.
-pub(super) async fn read_head(transaction: &mut Transaction) -> Result<Head> {
-    parse_head(&sqlx::query(HEAD).fetch_one(&mut **transaction).await?)
+pub(crate) async fn read_head(transaction: &mut Transaction) -> Result<Head> {
+    let row: HeadRow = transaction.row(Statement::new(HEAD)).await?;
+    row.parse()
 }

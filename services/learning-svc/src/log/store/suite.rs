@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::digest::value_checksum;
+use emend_stream::log::{Head, Loaded, LoggedChange};
 use uuid::Uuid;
 
 use super::*;

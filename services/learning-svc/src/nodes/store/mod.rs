@@ -1,15 +1,15 @@
 //! What is stored of search nodes, as last seen.
 
+pub(crate) mod sql;
 #[cfg(test)]
 pub(crate) mod suite;
 
 use async_trait::async_trait;
 use emend_core::{Caller, NodeId};
 use emend_store::StoreError;
+use emend_stream::log::Head;
 use jiff::SignedDuration;
 use tokio::time::Instant;
-
-use crate::log::store::Head;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

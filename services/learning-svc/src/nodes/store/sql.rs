@@ -1,19 +1,19 @@
-//! Nodes in SQL. Written once, compiled for each database.
+//! Nodes in SQL.
 
 use async_trait::async_trait;
 use emend_core::NodeId;
 use emend_store::StoreError;
+use emend_store::sql::{Statement, Transaction};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
-use sqlx::{Database, Row as _};
+use sqlx::FromRow;
 
-use super::{Backend, Db, Transaction, log_sql, work_sql::Work};
-use crate::{
-    nodes::store::{Connection, NodeCounts, NodePage, NodeRepository, NodeRow, NodeStore, NodeWrite},
-    store::integers::micros,
-};
+use crate::log::store::sql as log_sql;
+use crate::nodes::store::{Connection, NodeCounts, NodePage, NodeRepository, NodeRow, NodeStore, NodeWrite};
+use crate::store::SqlStore;
+use crate::store::integers::micros;
+use crate::store::work::Work;
 
-type Row = <Db as Database>::Row;
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
@@ -29,29 +29,30 @@ impl NodeRepository for Work {
     }
 
     async fn touch(&mut self, replica: &str) -> Result<()> {
-        sqlx::query("UPDATE nodes SET seen_at = (SELECT now FROM database_clock) WHERE replica = $1 AND connected = 1")
-            .bind(replica)
-            .execute(&mut **self.transaction().await?)
+        self.transaction().await?.execute(Statement::new("UPDATE nodes SET seen_at = (SELECT now FROM database_clock) WHERE replica = $1 AND connected = 1")
+            .bind(replica))
             .await?;
         Ok(())
     }
 
     async fn forget(&mut self, unseen_for: SignedDuration) -> Result<u64> {
-        let forgotten =
-            sqlx::query("DELETE FROM nodes WHERE seen_at < (SELECT now FROM database_clock) - $1")
-                .bind(micros(unseen_for))
-                .execute(&mut **self.transaction().await?)
-                .await?;
-        Ok(forgotten.rows_affected())
+        self.transaction()
+            .await?
+            .execute(
+                Statement::new("DELETE FROM nodes WHERE seen_at < (SELECT now FROM database_clock) - $1")
+                    .bind(micros(unseen_for)),
+            )
+            .await
     }
 }
 
 #[async_trait]
-impl NodeStore for Backend {
+impl NodeStore for SqlStore {
     async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>> {
-        Ok(sqlx::query_scalar("SELECT caller FROM nodes WHERE node_id = $1")
-            .bind(node_id.as_str())
-            .fetch_all(&mut *self.reader().await?)
+        Ok(self
+            .reader()
+            .await?
+            .values(Statement::new("SELECT caller FROM nodes WHERE node_id = $1").bind(node_id.as_str()))
             .await?)
     }
 
@@ -64,22 +65,23 @@ impl NodeStore for Backend {
         let (after_id, after_caller) = after.unwrap_or_default();
         let mut transaction = self.begin_read().await?;
         let head = log_sql::read_head(&mut transaction).await?;
-        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
-            .fetch_one(&mut *transaction)
+        let now: i64 = transaction
+            .value(Statement::new("SELECT now FROM database_clock"))
             .await?;
         let mut page = NodePage::begin(head, now);
-        let mut rows = sqlx::query(
-            "SELECT node_id, caller, info, report, connected, connected_at, seen_at FROM nodes
+        let mut rows = transaction.stream::<StoredNode>(
+            Statement::new(
+                "SELECT node_id, caller, info, report, connected, connected_at, seen_at FROM nodes
              WHERE (node_id, caller) > ($1, $2) AND seen_at >= $3 ORDER BY node_id, caller LIMIT $4",
-        )
-        .bind(after_id)
-        .bind(after_caller)
-        .bind(now.saturating_sub(micros(seen_within)))
-        // One extra row tells whether more follow.
-        .bind(limit.saturating_add(1))
-        .fetch(&mut *transaction);
+            )
+            .bind(after_id)
+            .bind(after_caller)
+            .bind(now.saturating_sub(micros(seen_within)))
+            // One extra row tells whether more follow.
+            .bind(limit.saturating_add(1)),
+        );
         while let Some(row) = rows.try_next().await? {
-            if !page.take(parse_node(&row)?, limit) {
+            if !page.take(row.into(), limit) {
                 break;
             }
         }
@@ -93,11 +95,10 @@ impl NodeStore for Backend {
         connected_within: SignedDuration,
         seen_within: SignedDuration,
     ) -> Result<NodeCounts> {
-        let (all, connected): (i64, i64) = sqlx::query_as("SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= (SELECT now FROM database_clock) - $1 THEN 1 END)
+        let (all, connected): (i64, i64) = self.reader().await?.row(Statement::new("SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= (SELECT now FROM database_clock) - $1 THEN 1 END)
              FROM nodes WHERE seen_at >= (SELECT now FROM database_clock) - $2")
         .bind(micros(connected_within))
-        .bind(micros(seen_within))
-        .fetch_one(&mut *self.reader().await?)
+        .bind(micros(seen_within)))
         .await?;
         Ok(NodeCounts {
             connected: connected.unsigned_abs(),
@@ -116,7 +117,7 @@ async fn write_node(transaction: &mut Transaction, replica: &str, write: &NodeWr
     };
     if let Some(opening) = opened {
         // A late write must not replace the stream that the node has opened elsewhere meanwhile.
-        sqlx::query("INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
+        transaction.execute(Statement::new("INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
              VALUES ($1, $2, $3, $4, $5, 1, (SELECT now FROM database_clock) - $6, (SELECT now FROM database_clock))
              ON CONFLICT (node_id, caller) DO UPDATE SET info = excluded.info, replica = excluded.replica,
                connected = 1, connected_at = excluded.connected_at, seen_at = excluded.seen_at
@@ -126,55 +127,79 @@ async fn write_node(transaction: &mut Transaction, replica: &str, write: &NodeWr
         .bind(replica)
         .bind(opening.info.as_slice())
         .bind(&[] as &[u8])
-        .bind(opening.age_micros())
-        .execute(&mut **transaction)
+        .bind(opening.age_micros()))
         .await?;
     }
     if closed {
-        sqlx::query(
-            "UPDATE nodes SET connected = 0, seen_at = (SELECT now FROM database_clock)
+        transaction
+            .execute(
+                Statement::new(
+                    "UPDATE nodes SET connected = 0, seen_at = (SELECT now FROM database_clock)
              WHERE node_id = $1 AND caller = $2 AND replica = $3",
-        )
-        .bind(write.node_id.as_str())
-        .bind(write.caller.as_str())
-        .bind(replica)
-        .execute(&mut **transaction)
-        .await?;
+                )
+                .bind(write.node_id.as_str())
+                .bind(write.caller.as_str())
+                .bind(replica),
+            )
+            .await?;
     }
     if let Some(report) = &write.report {
-        sqlx::query("UPDATE nodes SET report = $3, seen_at = (SELECT now FROM database_clock) WHERE node_id = $1 AND caller = $2")
+        transaction.execute(Statement::new("UPDATE nodes SET report = $3, seen_at = (SELECT now FROM database_clock) WHERE node_id = $1 AND caller = $2")
         .bind(write.node_id.as_str())
         .bind(write.caller.as_str())
-        .bind(report.as_slice())
-        .execute(&mut **transaction)
+        .bind(report.as_slice()))
         .await?;
     }
     Ok(())
 }
 
 async fn forget_node(transaction: &mut Transaction, replica: &str, write: &NodeWrite) -> Result<()> {
-    sqlx::query("DELETE FROM nodes WHERE node_id = $1 AND caller = $2 AND replica = $3")
-        .bind(write.node_id.as_str())
-        .bind(write.caller.as_str())
-        .bind(replica)
-        .execute(&mut **transaction)
+    transaction
+        .execute(
+            Statement::new("DELETE FROM nodes WHERE node_id = $1 AND caller = $2 AND replica = $3")
+                .bind(write.node_id.as_str())
+                .bind(write.caller.as_str())
+                .bind(replica),
+        )
         .await?;
     Ok(())
 }
 
-fn parse_node(row: &Row) -> Result<NodeRow> {
-    Ok(NodeRow {
-        node_id: row.try_get("node_id")?,
-        caller: row.try_get("caller")?,
-        info: row.try_get("info")?,
-        report: row.try_get("report")?,
-        connected: row.try_get::<i32, _>("connected")? != 0,
-        connected_at: row.try_get("connected_at")?,
-        seen_at: row.try_get("seen_at")?,
-    })
+#[derive(Debug, FromRow)]
+struct StoredNode {
+    node_id: String,
+    caller: String,
+    info: Vec<u8>,
+    report: Vec<u8>,
+    connected: i32,
+    connected_at: i64,
+    seen_at: i64,
+}
+
+impl From<StoredNode> for NodeRow {
+    fn from(stored: StoredNode) -> Self {
+        Self {
+            node_id: stored.node_id,
+            caller: stored.caller,
+            info: stored.info,
+            report: stored.report,
+            connected: stored.connected != 0,
+            connected_at: stored.connected_at,
+            seen_at: stored.seen_at,
+        }
+    }
 }
 
 #[cfg(test)]
 mod contract {
-    crate::nodes::store::suite::stamp!(super::super::open_for_test());
+    use crate::{nodes::store::suite::stamp, store::testing::TestDatabase};
+
+    mod sqlite {
+        use super::*;
+        stamp!(TestDatabase::Sqlite.open());
+    }
+    mod postgres {
+        use super::*;
+        stamp!(TestDatabase::Postgres.open());
+    }
 }

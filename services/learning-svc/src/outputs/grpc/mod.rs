@@ -13,10 +13,10 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
 use crate::{
-    app::App,
-    contests::grpc::render::candidate,
-    evidence::exports::ExportSlots,
+    export_slots::ExportSlots,
+    grpc::candidates::candidate,
     outputs::{
+        Outputs,
         preview::RunSlots,
         rendered::{self, current},
         store::improvements::VersionRecord,
@@ -25,20 +25,20 @@ use crate::{
     stream::Stream,
 };
 
-/// Serves the use cases of an `App`, and renders from what nodes hold.
+/// Serves the use cases of prompts, and renders from what nodes hold.
 #[derive(Clone)]
-pub(crate) struct Outputs {
-    app: App,
+pub(crate) struct OutputHandler {
+    outputs: Outputs,
     stream: Stream,
     runs: RunSlots,
     exports: ExportSlots,
 }
 
-impl Outputs {
-    /// Serves the use cases of `app`, and renders from `stream`.
-    pub(crate) fn new(app: App, stream: Stream) -> Self {
+impl OutputHandler {
+    /// Serves the use cases of `outputs`, and renders from `stream`.
+    pub(crate) fn new(outputs: Outputs, stream: Stream) -> Self {
         Self {
-            app,
+            outputs,
             stream,
             runs: RunSlots::default(),
             exports: ExportSlots::default(),
@@ -47,7 +47,7 @@ impl Outputs {
 }
 
 #[tonic::async_trait]
-impl OutputService for Outputs {
+impl OutputService for OutputHandler {
     type ExportExamplesStream = BoxStream<'static, Result<pb::ExportExamplesResponse, Status>>;
 
     async fn render_prompt(
@@ -56,11 +56,12 @@ impl OutputService for Outputs {
     ) -> Result<Response<pb::RenderPromptResponse>, Status> {
         let deadline = deadline_of(&request);
         let Call { message, .. } = open(request)?;
-        let (of, min_revision) = parse::render(message).map_err(Error::from)?;
+        let (asked, min_revision) = parse::render(message).map_err(Error::from)?;
         let state = self.stream.wait_for(min_revision.0, deadline).await?;
-        let rendered = rendered::render(&state, &of)?;
-        let rendered = rendered
-            .ok_or_else(|| Error::not_found("prompt", format!("{}/{}", of.key.key, of.key.qualifier)))?;
+        let rendered = rendered::render(&state, &asked)?;
+        let rendered = rendered.ok_or_else(|| {
+            Error::not_found("prompt", format!("{}/{}", asked.key.key, asked.key.qualifier))
+        })?;
         Ok(Response::new(render::rendered(rendered)))
     }
 
@@ -70,7 +71,7 @@ impl OutputService for Outputs {
     ) -> Result<Response<pb::GetOutputStatsResponse>, Status> {
         let Call { message, .. } = open(request)?;
         let key = parse::target(&message.namespace, &message.target).map_err(Error::from)?;
-        let stats = self.app.output_stats(&key).await?;
+        let stats = self.outputs.stats(&key).await?;
         Ok(Response::new(render::stats(stats)))
     }
 
@@ -83,9 +84,9 @@ impl OutputService for Outputs {
         let (wanted, limit) = parse::versions(&message, query).map_err(Error::from)?;
         let (versions, places, more) = match wanted {
             parse::Versions::Of { key, before } => {
-                let (versions, more) = self.app.prompt_versions(&key, before, limit).await?;
-                let number = |(of, _): &(VersionRecord, u64)| {
-                    let kept = of.record.candidate.proposal;
+                let (versions, more) = self.outputs.prompt_versions(&key, before, limit).await?;
+                let number = |(version, _): &(VersionRecord, u64)| {
+                    let kept = version.record.candidate.proposal;
                     kept.map_or(0, |kept| i64::from(kept.version))
                 };
                 let places = versions.iter().map(number).collect();
@@ -97,7 +98,7 @@ impl OutputService for Outputs {
                 after,
             } => {
                 let found = self
-                    .app
+                    .outputs
                     .redacted_versions(&namespace, key.as_ref(), after, limit)
                     .await?;
                 (found.versions, found.places, found.more)
@@ -120,7 +121,7 @@ impl OutputService for Outputs {
         let Call { message, .. } = open(request)?;
         let (namespace, candidate, inputs) = parse::preview(&message).map_err(Error::from)?;
         let preview = self
-            .app
+            .outputs
             .preview(&namespace, candidate, inputs, &self.runs)
             .await?;
         Ok(Response::new(render::preview(preview)))
@@ -133,8 +134,8 @@ impl OutputService for Outputs {
         let caller = caller_of(&request);
         let Call { message, .. } = open(request)?;
         let (key, actor) = parse::generate(&caller, &message).map_err(Error::from)?;
-        let record = self.app.generate_improvement(&key, &actor).await?;
-        let improvement = self.app.improvement(&record).await?;
+        let record = self.outputs.generate_improvement(&key, &actor).await?;
+        let improvement = self.outputs.improvement(&record).await?;
         Ok(Response::new(pb::GenerateImprovementResponse {
             candidate: Some(candidate(&record)),
             improvement: improvement.map(render::improvement),
@@ -148,7 +149,7 @@ impl OutputService for Outputs {
         let caller = caller_of(&request);
         let Call { message, .. } = open(request)?;
         let wanted = parse::use_version(&caller, &message).map_err(Error::from)?;
-        let (version, redacted, revision) = self.app.use_version(&wanted).await?;
+        let (version, redacted, revision) = self.outputs.use_version(&wanted).await?;
         Ok(Response::new(pb::UsePromptVersionResponse {
             version: Some(render::version(&(version, redacted))),
             revision: revision.0,
@@ -163,7 +164,7 @@ impl OutputService for Outputs {
         let (key, format) = parse::export(&message).map_err(Error::from)?;
         let slot = self.exports.take()?;
         let prompt = current(&*self.stream.state()?, &key)?.map(|(prompt, _)| prompt);
-        let pages = self.app.export_examples(&key, format, prompt, slot);
+        let pages = self.outputs.export_examples(&key, format, prompt, slot);
         let messages = pages.map(|page| match page {
             Ok(lines) => lines
                 .into_iter()

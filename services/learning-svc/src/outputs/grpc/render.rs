@@ -8,8 +8,10 @@ use prost::Message as _;
 use similar::TextDiff;
 
 use crate::{
-    contests::grpc::render::{candidate, transition},
-    grpc::render::small,
+    grpc::{
+        candidates::{candidate, transition},
+        render::small,
+    },
     outputs::{
         preview::{Preview, Previewed},
         rendered::Rendered,

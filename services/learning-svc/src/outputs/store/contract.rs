@@ -1,18 +1,18 @@
-//! The contract of stored ratings and outputs: what is asked for is what is read, however many there are. Compiled for each database.
+//! The contract of stored ratings and outputs: what is asked for is what is read, however many there are.
 
+use crate::store::testing::{TestDatabase, on_both};
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use emend_core::{
     AcceptOrder, ContestId, FeedbackId, Kind, OutputTally, Rated, RatedId, RatedTexts, RatingClass,
-    ResourceKey, contest::VoterKey, outputs::VOICES,
+    ResourceKey, ratings::VOICES, voter::VoterKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{
-    super::{Backend, open_for_test, work_sql::plan},
-    newest_outputs, of_outputs, of_voters, outputs,
-};
+use super::sql::{newest_outputs, of_outputs, of_voters, outputs};
+use crate::store::SqlStore;
 use crate::{
     contests::store::store_empty,
     outputs::store::{NewRating, OfClass, OfOutput, OfVoter, RatingChange, RatingWrites},
@@ -41,7 +41,7 @@ fn output(number: u32, good: u32, bad: u32) -> OutputTally {
     output
 }
 
-async fn store_outputs(store: &Backend, outputs: Vec<OutputTally>) {
+async fn store_outputs(store: &SqlStore, outputs: Vec<OutputTally>) {
     let mut tx = locked(store).await;
     let writes = RatingWrites {
         outputs: outputs.into_iter().map(|output| (contest(), output)).collect(),
@@ -73,13 +73,13 @@ fn rated(number: u32) -> Rated {
     }
 }
 
-async fn locked(store: &Backend) -> Box<dyn UnitOfWork> {
+async fn locked(store: &SqlStore) -> Box<dyn UnitOfWork> {
     let mut tx = store.begin().await.unwrap();
     store_empty(&mut *tx, &[&key()]).await;
     tx
 }
 
-async fn store_ratings(store: &Backend, count: u32) {
+async fn store_ratings(store: &SqlStore, count: u32) {
     let mut tx = locked(store).await;
     let new = (0..count).map(|number| NewRating {
         contest: contest(),
@@ -97,9 +97,10 @@ fn numbers(found: &[(ContestId, Rated)]) -> Vec<i64> {
     found.iter().map(|(_, rated)| rated.accept_order.0 - 1).collect()
 }
 
-#[tokio::test]
-async fn the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginning_of_their_texts() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginning_of_their_texts(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     store_ratings(&store, 30).await;
@@ -142,9 +143,8 @@ async fn the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginn
     assert_eq!((&known.key, &known.rated.texts), (&key(), &RatedTexts::default()));
 }
 
-#[tokio::test]
-async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts(database: TestDatabase) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     store_ratings(&store, 2).await;
@@ -167,8 +167,11 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
     };
     tx.ratings().unwrap().save(&writes).await.unwrap();
     tx.commit().await.unwrap();
-    let texts: i64 = sqlx::query_scalar("SELECT count(*) FROM rating_texts")
-        .fetch_one(&mut *store.reader().await.unwrap())
+    let texts: i64 = store
+        .reader()
+        .await
+        .unwrap()
+        .value(Statement::new("SELECT count(*) FROM rating_texts"))
         .await
         .unwrap();
     assert_eq!(texts, 1);
@@ -188,9 +191,10 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts() {
     assert!(known.len() == 2 && known.values().all(|known| known.rated.excluded));
 }
 
-#[tokio::test]
-async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     let first = vec![output(1, 2, 1), output(2, 0, 3), output(3, 1, 1), output(4, 1, 0)];
@@ -221,9 +225,10 @@ async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_writ
     assert_eq!(found, of_contest(vec![output(1, 2, 1), output(4, 1, 2)]));
 }
 
-#[tokio::test]
-async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_to_decide_on_than_ten() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_to_decide_on_than_ten(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     store_ratings(&store, 10_000).await;
@@ -235,21 +240,23 @@ async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_t
         class,
         limit,
     });
-    let by_output = plan(&store, of_outputs(&of_output, &contests, 2_000)).await;
+    let by_output = store.plan(of_outputs(&of_output, &contests, 2_000)).await;
     let voter = OfVoter {
         contest: contest(),
         voter: rated(7).voter,
         rated: rated(7).rated,
         limit: 2,
     };
-    let by_voter = plan(&store, of_voters(&[voter], &contests, 2_000)).await;
+    let by_voter = store.plan(of_voters(&[voter], &contests, 2_000)).await;
     let newest = [RatingClass::Good, RatingClass::Bad].map(|class| OfClass {
         contest: contest(),
         class,
         limit: 6,
     });
-    let by_class = plan(&store, newest_outputs(&newest, &contests)).await;
-    let by_key = plan(&store, outputs(&[(contest(), rated(7).rated)], &contests)).await;
+    let by_class = store.plan(newest_outputs(&newest, &contests)).await;
+    let by_key = store
+        .plan(outputs(&[(contest(), rated(7).rated)], &contests))
+        .await;
     // Found by an index in the order that is asked for: nothing is sorted, so reading ends at the limit.
     for (plan, indexes) in [
         (by_output, &["ratings_of_output"][..]),
@@ -268,4 +275,11 @@ async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_t
     assert_eq!(found.len(), 2 + 17);
     let found = ratings.newest_outputs(&newest).await.unwrap();
     assert_eq!(found.len(), 6);
+}
+
+on_both! {
+    the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginning_of_their_texts,
+    what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts,
+    outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over,
+    ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_to_decide_on_than_ten,
 }

@@ -1,6 +1,6 @@
 //! Rows of improvements, and of what is counted of ratings.
 
-use emend_core::{CandidateId, Rated, RatingClass, contest::Verdict};
+use emend_core::{CandidateId, Rated, RatingClass, candidate::Verdict};
 use emend_store::StoreError;
 use sqlx::FromRow;
 

@@ -8,7 +8,7 @@ use std::{collections::HashMap, time::Duration};
 use async_trait::async_trait;
 use emend_core::{
     CandidateId, ContestId, FeedbackId, Namespace, OutputTally, Rated, RatingClass, ResourceKey,
-    ResourceValue, outputs::Place,
+    ResourceValue, ratings::Place,
 };
 use emend_store::StoreError;
 use jiff::Timestamp;

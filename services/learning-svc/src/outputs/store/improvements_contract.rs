@@ -1,35 +1,35 @@
-//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets. Compiled for
-//! each database.
+//! The contract of what is read of ratings for prompts: by an index, however many there are of other targets.
 
-use std::sync::Arc;
-
-use emend_base::{Entropy, ManualClock};
-use emend_core::{
-    AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, OutputTally, Prompt, Rated,
-    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, contest::VoterKey,
-};
-use jiff::Timestamp;
-use uuid::Uuid;
-
-use super::{
-    super::{
-        Backend,
-        contests_sql::{live_candidates, named_candidate},
-        open_for_test,
-        work_sql::plan,
-    },
-    by_version, counted, current_prompts, following, newest, newest_of, version_value, versions,
-};
 use crate::{
     actor::Actor,
-    contests::store::{Named, store_empty},
+    contests::store::{
+        Named,
+        sql::{live_candidates, named_candidate},
+        store_empty,
+    },
     outputs::store::{
         NewRating, RatingWrites,
         improvements::{Arrival, OutputStore as _},
     },
     resources::write::Put,
-    store::{Store as _, begin_installation},
+    store::{
+        SqlStore, Store as _, begin_installation,
+        testing::{TestDatabase, on_both},
+    },
     tests::world::app_on,
+};
+use std::sync::Arc;
+
+use emend_base::{Entropy, ManualClock};
+use emend_core::{
+    AcceptOrder, Caller, Candidate, FeedbackId, Kind, Learned, Namespace, OutputTally, Prompt, Rated,
+    RatedId, RatedTexts, RatingClass, ResourceKey, ResourceValue, voter::VoterKey,
+};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::improvements_sql::{
+    by_version, counted, current_prompts, following, newest, newest_of, version_value, versions,
 };
 
 /// Versions of a prompt.
@@ -62,8 +62,8 @@ fn rated(target: u32, number: u32) -> Rated {
     }
 }
 
-async fn stored() -> Option<(Backend, impl Sized)> {
-    let (store, guard) = open_for_test().await?;
+async fn stored(database: TestDatabase) -> Option<(SqlStore, impl Sized)> {
+    let (store, guard) = database.open().await?;
     let mut tx = store.begin().await.unwrap();
     for target in 0..TARGETS {
         let keys = [key(Kind::FewShotSet, target), key(Kind::Prompt, target)];
@@ -97,9 +97,8 @@ async fn stored() -> Option<(Backend, impl Sized)> {
     Some((store, guard))
 }
 
-#[tokio::test]
-async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
-    let Some((store, _guard)) = stored().await else {
+async fn what_is_counted_and_read_of_a_target_is_found_by_an_index(database: TestDatabase) {
+    let Some((store, _guard)) = stored(database).await else {
         return;
     };
     let window = key(Kind::FewShotSet, 7).contest_id();
@@ -120,16 +119,15 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index() {
             "contests_of_prompts",
         ),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{index}: {plan}");
         let scans = |step: &str| step.contains("Seq Scan on ratings") || step.contains("SCAN r");
         assert!(!plan.lines().any(scans), "{plan}");
     }
 }
 
-#[tokio::test]
-async fn ratings_are_counted_by_version_and_read_in_their_order() {
-    let Some((store, _guard)) = stored().await else {
+async fn ratings_are_counted_by_version_and_read_in_their_order(database: TestDatabase) {
+    let Some((store, _guard)) = stored(database).await else {
         return;
     };
     let window = key(Kind::FewShotSet, 3).contest_id();
@@ -170,9 +168,10 @@ async fn ratings_are_counted_by_version_and_read_in_their_order() {
     assert_eq!(read, expected);
 }
 
-#[tokio::test]
-async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are() {
-    let Some((store, _guard)) = open_for_test().await else {
+async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are(
+    database: TestDatabase,
+) {
+    let Some((store, _guard)) = database.open().await else {
         return;
     };
     begin_installation(&store, &Entropy::system()).await.unwrap();
@@ -192,7 +191,7 @@ async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_vers
             reason: None,
             actor: Actor::caller(Caller::system()),
         };
-        app.put(&put).await.unwrap();
+        app.resources.put(&put).await.unwrap();
     }
     let contest = prompt.contest_id();
     let mut tx = store.begin().await.unwrap();
@@ -219,8 +218,14 @@ async fn a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_vers
         (named_candidate(1, Named::Version(3)), "candidates_by_version"),
         (version_value(contest, 3), "candidates_by_version"),
     ] {
-        let plan = plan(&store, query).await;
+        let plan = store.plan(query).await;
         assert!(plan.contains(index), "{index}: {plan}");
         assert!(plan.contains("status") || plan.contains("version"), "{plan}");
     }
+}
+
+on_both! {
+    what_is_counted_and_read_of_a_target_is_found_by_an_index,
+    ratings_are_counted_by_version_and_read_in_their_order,
+    a_decision_on_a_prompt_reads_what_is_current_and_open_however_many_versions_there_are,
 }

@@ -1,23 +1,23 @@
-//! Improvements, versions and statistics in SQL. Written once, compiled for each database.
+//! Improvements, versions and statistics in SQL.
 
+use emend_store::sql::Statement;
 use std::{cmp::Reverse, collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 use emend_core::{
     CandidateId, ContestId, Kind, Namespace, OutputTally, Rated, RatingClass, ResourceKey, ResourceValue,
     key_hash,
-    outputs::{Place, RATED_TEXT_CHARS, voices},
+    ratings::{Place, RATED_TEXT_CHARS, voices},
 };
 use emend_store::{CorruptRow, StoreError};
-use sqlx::QueryBuilder;
 
-use super::{
-    Backend, Db,
-    candidates_sql::CANDIDATE_COLUMNS,
-    push_contests,
-    ratings_sql::{OUTPUT, of_outputs},
-    work_sql::{Work, bytes, push_keys, push_limit, push_list},
-};
+use crate::contests::store::lists_sql::CANDIDATE_COLUMNS;
+use crate::outputs::store::sql::OUTPUT;
+use crate::outputs::store::sql::of_outputs;
+use crate::store::SqlStore;
+use crate::store::database::bytes;
+use crate::store::database::push_contests;
+use crate::store::work::Work;
 use crate::{
     contests::store::{CandidateRecord, TransitionWrite, rows::CandidateRecordRow},
     outputs::store::{
@@ -37,10 +37,6 @@ use crate::{
         rows::{At, KeyRow, StoredId},
     },
 };
-
-#[cfg(test)]
-#[path = "improvements_contract.rs"]
-mod contract;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -67,30 +63,30 @@ impl ImprovementRepository for Work {
     async fn begin(&mut self, begun: &Begun, lease: Duration) -> Result<()> {
         let target = self.keys.contest(begun.target)?;
         let contest = self.keys.contest(begun.contest)?;
-        sqlx::query("DELETE FROM improvements WHERE target = $1 AND candidate_id IS NULL")
-            .bind(target)
-            .execute(&mut **self.transaction().await?)
+        self.transaction()
+            .await?
+            .execute(
+                Statement::new("DELETE FROM improvements WHERE target = $1 AND candidate_id IS NULL")
+                    .bind(target),
+            )
             .await?;
-        sqlx::query(
-            "INSERT INTO improvements (improvement_id, target, contest, base_version, lease, leased_until, generator, \
+        self.transaction().await?.execute(Statement::new("INSERT INTO improvements (improvement_id, target, contest, base_version, lease, leased_until, generator, \
              reason, good_count, neutral_count, bad_count, newest_rating) \
-             VALUES ($1, $2, $3, $4, $5, (SELECT now FROM database_clock) + $6, $7, '', 0, 0, 0, 0)",
-        )
+             VALUES ($1, $2, $3, $4, $5, (SELECT now FROM database_clock) + $6, $7, '', 0, 0, 0, 0)")
         .bind(bytes(begun.lease.improvement))
         .bind(target)
         .bind(contest)
         .bind(small(begun.base))
         .bind(bytes(begun.lease.token))
         .bind(i64::try_from(lease.as_micros()).unwrap_or(i64::MAX))
-        .bind(begun.generator.as_str())
-        .execute(&mut **self.transaction().await?)
+        .bind(begun.generator.as_str()))
         .await?;
         Ok(())
     }
 
     async fn finish(&mut self, lease: Lease, finished: &Finished) -> Result<bool> {
         let mut query =
-            QueryBuilder::new("UPDATE improvements SET lease = NULL, leased_until = 0, candidate_id = ");
+            Statement::new("UPDATE improvements SET lease = NULL, leased_until = 0, candidate_id = ");
         query.push_bind(bytes(finished.candidate.0));
         query.push(", reason = ").push_bind(finished.reason.as_str());
         for (column, count) in [
@@ -111,7 +107,7 @@ impl ImprovementRepository for Work {
             return Ok(false);
         };
         for feedback in batches(&finished.feedback) {
-            let mut query = QueryBuilder::new("INSERT INTO improvement_ratings (improvement, feedback_id) ");
+            let mut query = Statement::new("INSERT INTO improvement_ratings (improvement, feedback_id) ");
             query.push_values(feedback, |mut row, feedback| {
                 row.push_bind(improvement).push_bind(bytes(feedback.0));
             });
@@ -121,7 +117,7 @@ impl ImprovementRepository for Work {
     }
 
     async fn give_up(&mut self, lease: Lease) -> Result<()> {
-        let mut query = QueryBuilder::new("DELETE FROM improvements WHERE ");
+        let mut query = Statement::new("DELETE FROM improvements WHERE ");
         push_lease(&mut query, lease);
         self.run(query).await?;
         Ok(())
@@ -143,7 +139,7 @@ impl ImprovementRepository for Work {
 }
 
 #[async_trait]
-impl OutputStore for Backend {
+impl OutputStore for SqlStore {
     async fn progress(&self, target: ContestId) -> Result<Progress> {
         ProgressRow::progress(&self.rows(newest(target)).await?)
     }
@@ -155,10 +151,7 @@ impl OutputStore for Backend {
     async fn version_stats(&self, window: ContestId, limit: u32) -> Result<Vec<VersionStats>> {
         // All live ratings of a target are counted.
         let mut reader = self.browser().await?;
-        let rows: Vec<VersionStatsRow> = by_version(window, limit)
-            .build_query_as()
-            .fetch_all(&mut *reader)
-            .await?;
+        let rows: Vec<VersionStatsRow> = reader.rows(by_version(window, limit)).await?;
         rows.into_iter().map(VersionStatsRow::parse).collect()
     }
 
@@ -174,10 +167,7 @@ impl OutputStore for Backend {
         limit: u32,
     ) -> Result<Vec<(OutputTally, Vec<Rated>)>> {
         let mut transaction = self.begin_read().await?;
-        let rows: Vec<OutputRow> = following(window, classes, after, limit)
-            .build_query_as()
-            .fetch_all(&mut *transaction)
-            .await?;
+        let rows: Vec<OutputRow> = transaction.rows(following(window, classes, after, limit)).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in &rows {
             found.push((row.parse()?, Vec::new()));
@@ -195,10 +185,7 @@ impl OutputStore for Backend {
                 .collect();
             let contests = HashMap::from([(window, contest)]);
             let whole = u32::try_from(RATED_TEXT_CHARS).unwrap_or(u32::MAX);
-            let rows: Vec<RatingRow> = of_outputs(&wanted, &contests, whole)
-                .build_query_as()
-                .fetch_all(&mut *transaction)
-                .await?;
+            let rows: Vec<RatingRow> = transaction.rows(of_outputs(&wanted, &contests, whole)).await?;
             for rated in parse_ratings(rows)? {
                 if let Some((_, ratings)) = found.iter_mut().find(|(output, _)| output.rated == rated.rated) {
                     ratings.push(rated);
@@ -227,7 +214,7 @@ impl OutputStore for Backend {
     }
 
     async fn current_version(&self, contest: ContestId) -> Result<u32> {
-        let mut query = QueryBuilder::new("SELECT current_version FROM contests WHERE ");
+        let mut query = Statement::new("SELECT current_version FROM contests WHERE ");
         push_contests(&mut query, [contest]);
         let found = self.rows::<(i32,)>(query).await?.pop();
         let at = At {
@@ -270,16 +257,15 @@ impl OutputStore for Backend {
     ) -> Result<Vec<(i64, VersionRecord)>> {
         // All improvements are looked at.
         let mut reader = self.browser().await?;
-        let rows: Vec<CandidateRecordRow> = redacted_versions(namespace, target, after, limit)
-            .build_query_as()
-            .fetch_all(&mut *reader)
+        let rows: Vec<CandidateRecordRow> = reader
+            .rows(redacted_versions(namespace, target, after, limit))
             .await?;
         drop(reader);
         self.with_decisions(namespace, rows).await
     }
 
     async fn automatic_namespaces(&self) -> Result<Vec<Namespace>> {
-        let query = QueryBuilder::new(format!(
+        let query = Statement::new(format!(
             "SELECT p.namespace FROM policies AS p WHERE p.kind = {} AND p.review_automatic = 1 AND p.version = \
              (SELECT max(n.version) FROM policies AS n WHERE n.namespace = p.namespace AND n.kind = p.kind) \
              ORDER BY p.namespace",
@@ -308,7 +294,7 @@ impl OutputStore for Backend {
     }
 }
 
-impl Backend {
+impl SqlStore {
     /// Versions of prompts in a namespace with the labels under which each is current, and what was decided about it.
     async fn with_decisions(
         &self,
@@ -318,14 +304,14 @@ impl Backend {
         let mut hashes: Vec<i64> = rows.iter().map(|row| key_hash(&row.key)).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        let mut query = QueryBuilder::new(format!(
+        let mut query = Statement::new(format!(
             "SELECT c.key, c.qualifier, c.current_version FROM contests AS c WHERE c.current_version > 0 AND c.kind = {} \
              AND c.namespace = ",
             Kind::Prompt.number()
         ));
         query.push_bind(namespace.as_str().to_owned());
         query.push(" AND c.key_hash IN ");
-        push_keys(&mut query, &hashes);
+        query.push_list(hashes.iter().copied());
         query.push(" ORDER BY c.qualifier");
         let current: Vec<(String, String, i32)> = self.rows(query).await?;
         let mut numbers: Vec<i64> = rows
@@ -374,7 +360,7 @@ fn parse_ratings(rows: Vec<RatingRow>) -> Result<Vec<Rated>> {
     rows.into_iter().map(RatingRow::parse).collect()
 }
 
-fn push_lease(query: &mut QueryBuilder<Db>, lease: Lease) {
+fn push_lease(query: &mut Statement, lease: Lease) {
     query
         .push("candidate_id IS NULL AND improvement_id = ")
         .push_bind(bytes(lease.improvement));
@@ -382,14 +368,14 @@ fn push_lease(query: &mut QueryBuilder<Db>, lease: Lease) {
 }
 
 /// The key of a contest within the database.
-fn push_contest(query: &mut QueryBuilder<Db>, contest: ContestId) {
+fn push_contest(query: &mut Statement, contest: ContestId) {
     query.push("(SELECT contest FROM contests WHERE ");
     push_contests(query, [contest]);
     query.push(")");
 }
 
 /// That a contest is one of a prompt's, under whichever label.
-fn push_target(query: &mut QueryBuilder<Db>, of: &str, target: &ResourceKey) {
+fn push_target(query: &mut Statement, of: &str, target: &ResourceKey) {
     query.push(format_args!("{of}.key_hash = "));
     query.push_bind(key_hash(target.key.as_str()));
     query.push(format_args!(" AND {of}.key = "));
@@ -401,8 +387,8 @@ fn push_target(query: &mut QueryBuilder<Db>, of: &str, target: &ResourceKey) {
 }
 
 /// The newest improvement that is a candidate, and the one before which it is that is being generated.
-pub(super) fn newest(target: ContestId) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn newest(target: ContestId) -> Statement {
+    let mut query = Statement::new(
         "SELECT i.improvement_id, i.candidate_id, i.newest_rating, k.proposal_verdict, k.created_at, \
          CASE WHEN i.leased_until > (SELECT now FROM database_clock) THEN 1 ELSE 0 END AS leased \
          FROM improvements AS i LEFT JOIN candidates AS k ON k.contest = i.contest AND k.candidate_id = i.candidate_id WHERE i.target = ",
@@ -413,8 +399,8 @@ pub(super) fn newest(target: ContestId) -> QueryBuilder<Db> {
 }
 
 /// How many live ratings of each class arrived after another: a range of an index for each.
-pub(super) fn counted(window: ContestId, after: Arrival) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+pub(crate) fn counted(window: ContestId, after: Arrival) -> Statement {
+    let mut query = Statement::new("");
     for (index, class) in RatingClass::ALL.into_iter().enumerate() {
         query.push(if index > 0 { " UNION ALL " } else { "" });
         query.push(format_args!(
@@ -430,8 +416,8 @@ pub(super) fn counted(window: ContestId, after: Arrival) -> QueryBuilder<Db> {
 }
 
 /// The ratings of each version of a prompt, counted in an index alone.
-pub(super) fn by_version(window: ContestId, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT r.prompt_version");
+pub(crate) fn by_version(window: ContestId, limit: u32) -> Statement {
+    let mut query = Statement::new("SELECT r.prompt_version");
     for class in RatingClass::ALL {
         query.push(format_args!(
             ", CAST(SUM(CASE WHEN r.class = {} THEN 1 ELSE 0 END) AS BIGINT) AS {}",
@@ -445,7 +431,7 @@ pub(super) fn by_version(window: ContestId, limit: u32) -> QueryBuilder<Db> {
     );
     push_contest(&mut query, window);
     query.push(" GROUP BY r.prompt_version ORDER BY last_at DESC, r.prompt_version LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query
 }
 
@@ -454,12 +440,8 @@ const RATED: &str = "SELECT r.rating, r.feedback_id, r.contest, r.accept_order, 
      LEFT JOIN rating_texts AS t ON t.feedback_id = r.feedback_id WHERE r.live = 1 AND r.contest = ";
 
 /// The last live ratings of each class to arrive: one bounded read for each, by an index that holds them in this order.
-pub(super) fn newest_of(
-    window: ContestId,
-    after: Arrival,
-    wanted: &[(RatingClass, u32)],
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT * FROM (");
+pub(crate) fn newest_of(window: ContestId, after: Arrival, wanted: &[(RatingClass, u32)]) -> Statement {
+    let mut query = Statement::new("SELECT * FROM (");
     for (index, (class, limit)) in wanted.iter().enumerate() {
         query
             .push(if index > 0 { " UNION ALL " } else { "" })
@@ -469,7 +451,7 @@ pub(super) fn newest_of(
         query.push(" AND r.class = ").push_bind(class.number());
         query.push(" AND r.rating > ").push_bind(after.0);
         query.push(" ORDER BY r.rating DESC LIMIT ");
-        push_limit(&mut query, *limit);
+        query.push_limit(*limit);
         query.push(format_args!(") AS of_{index}"));
     }
     query.push(") AS newest ORDER BY rating DESC");
@@ -477,13 +459,13 @@ pub(super) fn newest_of(
 }
 
 /// The outputs of each class after a place: one bounded read for each, by an index that holds them in this order.
-pub(super) fn following(
+pub(crate) fn following(
     window: ContestId,
     classes: &[RatingClass],
     after: Option<Place>,
     limit: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT * FROM (");
+) -> Statement {
+    let mut query = Statement::new("SELECT * FROM (");
     for (index, class) in classes.iter().enumerate() {
         query
             .push(if index > 0 { " UNION ALL " } else { "" })
@@ -500,18 +482,18 @@ pub(super) fn following(
                 .push(")");
         }
         query.push(" ORDER BY o.accept_order, o.feedback_id LIMIT ");
-        push_limit(&mut query, limit);
+        query.push_limit(limit);
         query.push(format_args!(") AS of_{index}"));
     }
     query.push(") AS following ORDER BY accept_order, feedback_id LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query
 }
 
 /// What was decided about versions with these numbers, of prompts whose keys have these hashes, under each label: the newest of
 /// each, the oldest first.
-pub(super) fn decisions(namespace: &Namespace, hashes: &[i64], numbers: &[i64]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(format!(
+pub(crate) fn decisions(namespace: &Namespace, hashes: &[i64], numbers: &[i64]) -> Statement {
+    let mut query = Statement::new(format!(
         "SELECT * FROM (SELECT c.key, c.qualifier, k.proposal_version, k.candidate_id, t.candidate, t.sequence, \
          t.from_status, t.to_status, t.cause, t.reason, t.caller, t.on_behalf_of, t.made_at, t.revision, \
          t.policy_version, row_number() OVER (PARTITION BY c.key, k.proposal_version \
@@ -523,9 +505,9 @@ pub(super) fn decisions(namespace: &Namespace, hashes: &[i64], numbers: &[i64]) 
     ));
     query.push_bind(namespace.as_str().to_owned());
     query.push(" AND c.key_hash IN ");
-    push_keys(&mut query, hashes);
+    query.push_list(hashes.iter().copied());
     query.push(" AND k.proposal_version IN ");
-    push_keys(&mut query, numbers);
+    query.push_list(numbers.iter().copied());
     query.push(format_args!(
         ") AS decided WHERE newest <= {DECISIONS} ORDER BY made_at, candidate, sequence"
     ));
@@ -533,8 +515,8 @@ pub(super) fn decisions(namespace: &Namespace, hashes: &[i64], numbers: &[i64]) 
 }
 
 /// What a version in a contest says.
-pub(super) fn version_value(contest: ContestId, version: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT candidate_id, value FROM candidates WHERE contest = ");
+pub(crate) fn version_value(contest: ContestId, version: u32) -> Statement {
+    let mut query = Statement::new("SELECT candidate_id, value FROM candidates WHERE contest = ");
     push_contest(&mut query, contest);
     query
         .push(" AND proposal_version > 0 AND proposal_version = ")
@@ -544,13 +526,13 @@ pub(super) fn version_value(contest: ContestId, version: u32) -> QueryBuilder<Db
 
 /// The versions of a prompt below a number, or that number alone. A version that is used under several labels is a candidate
 /// in the contest of each; the first is where it was proposed.
-pub(super) fn versions(
+pub(crate) fn versions(
     target: &ResourceKey,
     before: Option<u32>,
     only: Option<u32>,
     limit: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+) -> Statement {
+    let mut query = Statement::new(CANDIDATE_COLUMNS);
     query.push(
         " FROM (SELECT min(n.candidate) AS candidate, n.proposal_version FROM contests AS o \
          CROSS JOIN candidates AS n WHERE n.contest = o.contest AND n.proposal_version > 0 AND ",
@@ -563,7 +545,7 @@ pub(super) fn versions(
         query.push(" AND n.proposal_version = ").push_bind(small(only));
     }
     query.push(" GROUP BY n.proposal_version ORDER BY n.proposal_version DESC LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query.push(
         ") AS found CROSS JOIN candidates AS k CROSS JOIN contests AS c WHERE k.candidate = found.candidate \
          AND c.contest = k.contest ORDER BY k.proposal_version DESC",
@@ -572,14 +554,14 @@ pub(super) fn versions(
 }
 
 /// What is kept of these candidates as improvements.
-fn improvements_of(candidates: &[CandidateId]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+fn improvements_of(candidates: &[CandidateId]) -> Statement {
+    let mut query = Statement::new(
         "SELECT i.candidate_id, i.generator, i.reason, i.good_count, i.neutral_count, i.bad_count, \
          (SELECT count(*) FROM improvement_ratings AS r JOIN redaction_marks AS m \
          ON m.feedback_id = r.feedback_id WHERE r.improvement = i.improvement) AS redacted \
          FROM improvements AS i WHERE i.candidate_id IN ",
     );
-    push_list(&mut query, candidates.iter().map(|id| id.0));
+    query.push_list(candidates.iter().map(|id| id.0).map(bytes));
     query
 }
 
@@ -589,8 +571,8 @@ fn redacted_versions(
     target: Option<&ResourceKey>,
     after: Option<i64>,
     limit: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+) -> Statement {
+    let mut query = Statement::new(CANDIDATE_COLUMNS);
     query.push(
         " FROM improvements AS i CROSS JOIN contests AS c CROSS JOIN candidates AS k WHERE c.contest = i.contest \
          AND i.candidate_id IS NOT NULL AND EXISTS (SELECT 1 FROM improvement_ratings AS r JOIN redaction_marks AS m \
@@ -609,18 +591,13 @@ fn redacted_versions(
         query.push(" AND k.candidate < ").push_bind(after);
     }
     query.push(" ORDER BY k.candidate DESC LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query
 }
 
 /// The prompts that are current under a label.
-pub(super) fn current_prompts(
-    namespace: &Namespace,
-    label: &str,
-    after: i64,
-    limit: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(format!(
+pub(crate) fn current_prompts(namespace: &Namespace, label: &str, after: i64, limit: u32) -> Statement {
+    let mut query = Statement::new(format!(
         "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id FROM contests \
          WHERE kind = {} AND current_version > 0 AND namespace = ",
         Kind::Prompt.number()
@@ -629,6 +606,6 @@ pub(super) fn current_prompts(
     query.push(" AND qualifier = ").push_bind(label.to_owned());
     query.push(" AND contest > ").push_bind(after);
     query.push(" ORDER BY contest LIMIT ");
-    push_limit(&mut query, limit);
+    query.push_limit(limit);
     query
 }

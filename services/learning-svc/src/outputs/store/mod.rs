@@ -5,15 +5,21 @@
 //! its own, and no more rows are read than are returned. What an output comes to is a row of its own, written in the
 //! transaction in which a rating becomes live or is live no longer.
 
+#[cfg(test)]
+mod contract;
 pub(crate) mod improvement_rows;
 pub mod improvements;
+#[cfg(test)]
+mod improvements_contract;
+pub(crate) mod improvements_sql;
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    ContestId, FeedbackId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, contest::VoterKey,
+    ContestId, FeedbackId, OutputTally, Rated, RatedId, RatingClass, ResourceKey, voter::VoterKey,
 };
 use emend_store::StoreError;
 

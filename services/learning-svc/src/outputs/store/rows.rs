@@ -1,7 +1,7 @@
 //! Rows of ratings, and of the outputs that were rated.
 
 use emend_core::{
-    AcceptOrder, FeedbackId, OutputTally, Rated, RatedId, RatedTexts, RatingClass, contest::VoterKey,
+    AcceptOrder, FeedbackId, OutputTally, Rated, RatedId, RatedTexts, RatingClass, voter::VoterKey,
 };
 use emend_store::StoreError;
 use sqlx::FromRow;

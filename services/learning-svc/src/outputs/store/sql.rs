@@ -1,16 +1,14 @@
-//! Ratings, and the outputs that were rated, in SQL. Written once, compiled for each database.
+//! Ratings, and the outputs that were rated, in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{ContestId, FeedbackId, OutputTally, Rated, RatedId};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Db,
-    work_sql::{Work, bytes, push_limit, push_list},
-};
+use crate::store::database::bytes;
+use crate::store::work::Work;
 use crate::{
     outputs::store::{
         KnownRating, NewRating, OfClass, OfOutput, OfVoter, RatingChange, RatingRepository, RatingWrites,
@@ -22,10 +20,6 @@ use crate::{
     },
 };
 
-#[cfg(test)]
-#[path = "contract.rs"]
-mod contract;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// What is asked for in one statement, at most.
@@ -36,13 +30,13 @@ impl RatingRepository for Work {
     async fn known(&mut self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, KnownRating>> {
         let mut known = HashMap::new();
         for feedback in batches(feedback) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, r.received_at, \
                  r.excluded, r.live, NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
                  c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
                  FROM ratings AS r JOIN contests AS c ON c.contest = r.contest WHERE r.feedback_id IN ",
             );
-            push_list(&mut query, feedback.iter().map(|id| id.0));
+            query.push_list(feedback.iter().map(|id| id.0).map(bytes));
             for row in self.rows::<KnownRatingRow>(query).await? {
                 let rating = row.parse()?;
                 known.insert(rating.rated.feedback, rating);
@@ -115,7 +109,7 @@ impl Work {
 
     async fn ratings(
         &mut self,
-        query: QueryBuilder<Db>,
+        query: Statement,
         contests: &HashMap<ContestId, i64>,
         found: &mut Vec<(ContestId, Rated)>,
     ) -> Result<()> {
@@ -130,7 +124,7 @@ impl Work {
 
     async fn tallies(
         &mut self,
-        query: QueryBuilder<Db>,
+        query: Statement,
         contests: &HashMap<ContestId, i64>,
         found: &mut Vec<(ContestId, OutputTally)>,
     ) -> Result<()> {
@@ -145,12 +139,12 @@ impl Work {
 }
 
 /// The newest ratings of each voter and output: one bounded read for each, by an index that holds them in this order.
-pub(super) fn of_voters(
+pub(crate) fn of_voters(
     wanted: &[OfVoter],
     contests: &HashMap<ContestId, i64>,
     max_text_chars: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+) -> Statement {
+    let mut query = Statement::new("");
     for (index, of) in wanted.iter().enumerate() {
         begin(&mut query, index, max_text_chars);
         query
@@ -164,12 +158,12 @@ pub(super) fn of_voters(
 }
 
 /// The newest live ratings of each output and class: one bounded read for each, by an index that holds them in this order.
-pub(super) fn of_outputs(
+pub(crate) fn of_outputs(
     wanted: &[OfOutput],
     contests: &HashMap<ContestId, i64>,
     max_text_chars: u32,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+) -> Statement {
+    let mut query = Statement::new("");
     for (index, of) in wanted.iter().enumerate() {
         begin(&mut query, index, max_text_chars);
         query
@@ -182,15 +176,12 @@ pub(super) fn of_outputs(
     query
 }
 
-pub(super) const OUTPUT: &str = "SELECT o.contest, o.rated, o.good, o.bad, o.class, o.accept_order, o.feedback_id \
+pub(crate) const OUTPUT: &str = "SELECT o.contest, o.rated, o.good, o.bad, o.class, o.accept_order, o.feedback_id \
                       FROM rated_outputs AS o WHERE o.contest = ";
 
 /// What each output comes to, found by its key.
-pub(super) fn outputs(
-    wanted: &[(ContestId, RatedId)],
-    contests: &HashMap<ContestId, i64>,
-) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+pub(crate) fn outputs(wanted: &[(ContestId, RatedId)], contests: &HashMap<ContestId, i64>) -> Statement {
+    let mut query = Statement::new("");
     for (index, (contest, rated)) in wanted.iter().enumerate() {
         query
             .push(if index > 0 { " UNION ALL " } else { "" })
@@ -202,8 +193,8 @@ pub(super) fn outputs(
 }
 
 /// The newest outputs of each class: one bounded read for each, by an index that holds them in this order.
-pub(super) fn newest_outputs(wanted: &[OfClass], contests: &HashMap<ContestId, i64>) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("");
+pub(crate) fn newest_outputs(wanted: &[OfClass], contests: &HashMap<ContestId, i64>) -> Statement {
+    let mut query = Statement::new("");
     for (index, of) in wanted.iter().enumerate() {
         query
             .push(if index > 0 { " UNION ALL " } else { "" })
@@ -212,14 +203,14 @@ pub(super) fn newest_outputs(wanted: &[OfClass], contests: &HashMap<ContestId, i
         query.push_bind(contests.get(&of.contest).copied());
         query.push(" AND o.class = ").push_bind(of.class.number());
         query.push(" ORDER BY o.accept_order DESC, o.feedback_id DESC LIMIT ");
-        push_limit(&mut query, of.limit);
+        query.push_limit(of.limit);
         query.push(format_args!(") AS wanted_{index}"));
     }
     query
 }
 
 /// No more of a text is read than is shown of it.
-fn begin(query: &mut QueryBuilder<Db>, index: usize, max_text_chars: u32) {
+fn begin(query: &mut Statement, index: usize, max_text_chars: u32) {
     query
         .push(if index > 0 { " UNION ALL " } else { "" })
         .push(
@@ -236,9 +227,9 @@ fn begin(query: &mut QueryBuilder<Db>, index: usize, max_text_chars: u32) {
     );
 }
 
-fn end(query: &mut QueryBuilder<Db>, index: usize, limit: u32) {
+fn end(query: &mut Statement, index: usize, limit: u32) {
     query.push(" ORDER BY r.accept_order DESC, r.feedback_id DESC LIMIT ");
-    push_limit(query, limit);
+    query.push_limit(limit);
     query.push(format_args!(") AS wanted_{index}"));
 }
 
@@ -248,7 +239,7 @@ async fn insert(work: &mut Work, new: &[NewRating]) -> Result<()> {
         for rating in new {
             rows.push((work.keys.contest(rating.contest)?, &rating.rated));
         }
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO ratings (feedback_id, contest, accept_order, voter, rated, class, prompt_version, \
              received_at, excluded, live) ",
         );
@@ -272,7 +263,7 @@ async fn insert(work: &mut Work, new: &[NewRating]) -> Result<()> {
         .filter(|rated| !rated.excluded)
         .collect();
     for counts in batches(&counts) {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO rating_texts (feedback_id, input, output, corrected, judgement, issues) ",
         );
         query.push_values(counts, |mut row, rated| {
@@ -293,7 +284,7 @@ async fn insert(work: &mut Work, new: &[NewRating]) -> Result<()> {
 async fn change(work: &mut Work, changed: &[RatingChange]) -> Result<()> {
     for changed in batches(changed) {
         let mut query =
-            QueryBuilder::new("UPDATE ratings SET live = written.column2, excluded = written.column3 FROM (");
+            Statement::new("UPDATE ratings SET live = written.column2, excluded = written.column3 FROM (");
         query.push_values(changed, |mut row, change| {
             row.push_bind(bytes(change.feedback.0))
                 .push_bind(i32::from(change.live))
@@ -308,8 +299,8 @@ async fn change(work: &mut Work, changed: &[RatingChange]) -> Result<()> {
         .map(|change| change.feedback)
         .collect();
     for excluded in batches(&excluded) {
-        let mut query = QueryBuilder::new("DELETE FROM rating_texts WHERE feedback_id IN ");
-        push_list(&mut query, excluded.iter().map(|id| id.0));
+        let mut query = Statement::new("DELETE FROM rating_texts WHERE feedback_id IN ");
+        query.push_list(excluded.iter().map(|id| id.0).map(bytes));
         work.run(query).await?;
     }
     Ok(())
@@ -321,7 +312,7 @@ async fn save_outputs(work: &mut Work, outputs: &[(ContestId, OutputTally)]) -> 
         for (contest, output) in outputs {
             rows.push((work.keys.contest(*contest)?, output));
         }
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO rated_outputs (contest, rated, good, bad, class, accept_order, feedback_id) ",
         );
         query.push_values(rows, |mut row, (contest, output)| {

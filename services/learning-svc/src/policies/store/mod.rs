@@ -1,6 +1,7 @@
 //! What is stored of policies: every version that was ever set.
 
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashMap;
 

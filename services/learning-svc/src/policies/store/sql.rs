@@ -1,26 +1,27 @@
-//! Policies in SQL. Written once, compiled for each database.
+//! Policies in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::Policy;
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{Backend, Db, work_sql::Work};
-use crate::{
-    policies::store::{PolicyKey, PolicyRepository, PolicyStore, PolicyWrite, StoredPolicy, rows::PolicyRow},
-    store::{
-        batches::batches_up_to,
-        codes, conflict,
-        integers::{saturated, small},
-    },
+use crate::policies::store::{
+    PolicyKey, PolicyRepository, PolicyStore, PolicyWrite, StoredPolicy, rows::PolicyRow,
+};
+use crate::store::SqlStore;
+use crate::store::work::Work;
+use crate::store::{
+    batches::batches_up_to,
+    codes, conflict,
+    integers::{saturated, small},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// Appends `((a = $1 AND b = $2) OR …)` for namespaces and kinds.
-pub(super) fn push_policy_keys(query: &mut QueryBuilder<Db>, keys: &[PolicyKey]) {
+pub(crate) fn push_policy_keys(query: &mut Statement, keys: &[PolicyKey]) {
     query.push("(");
     for (index, key) in keys.iter().enumerate() {
         if index > 0 {
@@ -40,15 +41,15 @@ const POLICY_IN_FORCE: &str = " AND version = (SELECT max(newer.version) FROM po
      WHERE newer.namespace = policies.namespace AND newer.kind = policies.kind)";
 
 /// The query for the policies in force.
-pub(super) fn policies_in_force(keys: &[PolicyKey]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(POLICY);
+pub(crate) fn policies_in_force(keys: &[PolicyKey]) -> Statement {
+    let mut query = Statement::new(POLICY);
     push_policy_keys(&mut query, keys);
     query.push(POLICY_IN_FORCE);
     query
 }
 
 /// The stored policy, or the default if it was never changed.
-pub(super) fn or_default(rows: &[PolicyRow], key: &PolicyKey) -> Result<StoredPolicy> {
+pub(crate) fn or_default(rows: &[PolicyRow], key: &PolicyKey) -> Result<StoredPolicy> {
     match rows.first() {
         Some(row) => Ok(row.parse()?.1),
         None => Ok(StoredPolicy {
@@ -81,7 +82,7 @@ impl PolicyRepository for Work {
 
     async fn save(&mut self, write: &PolicyWrite) -> Result<()> {
         let policy = &write.policy;
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "INSERT INTO policies (namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
          max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, \
          window_bad, window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, caller, on_behalf_of, reason, updated_at) ",
@@ -121,7 +122,7 @@ impl PolicyRepository for Work {
 }
 
 #[async_trait]
-impl PolicyStore for Backend {
+impl PolicyStore for SqlStore {
     async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
         let rows = self.rows(policies_in_force(std::slice::from_ref(key))).await?;
         or_default(&rows, key)

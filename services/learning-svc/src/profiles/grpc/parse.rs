@@ -18,15 +18,17 @@ use jiff::Timestamp;
 
 use crate::{
     actor::Actor,
-    contests::{
-        grpc::{position, statuses},
+    contests::store::CandidatePosition,
+    decisions::{
+        profile_room::MAX_ENTRIES,
         review::{Review, Verdict},
-        store::CandidatePosition,
     },
-    grpc::parse,
+    grpc::{
+        candidates::{position, statuses},
+        parse,
+    },
     profiles::{
         entries::ProfileUpdate,
-        room::MAX_ENTRIES,
         suggestions::{SuggestionDecided, SuggestionsAsked, entry_key},
     },
 };

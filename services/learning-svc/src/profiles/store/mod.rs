@@ -2,6 +2,7 @@
 //! entries. And a user's entries, which an index by user finds.
 
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashSet;
 

@@ -1,19 +1,20 @@
-//! Profiles in SQL. Written once, compiled for each database.
+//! Profiles in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
 use emend_core::{CandidateId, ContestId, Kind, Namespace, Status, UserId, outputs::Activity};
 use emend_store::StoreError;
 use jiff::Timestamp;
-use sqlx::QueryBuilder;
 
-use super::{
-    Backend, Db,
-    candidates_sql::{CANDIDATE_COLUMNS, push_after, push_numbers},
-    push_candidates,
-    work_sql::{Work, only},
-};
+use crate::contests::store::lists_sql::CANDIDATE_COLUMNS;
+use crate::contests::store::lists_sql::push_after;
+use crate::contests::store::lists_sql::push_numbers;
+use crate::store::SqlStore;
+use crate::store::database::push_candidates;
+use crate::store::work::Work;
+use crate::store::work::only;
 use crate::{
     contests::store::CandidatePosition,
     profiles::store::{
@@ -30,8 +31,8 @@ const SUGGESTION_COLUMNS: &str = "s.candidate AS suggested, s.type AS suggestion
      s.source_type, s.source_id, s.confidence";
 
 /// A user's entries, with the newest revision of each: one statement, so that all of it is one state.
-fn entries(namespace: &Namespace, user: &UserId) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+fn entries(namespace: &Namespace, user: &UserId) -> Statement {
+    let mut query = Statement::new(
         "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.value, \
          (SELECT max(h.revision) FROM changes AS h WHERE h.contest = c.contest) AS changed \
          FROM contests AS c LEFT JOIN resources AS r ON r.contest = c.contest WHERE ",
@@ -41,7 +42,7 @@ fn entries(namespace: &Namespace, user: &UserId) -> QueryBuilder<Db> {
 }
 
 /// Appends the condition that contest `c` is an entry of a user's profile.
-fn of_user(query: &mut QueryBuilder<Db>, namespace: &Namespace, user: &UserId) {
+fn of_user(query: &mut Statement, namespace: &Namespace, user: &UserId) {
     query
         .push("c.namespace = ")
         .push_bind(namespace.as_str().to_owned());
@@ -59,7 +60,7 @@ impl ProfileRepository for Work {
     async fn record(&mut self, namespace: &Namespace, user: &UserId, activities: &[Activity]) -> Result<u64> {
         let mut recorded = 0;
         for activities in batches(activities) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO activities (namespace, user_id, source_type, source_id, occurred_at, summary, \
                  technologies, topics, goals, experience_years, recorded_at) ",
             );
@@ -97,7 +98,7 @@ impl ProfileRepository for Work {
         let mut known = HashSet::new();
         for sources in batches(sources) {
             let mut query =
-                QueryBuilder::new("SELECT source_type, source_id FROM activities WHERE namespace = ");
+                Statement::new("SELECT source_type, source_id FROM activities WHERE namespace = ");
             query.push_bind(namespace.as_str());
             query.push(" AND user_id = ").push_bind(user.as_str());
             query.push(" AND (source_type, source_id) IN (");
@@ -116,7 +117,7 @@ impl ProfileRepository for Work {
             for (contest, candidate, details) in suggestions {
                 rows.push((self.keys.candidate(*contest, *candidate)?, details));
             }
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO suggestions (candidate, type, reason, source_type, source_id, confidence) ",
             );
             query.push_values(rows, |mut row, (candidate, details)| {
@@ -133,7 +134,7 @@ impl ProfileRepository for Work {
     }
 
     async fn forget(&mut self, namespace: &Namespace, user: &UserId) -> Result<()> {
-        let mut query = QueryBuilder::new("DELETE FROM activities WHERE namespace = ");
+        let mut query = Statement::new("DELETE FROM activities WHERE namespace = ");
         query.push_bind(namespace.as_str());
         query.push(" AND user_id = ").push_bind(user.as_str());
         self.run(query).await?;
@@ -144,7 +145,7 @@ impl ProfileRepository for Work {
 impl Work {
     /// Deletes what a user did longest ago, beyond what is kept.
     async fn forget_oldest(&mut self, namespace: &Namespace, user: &UserId) -> Result<()> {
-        let mut query = QueryBuilder::new("DELETE FROM activities WHERE namespace = ");
+        let mut query = Statement::new("DELETE FROM activities WHERE namespace = ");
         query.push_bind(namespace.as_str());
         query.push(" AND user_id = ").push_bind(user.as_str());
         query.push(
@@ -161,7 +162,7 @@ impl Work {
 }
 
 #[async_trait]
-impl ProfileStore for Backend {
+impl ProfileStore for SqlStore {
     async fn stored_profile(&self, namespace: &Namespace, user: &UserId) -> Result<StoredProfile> {
         EntryRow::profile(&self.rows(entries(namespace, user)).await?)
     }
@@ -173,7 +174,7 @@ impl ProfileStore for Backend {
         since: Option<Timestamp>,
         limit: u32,
     ) -> Result<Vec<Activity>> {
-        let mut query = QueryBuilder::new(
+        let mut query = Statement::new(
             "SELECT source_type, source_id, occurred_at, summary, technologies, topics, goals, experience_years \
              FROM activities WHERE namespace = ",
         );
@@ -198,7 +199,7 @@ impl ProfileStore for Backend {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<Vec<SuggestionRecord>> {
-        let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+        let mut query = Statement::new(CANDIDATE_COLUMNS);
         query.push(", ").push(SUGGESTION_COLUMNS);
         // Start from the user's contests, which are few; SQLite would not choose that plan by itself.
         query.push(
@@ -225,8 +226,8 @@ impl ProfileStore for Backend {
 }
 
 /// What is kept of the suggestion that a candidate is.
-pub(super) fn suggestion(candidate: CandidateId) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT ");
+pub(crate) fn suggestion(candidate: CandidateId) -> Statement {
+    let mut query = Statement::new("SELECT ");
     query.push(SUGGESTION_COLUMNS);
     query.push(" FROM candidates AS k JOIN suggestions AS s ON s.candidate = k.candidate WHERE ");
     push_candidates(&mut query, [candidate]);

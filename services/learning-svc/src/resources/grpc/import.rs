@@ -29,12 +29,11 @@ use tokio::{
 use tonic::Status;
 
 use crate::{
-    app::App,
-    failure::refused,
+    failure::{refused, subject},
     resources::{
+        Resources,
         grpc::parse,
         import::{Import, ImportAs, Imported, Mode, PART, Row, RowError, Said, Settled},
-        write::subject,
     },
     roles,
 };
@@ -112,14 +111,14 @@ fn admit(access: &Access, header: &pb::ImportHeader, for_users: bool) -> Result<
 
 /// Reads and runs an import.
 pub(crate) async fn run(
-    app: &App,
+    resources: &Resources,
     slots: &Slots,
     (caller, access): (&Caller, &Access),
     messages: impl Stream<Item = Result<pb::ImportResourcesRequest, Status>>,
 ) -> Result<pb::ImportResourcesResponse, Error> {
     let _slot = slots.take()?;
     let mut messages = std::pin::pin!(messages);
-    let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
+    let operation = resources.new_operation();
     let Some(Message::Header(header)) = next(&mut messages, Mode::AllOrNothing)
         .await?
         .and_then(|first| first.message)
@@ -152,7 +151,7 @@ pub(crate) async fn run(
             if upload.rejected > 0 {
                 return Err(upload.refusal());
             }
-            app.import(&import, settled, &may).await?
+            resources.import(&import, settled, &may).await?
         }
         Mode::SkipInvalid => {
             let mut imported = Imported::default();
@@ -160,14 +159,14 @@ pub(crate) async fn run(
                 let settled = upload.settle(rows);
                 // The next part is read while this one is written.
                 let (done, next) = futures::join!(
-                    app.import_part(&import, settled, &may),
+                    resources.import_part(&import, settled, &may),
                     upload.read(&mut messages, &may_take)
                 );
                 imported.add(done?);
                 upload.report(std::mem::take(&mut imported.refused));
                 rows = next?;
             }
-            app.publish(imported.last).await;
+            resources.decisions.publish(imported.last).await;
             imported
         }
     };
@@ -378,11 +377,10 @@ impl Upload {
         if row.line < 1 {
             violations.add("line", format!("must be 1 or more, is {}", row.line));
         }
-        let correction = wire::correction(row.correction.as_ref());
-        let correction = violations.part("correction", correction);
+        let correction = wire::new_correction(row.correction.as_ref(), &[]);
+        let correction = violations.part("correction", correction.map_err(|refused| refused.violations));
         if let Some(correction) = &correction {
             let form = correction.form();
-            violations.part(&format!("correction.{}", form.name()), correction.check_new(&[]));
             if !row.user_id.is_empty() && !form.may_be_for_a_user() {
                 violations.add(
                     "user_id",

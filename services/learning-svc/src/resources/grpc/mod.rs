@@ -19,15 +19,16 @@ use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
-    app::App,
     etag,
     grpc::parse,
     log::{
+        Log,
         grpc::{Place, page as revision_page},
         revert::{Revert, RevertOperation, RevertedOperation},
         store::RevisionFilter,
     },
     resources::{
+        Resources,
         queue::WriteQueue,
         write::{Delete, Put, PutResource},
     },
@@ -40,20 +41,22 @@ pub(crate) mod read;
 
 /// Serves the read model and the use cases.
 #[derive(Clone)]
-pub struct Resources {
-    app: App,
+pub struct ResourceHandler {
+    resources: Resources,
+    log: Log,
     writes: WriteQueue,
     stream: Stream,
     imports: import::Slots,
 }
 
-impl Resources {
-    /// Reads from `stream` and writes with `app`, whose lifecycle owns what commits; the rows of one import take at most
+impl ResourceHandler {
+    /// Reads from `stream` and writes with `resources`, whose lifecycle owns what commits; the rows of one import take at most
     /// `import_bytes` of memory.
-    pub fn new(app: App, stream: Stream, import_bytes: usize) -> Self {
+    pub fn new(resources: Resources, log: Log, stream: Stream, import_bytes: usize) -> Self {
         Self {
-            writes: WriteQueue::start(&app),
-            app,
+            writes: WriteQueue::start(&resources),
+            resources,
+            log,
             stream,
             imports: import::Slots::new(import_bytes),
         }
@@ -61,7 +64,7 @@ impl Resources {
 }
 
 #[tonic::async_trait]
-impl ResourceService for Resources {
+impl ResourceService for ResourceHandler {
     async fn get_resource(
         &self,
         request: Request<pb::GetResourceRequest>,
@@ -122,7 +125,7 @@ impl ResourceService for Resources {
         let caller = caller_of(&request);
         let access = Access::of(&request);
         let who = (&caller, &access);
-        let response = import::run(&self.app, &self.imports, who, request.into_inner()).await?;
+        let response = import::run(&self.resources, &self.imports, who, request.into_inner()).await?;
         Ok(Response::new(response))
     }
 
@@ -133,12 +136,7 @@ impl ResourceService for Resources {
         let Call { message: request, .. } = open(request)?;
         let query = query(&request);
         let (filter, place, limit) = list(&request, query).map_err(Error::from)?;
-        let (records, more) = self
-            .app
-            .store
-            .list_revisions(&filter, place.before, limit)
-            .await
-            .map_err(Error::from)?;
+        let (records, more) = self.log.list(&filter, place.before, limit).await?;
         Ok(Response::new(revision_page(query, place, records, more)))
     }
 
@@ -150,11 +148,11 @@ impl ResourceService for Resources {
         let Call { access, message } = open(request)?;
         let answer = match revert(&caller, &message).map_err(Error::from)? {
             Reverting::Revision(revert) => pb::RevertRevisionResponse {
-                revision: self.app.revert(&revert, &access).await?.0,
+                revision: self.log.revert(&revert, &access).await?.0,
                 ..pb::RevertRevisionResponse::default()
             },
             Reverting::Operation(revert) => {
-                reverted_operation(self.app.revert_operation(&revert, &access).await?)
+                reverted_operation(self.log.revert_operation(&revert, &access).await?)
             }
         };
         Ok(Response::new(answer))

@@ -7,10 +7,11 @@ mod tests;
 
 use emend_base::Error;
 use emend_core::{
-    Invalid, Kind, Namespace, NormalizedKey, Revision, UserId, Violations,
-    kinds::{Form, parse_choice},
+    Invalid, Kind, Namespace, NormalizedKey, Revision, UserId, Violations, kinds::Form,
+    normalize::parse_choice,
 };
 use emend_proto::{common::v1 as common, learning::v1 as pb};
+use emend_stream::state::Entry;
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -21,8 +22,8 @@ use tokio::time::Instant;
 
 use crate::{
     etag,
-    resources::read::{self, ListQuery, Position, ResolveQuery, corrupt},
-    stream::{Stream, state::Entry},
+    resources::read::{self, ListQuery, Position, ResolveQuery},
+    stream::{Stream, corrupt},
 };
 
 const DEFAULT_PAGE: u32 = 100;

@@ -14,15 +14,10 @@ use jiff::Timestamp;
 
 use super::{Import, ImportAs, Imported, Keyed};
 use crate::{
-    contests::{
-        open::Attribution,
-        store::{KeptCandidate, TransitionWrite},
-    },
+    contests::store::{KeptCandidate, TransitionWrite},
+    decisions::{numbering::Numbers, open::Attribution},
     fail_points,
-    log::{
-        numbering::Numbers,
-        store::{LogWrites, RevisionWrite},
-    },
+    log::store::{LogWrites, RevisionWrite},
     policies::store::PolicyKey,
     resources::store::{FreshKind, FreshRow, PER_REVISION, ResourceWrites},
     store::{UnitOfWork, conflict},

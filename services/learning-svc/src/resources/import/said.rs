@@ -141,12 +141,12 @@ impl Texts {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{Correction, Namespace, correction::Form};
+    use emend_core::{Correction, Namespace};
 
     use super::*;
 
     fn row(line: i64, phrase: &str, verb: &str) -> Row {
-        let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+        let correction = Correction::parse_phrase_mapping(phrase, verb).unwrap();
         let namespace = Namespace::parse("default").unwrap();
         Row {
             line,

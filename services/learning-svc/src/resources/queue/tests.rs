@@ -19,7 +19,7 @@ use futures::{
 use super::*;
 use crate::{
     audit, etag,
-    store::{begin_installation, memory::MemoryStore, somebody_waits},
+    store::{begin_installation, memory::MemoryStore, testing::somebody_waits},
     tests::{
         erasure::assert_audited,
         on_both_databases,
@@ -89,9 +89,9 @@ async fn contests(world: &World) -> u64 {
 
 async fn calls_that_wait_are_committed_together_and_each_keeps_its_own_outcome(world: &World) {
     let app = world.instance().await;
-    let first = app.put(&put("there", "v")).await.unwrap();
-    app.put(&put("kept", "v")).await.unwrap();
-    let (queue, mut worker) = WriteQueue::new(&app);
+    let first = app.resources.put(&put("there", "v")).await.unwrap();
+    app.resources.put(&put("kept", "v")).await.unwrap();
+    let (queue, mut worker) = WriteQueue::new(&app.resources);
     let gone = begin_put(&queue, put("gone", "v"), None);
     let calls: Vec<BoxFuture<'_, _>> = vec![
         begin_put(&queue, put("a", "v"), None).boxed(),
@@ -130,7 +130,7 @@ async fn calls_that_wait_are_committed_together_and_each_keeps_its_own_outcome(w
         ]
     );
     assert_eq!(head(&app).await, 7);
-    let again = app.put(&put("there", "x")).await.unwrap();
+    let again = app.resources.put(&put("there", "x")).await.unwrap();
     assert_eq!((again.revision.0, again.resource_revision.0), (0, 7));
     assert!(again.committed_at > first.committed_at);
     for (phrase, expected) in [
@@ -148,14 +148,14 @@ async fn calls_that_wait_are_committed_together_and_each_keeps_its_own_outcome(w
 
 async fn a_group_of_refused_calls_writes_nothing_and_what_waits_at_the_end_is_written(world: &World) {
     let app = world.instance().await;
-    let (queue, mut worker) = WriteQueue::new(&app);
+    let (queue, mut worker) = WriteQueue::new(&app.resources);
     let calls = ["a", "b"].map(|phrase| begin_delete(&queue, phrase));
     assert!(worker.run_once().await);
     assert_eq!(join_all(calls).await, [Err("NOT_FOUND"); 2]);
     assert_eq!((head(&app).await, contests(world).await), (0, 0));
 
     let last = begin_put(&queue, put("last", "v"), None);
-    app.lifecycle.soft().cancel();
+    app.resources.lifecycle.soft().cancel();
     assert!(worker.run_once().await);
     assert_eq!(
         last.await,
@@ -171,17 +171,17 @@ async fn who_waits_for_a_lock_keeps_nobody_else_waiting(world: &World) {
         return;
     }
     let (app, other) = (world.instance().await, world.instance().await);
-    app.put(&put("held", "v")).await.unwrap();
+    app.resources.put(&put("held", "v")).await.unwrap();
     let mut holder = other.store.begin().await.unwrap();
     let held = key(Form::PhraseMapping, "held", "v");
     holder
         .contests()
-        .create(&[&held], other.clock.now())
+        .create(&[&held], other.decisions.clock.now())
         .await
         .unwrap();
     holder.contests().lock(&[&held]).await.unwrap();
 
-    let (queue, mut worker) = WriteQueue::new(&app);
+    let (queue, mut worker) = WriteQueue::new(&app.resources);
     let waits = begin_put(&queue, put("held", "w"), None);
     let beside = begin_put(&queue, put("beside", "v"), None);
     assert!(worker.run_once().await);
@@ -230,7 +230,7 @@ async fn a_group_that_fails_is_told_why_or_is_committed_call_by_call() {
         let entropy = Entropy::seeded(1);
         begin_installation(&*store, &entropy).await.unwrap();
         let app = app_on(store, &clock, &entropy);
-        let (queue, mut worker) = WriteQueue::new(&app);
+        let (queue, mut worker) = WriteQueue::new(&app.resources);
         let calls = ["a", "b"].map(|phrase| begin_put(&queue, put(phrase, "v"), None));
         assert!(worker.run_once().await);
         for told in join_all(calls).await {

@@ -1,5 +1,6 @@
-//! How many statements many new resources take on one database: stamped by each, like the portable SQL it tests.
+//! How many statements many new resources take.
 
+use crate::store::testing::{TestDatabase, on_both};
 use std::collections::HashMap;
 
 use emend_core::{
@@ -8,7 +9,7 @@ use emend_core::{
 };
 use jiff::Timestamp;
 
-use super::super::{open_for_test, work_sql::Work};
+use crate::store::work::Work;
 use crate::{
     actor::Actor,
     contests::store::{KeptCandidate, TransitionWrite},
@@ -70,9 +71,8 @@ fn decided(first: &FreshRow) -> FreshKind {
     }
 }
 
-#[tokio::test]
-async fn a_thousand_new_resources_take_few_statements() {
-    let Some((store, _database)) = open_for_test().await else {
+async fn a_thousand_new_resources_take_few_statements(database: TestDatabase) {
+    let Some((store, _database)) = database.open().await else {
         return;
     };
     let epoch = emend_core::Epoch(uuid::Uuid::from_u128(1));
@@ -97,4 +97,8 @@ async fn a_thousand_new_resources_take_few_statements() {
     // For each thousand: which are known (asked twice), contests, candidates, changes and their kind; and once what applies
     // and both transitions.
     assert_eq!(statements, [6 + 3, 3 * 6 + 3]);
+}
+
+on_both! {
+    a_thousand_new_resources_take_few_statements,
 }

@@ -1,21 +1,21 @@
-//! Many new resources at once, in SQL. Written once, compiled for each database.
+//! Many new resources at once, in SQL.
 //!
 //! What all rows have in common is bound once for a statement, and what follows from rows that are there already is
 //! selected from them.
 
+use emend_store::sql::Statement;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
 use emend_core::{ContestId, Kind, Revision, Target, key_hash};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
-use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::{
-    Db, new_keys, push_contests,
-    work_sql::{Work, bytes},
-};
+use crate::store::database::bytes;
+use crate::store::database::new_keys;
+use crate::store::database::push_contests;
+use crate::store::work::Work;
 use crate::{
     resources::store::{BulkRepository, FreshKind, FreshRow, PER_REVISION},
     store::{
@@ -27,10 +27,6 @@ use crate::{
     },
 };
 
-#[cfg(test)]
-#[path = "bulk_contract.rs"]
-mod contract;
-
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
@@ -38,7 +34,7 @@ impl BulkRepository for Work {
     async fn known(&mut self, contests: &[ContestId]) -> Result<HashSet<ContestId>> {
         let mut known = HashSet::new();
         for contests in in_bulk(contests) {
-            let mut query = QueryBuilder::new("SELECT contest_id, contest FROM contests WHERE ");
+            let mut query = Statement::new("SELECT contest_id, contest FROM contests WHERE ");
             push_contests(&mut query, contests.iter().copied());
             for (id, contest) in self.rows::<(Vec<u8>, i64)>(query).await? {
                 let id = Uuid::from_slice(&id)
@@ -66,7 +62,7 @@ impl BulkRepository for Work {
         }
         let rows: Vec<(i64, &FreshRow)> = keys.into_iter().zip(rows).collect();
         for rows in in_bulk(&rows) {
-            let mut query = QueryBuilder::<Db>::new(
+            let mut query = Statement::new(
                 "INSERT INTO contests (contest, contest_id, namespace, kind, key, key_hash, qualifier, policy_version, \
                  target_known, user_id, pinned, pending, current_version, last_version, highest_accept_order, created_at) \
                  SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, '', 1, 0, 0, 0, ",
@@ -146,7 +142,7 @@ async fn save_revision(
     }
     let seen: Vec<(&str, i32)> = of_kinds.keys().copied().collect();
     for seen in batches(&seen) {
-        let mut query = QueryBuilder::new("INSERT INTO revision_kinds (namespace, kind, revision) ");
+        let mut query = Statement::new("INSERT INTO revision_kinds (namespace, kind, revision) ");
         query.push_values(seen, |mut row, (namespace, kind)| {
             row.push_bind(*namespace).push_bind(*kind).push_bind(revision.0);
         });
@@ -160,7 +156,7 @@ async fn save_revision(
     }
     let rows: Vec<(usize, &Placed<'_>)> = rows.iter().enumerate().collect();
     for rows in in_bulk(&rows) {
-        let mut query = QueryBuilder::<Db>::new(
+        let mut query = Statement::new(
             "INSERT INTO changes (ordinal, contest, value, value_checksum, candidate, revision, before_value, feedback_id, \
              feedback_received_at, traceparent, policy_version) SELECT column1, column2, column3, column4, column5, ",
         );
@@ -197,7 +193,7 @@ async fn save_candidates(
         else {
             continue;
         };
-        let mut query = QueryBuilder::<Db>::new(
+        let mut query = Statement::new(
             "INSERT INTO candidates (candidate, contest, candidate_id, namespace, kind, status, status_reason, \
              origin, edited_from, hold, decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, \
              threshold, policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version, \
@@ -249,7 +245,7 @@ async fn save_what_follows(
     (first, beyond): (Revision, Revision),
     committed_at: i64,
 ) -> Result<()> {
-    let mut query = QueryBuilder::new(
+    let mut query = Statement::new(
         "INSERT INTO resources (contest, revision, value, value_checksum, committed_at) \
          SELECT contest, revision, NULL, value_checksum, ",
     );
@@ -258,7 +254,7 @@ async fn save_what_follows(
     work.run(query).await?;
     for (kind, shared) in kinds {
         for transition in &shared.transitions {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "INSERT INTO transitions (candidate, sequence, from_status, to_status, cause, reason, caller, \
                  on_behalf_of, made_at, policy_version, revision) SELECT h.candidate, ",
             );
@@ -285,7 +281,7 @@ async fn save_what_follows(
 }
 
 /// Appends a condition on the revision of a change `h`.
-fn push_revisions(query: &mut QueryBuilder<Db>, before: &str, first: Revision, beyond: Revision) {
+fn push_revisions(query: &mut Statement, before: &str, first: Revision, beyond: Revision) {
     query.push(before).push(" h.revision >= ").push_bind(first.0);
     query.push(" AND h.revision < ").push_bind(beyond.0);
 }

@@ -1,5 +1,9 @@
 //! What is stored of resources, what applies now: their values, and how many there are.
 
+#[cfg(test)]
+mod bulk_contract;
+pub(crate) mod bulk_sql;
+pub(crate) mod sql;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;

@@ -1,15 +1,13 @@
-//! Resources in SQL. Written once, compiled for each database.
+//! Resources in SQL.
 
+use emend_store::sql::Statement;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    policies_sql::push_policy_keys,
-    work_sql::{Work, push_keys},
-};
+use crate::policies::store::sql::push_policy_keys;
+use crate::store::work::Work;
 use crate::{
     policies::store::PolicyKey,
     resources::store::{ResourceRepository, ResourceWrites},
@@ -27,7 +25,7 @@ impl ResourceRepository for Work {
     async fn counts(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, u64>> {
         let mut counts: HashMap<_, _> = keys.iter().map(|key| (key.clone(), 0)).collect();
         for keys in batches_up_to(keys, 16) {
-            let mut query = QueryBuilder::new("SELECT namespace, kind, count FROM resource_counts WHERE ");
+            let mut query = Statement::new("SELECT namespace, kind, count FROM resource_counts WHERE ");
             push_policy_keys(&mut query, keys);
             for row in self.rows::<CountRow>(query).await? {
                 let (key, count) = row.parse()?;
@@ -38,7 +36,7 @@ impl ResourceRepository for Work {
     }
 
     async fn scopes_in_use(&mut self) -> Result<u64> {
-        let query = QueryBuilder::new("SELECT COUNT(*) FROM resource_counts WHERE count > 0");
+        let query = Statement::new("SELECT COUNT(*) FROM resource_counts WHERE count > 0");
         let counted: Vec<(i64,)> = self.rows(query).await?;
         Ok(counted
             .first()
@@ -77,7 +75,8 @@ async fn save_resources(work: &mut Work, writes: &ResourceWrites) -> Result<()> 
         work.written().await?;
     }
     for deleted in batches(&deleted) {
-        push_keys(work.write("DELETE FROM resources WHERE contest IN "), deleted);
+        let query = work.write("DELETE FROM resources WHERE contest IN ");
+        query.push_list(deleted.iter().copied());
         work.written().await?;
     }
     Ok(())

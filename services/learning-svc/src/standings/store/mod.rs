@@ -1,6 +1,7 @@
 //! What is read of feedbacks, their contests and their windows at one moment, without a lock.
 
 pub(crate) mod rows;
+pub(crate) mod sql;
 
 use std::collections::HashMap;
 

@@ -1,20 +1,18 @@
-//! What feedbacks support, in SQL. Written once, compiled for each database.
+//! What feedbacks support, in SQL.
 //!
 //! Everything is found by the feedbacks' ids, and what that leads to by keys: three statements for each batch of feedbacks,
 //! and one for each batch of the windows that ratings are in.
 
+use emend_store::sql::{Row, Statement, Transaction};
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{ContestId, FeedbackId, Namespace, policy::MAX_WINDOW};
+use emend_core::{ContestId, FeedbackId, Namespace, ratings::MAX_WINDOW};
 use emend_store::StoreError;
-use sqlx::QueryBuilder;
 
-use super::{
-    Backend, Db, Transaction,
-    candidates_sql::CANDIDATE_COLUMNS,
-    work_sql::{push_keys, push_list},
-};
+use crate::contests::store::lists_sql::CANDIDATE_COLUMNS;
+use crate::store::SqlStore;
+use crate::store::database::bytes;
 use crate::{
     contests::store::rows::ResourceRow,
     standings::store::{
@@ -27,7 +25,7 @@ use crate::{
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
-impl StandingStore for Backend {
+impl StandingStore for SqlStore {
     async fn supported(&self, namespace: &Namespace, feedback: &[FeedbackId]) -> Result<Supported> {
         let mut supported = Supported::default();
         let mut windows: HashMap<i64, ContestId> = HashMap::new();
@@ -49,10 +47,10 @@ impl StandingStore for Backend {
         }
         let keys: Vec<i64> = windows.keys().copied().collect();
         for keys in batches(&keys) {
-            let mut query = QueryBuilder::new(
+            let mut query = Statement::new(
                 "SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ",
             );
-            push_keys(&mut query, keys);
+            query.push_list(keys.iter().copied());
             for row in rows::<ResourceRow>(&mut transaction, query).await? {
                 if let Some(contest) = windows.get(&row.contest) {
                     supported.resources.insert(*contest, row.parse()?);
@@ -64,16 +62,16 @@ impl StandingStore for Backend {
     }
 }
 
-async fn rows<R>(transaction: &mut Transaction, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+async fn rows<R>(transaction: &mut Transaction, query: Statement) -> Result<Vec<R>>
 where
-    R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    R: Row,
 {
-    Ok(query.build_query_as().fetch_all(&mut **transaction).await?)
+    Ok(transaction.rows(query).await?)
 }
 
 /// The ballots of these feedbacks.
-pub(super) fn ballots(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn ballots(namespace: &Namespace, feedback: &[FeedbackId]) -> Statement {
+    let mut query = Statement::new(
         "SELECT b.feedback_id, b.candidate_id, c.kind, b.retracted FROM ballots AS b \
          JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
     );
@@ -83,14 +81,14 @@ pub(super) fn ballots(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBu
 }
 
 /// The candidates that these ballots name, each once.
-pub(super) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+pub(crate) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> Statement {
+    let mut query = Statement::new(CANDIDATE_COLUMNS);
     query.push(
         ", r.revision AS resource_revision FROM candidates AS k JOIN contests AS c ON c.contest = k.contest \
          LEFT JOIN resources AS r ON r.contest = k.contest \
          WHERE (k.contest, k.candidate_id) IN (SELECT b.contest, b.candidate_id FROM ballots AS b WHERE b.feedback_id IN ",
     );
-    push_list(&mut query, feedback.iter().map(|id| id.0));
+    query.push_list(feedback.iter().map(|id| id.0).map(bytes));
     query
         .push(") AND c.namespace = ")
         .push_bind(namespace.as_str().to_owned());
@@ -98,8 +96,8 @@ pub(super) fn candidates(namespace: &Namespace, feedback: &[FeedbackId]) -> Quer
 }
 
 /// The ratings that these feedbacks are.
-pub(super) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
+pub(crate) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> Statement {
+    let mut query = Statement::new(
         "SELECT r.feedback_id, r.contest, r.accept_order, r.voter, r.rated, r.class, r.prompt_version, r.received_at, \
          r.excluded, r.live, \
          NULL AS input, NULL AS output, NULL AS corrected, NULL AS judgement, NULL AS issues, \
@@ -117,8 +115,8 @@ pub(super) fn ratings(namespace: &Namespace, feedback: &[FeedbackId]) -> QueryBu
     query
 }
 
-fn push_feedback(query: &mut QueryBuilder<Db>, namespace: &Namespace, feedback: &[FeedbackId]) {
-    push_list(query, feedback.iter().map(|id| id.0));
+fn push_feedback(query: &mut Statement, namespace: &Namespace, feedback: &[FeedbackId]) {
+    query.push_list(feedback.iter().map(|id| id.0).map(bytes));
     query
         .push(" AND c.namespace = ")
         .push_bind(namespace.as_str().to_owned());

@@ -8,15 +8,13 @@ use std::{
 use async_trait::async_trait;
 use emend_core::{Epoch, InstallationId, NodeId, OperationId, Revision};
 use emend_store::simulation::conflict;
+use emend_stream::log::{Head, Loaded, LoggedChange, LoggedRevision};
 use jiff::SignedDuration;
 use tokio::time::Instant;
 
 use super::{Defect, MemoryStore, Result, State, locks::Row, micros, reads, tables::Tables};
 use crate::{
-    log::store::{
-        Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, PageSize, RevisionFilter,
-        RevisionRecord, Sink,
-    },
+    log::store::{LogPage, LogStore, PageSize, RevisionFilter, RevisionRecord, Sink},
     nodes::store::{Connection, NodeCounts, NodePage, NodeRow, NodeStore, NodeWrite, Opening},
 };
 
@@ -397,6 +395,7 @@ mod contract {
 
     stamp!(open_for_test());
     crate::nodes::store::suite::stamp!(open_for_test());
+    crate::contests::store::contract::stamp!(open_for_test());
 
     #[async_trait]
     impl TestLog for MemoryStore {

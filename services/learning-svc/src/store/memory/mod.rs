@@ -25,13 +25,11 @@ use emend_store::{
     StoreError,
     simulation::{Interference, unavailable},
 };
+use emend_stream::log::LoggedRevision;
 use jiff::SignedDuration;
 
 use self::{locks::Locks, log::Nodes, tables::Tables};
-use crate::{
-    contests::store::{CandidateWrite, NewBallot},
-    log::store::LoggedRevision,
-};
+use crate::contests::store::{CandidateWrite, NewBallot};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -217,13 +215,9 @@ fn micros(duration: SignedDuration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The store the contract suites are compiled against.
-#[cfg(test)]
-type Backend = MemoryStore;
-
 /// A fresh, empty store.
 #[cfg(test)]
-async fn open_for_test() -> Option<(Backend, ())> {
+async fn open_for_test() -> Option<(MemoryStore, ())> {
     Some((MemoryStore::new(), ()))
 }
 

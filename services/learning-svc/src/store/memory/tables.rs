@@ -15,6 +15,7 @@ use emend_store::{
     CorruptRow,
     simulation::{conflict, unique_violation},
 };
+use emend_stream::log::{Head, LoggedChange, LoggedRevision};
 use imbl::{OrdMap, OrdSet};
 use jiff::Timestamp;
 
@@ -25,7 +26,7 @@ use crate::{
         TransitionWrite, VoteWrites,
     },
     ingest::store::{InboxWrite, Mark, Marks},
-    log::store::{ChangeWrite, Head, LogWrites, LoggedChange, LoggedRevision, RevisionWrite},
+    log::store::{ChangeWrite, LogWrites, RevisionWrite},
     policies::store::{PolicyKey, PolicyWrite, StoredPolicy},
     resources::store::{ResourceWrite, ResourceWrites},
 };

@@ -36,10 +36,6 @@ use crate::{
     store::UnitOfWork,
 };
 
-#[cfg(test)]
-#[path = "../../contests/store/contract.rs"]
-mod contract;
-
 /// One unit of work, rolled back when it is dropped.
 pub(super) struct Work {
     store: MemoryStore,
@@ -504,28 +500,25 @@ fn counts(tables: &Tables, keys: &[PolicyKey]) -> HashMap<PolicyKey, u64> {
         .collect()
 }
 
-/// How the contract suite damages a store behind its back.
+/// How the contract suite damages what is stored here.
 #[cfg(test)]
-mod damage {
-    use emend_core::{ContestId, normalize::NormalizedKey};
-
-    use super::super::MemoryStore;
-
-    pub(super) async fn rename_all_contests(store: &MemoryStore, key: &str) {
-        let mut state = store.state();
+#[async_trait]
+impl crate::contests::store::damage::Damage for MemoryStore {
+    async fn rename_all_contests(&self, key: &str) {
+        let mut state = self.state();
         let contests: Vec<_> = state.tables.contests.keys().copied().collect();
         for contest in contests {
             let row = state.tables.contests.get_mut(&contest).unwrap();
-            row.key.key = NormalizedKey::parse(key).unwrap().into();
+            row.key.key = emend_core::NormalizedKey::parse(key).unwrap().into();
         }
     }
 
-    pub(super) async fn corrupt_candidates_of(store: &MemoryStore, contest: ContestId) {
-        store.state().tables.corrupt.insert(contest);
+    async fn corrupt_candidates_of(&self, contest: ContestId) {
+        self.state().tables.corrupt.insert(contest);
     }
 
-    pub(super) async fn retract_ballots_of(store: &MemoryStore, contest: ContestId) {
-        let mut state = store.state();
+    async fn retract_ballots_of(&self, contest: ContestId) {
+        let mut state = self.state();
         let feedback: Vec<_> = state.tables.ballots.keys().copied().collect();
         for id in feedback {
             let new = state.tables.ballots.get_mut(&id).unwrap();
@@ -533,8 +526,8 @@ mod damage {
         }
     }
 
-    pub(super) async fn touch_candidates_of(store: &MemoryStore, contest: ContestId) {
-        let mut state = store.state();
+    async fn touch_candidates_of(&self, contest: ContestId) {
+        let mut state = self.state();
         let proposed = state.tables.proposed.get(&contest).cloned();
         for id in proposed.into_iter().flatten() {
             state.tables.candidates.get_mut(&id).unwrap().kept.version += 1;

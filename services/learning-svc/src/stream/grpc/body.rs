@@ -12,12 +12,13 @@ use std::{
 
 use bytes::Bytes;
 use emend_serve::server::SEND_BUFFER;
+use emend_stream::encode::Compression;
 use futures::Stream as _;
 use http::HeaderMap;
 use http_body::Frame;
 use tonic::Status;
 
-use crate::stream::{Session, encode::Compression};
+use crate::stream::Session;
 
 /// See the module. The session is dropped as soon as it ends.
 pub(super) struct SessionBody {

@@ -15,6 +15,7 @@ pub(crate) fn subscribe(request: pb::SubscribeRequest) {
     let Ok(subscription) = parse::subscription(request.clone(), nobody(), &Access::open()) else {
         return;
     };
+    let subscription = subscription.stream;
     assert!((1..=3_600).contains(&subscription.bookmark_interval.as_secs()));
     assert!((64 * 1024..=3 * 1024 * 1024).contains(&subscription.max_batch_bytes));
     let again = pb::SubscribeRequest {
@@ -30,6 +31,7 @@ pub(crate) fn subscribe(request: pb::SubscribeRequest) {
         ..request
     };
     let parsed = parse::subscription(again, nobody(), &Access::open()).expect("what was rendered is valid");
+    let parsed = parsed.stream;
     assert_eq!(
         parsed.cursor, subscription.cursor,
         "cursors come back as they were"

@@ -25,6 +25,7 @@ use emend_proto::{
     },
 };
 use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
+use emend_stream::encode::Compression;
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
 use tonic::{
@@ -39,7 +40,7 @@ use tower::Service;
 use self::body::SessionBody;
 use crate::{
     roles::open,
-    stream::{Session, Stream, encode::Compression},
+    stream::{Session, Stream},
 };
 
 /// How a message is compressed.
@@ -92,7 +93,7 @@ impl SubscriptionService for Subscriptions {
         let (node_id, report) = parse::report(open(request)?.message).map_err(Error::from)?;
         let nodes = self.stream.nodes();
         if let Ok(state) = self.stream.state() {
-            nodes.check_applied(&report, &state).await?;
+            nodes.check_applied(&report, state.place()).await?;
         }
         nodes.report(who, node_id, &report).await?;
         Ok(Response::new(pb::ReportStatusResponse {}))

@@ -7,16 +7,14 @@ use emend_core::violation::bounded_text;
 use emend_core::{Caller, Epoch, Invalid, Namespace, NodeId, Violations, violation::bounded_prose};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
 use emend_serve::{auth::Access, fair_semaphore::ClientKey};
+use emend_stream::{filter::Filter, opening::Cursor};
 use emend_wire::{
     page::{self, QueryHash},
     parse,
 };
 use jiff::SignedDuration;
 
-use crate::{
-    nodes::ListNodes,
-    stream::{Cursor, Subscription, filter::Filter},
-};
+use crate::{nodes::ListNodes, stream::Subscription};
 
 const MAX_NAMESPACES: usize = 1_000;
 const MAX_KINDS: usize = 64;
@@ -74,13 +72,15 @@ pub(super) fn subscription(
     Ok(Subscription {
         node_id,
         caller,
-        client,
-        access: access.clone(),
         info,
-        filter: Filter::new(&namespaces, &request.kinds, request.include_user_scoped),
-        cursor,
-        bookmark_interval,
-        max_batch_bytes,
+        stream: emend_stream::Subscription {
+            client,
+            access: access.clone(),
+            filter: Filter::new(&namespaces, &request.kinds, request.include_user_scoped),
+            cursor,
+            bookmark_interval,
+            max_batch_bytes,
+        },
     })
 }
 

@@ -15,15 +15,12 @@ use emend_proto::{
     learning::v1::{self as pb, SnapshotReason},
     wire::{self, ChangeKind, Message},
 };
-use prost::Message as _;
-
-use crate::{
-    log::store::LoggedRevision,
-    stream::{
-        encode::Encoded,
-        filter::{Filter, GroupId},
-    },
+use emend_stream::{
+    encode::Encoded,
+    filter::{Filter, GroupId},
+    log::LoggedRevision,
 };
+use prost::Message as _;
 
 /// Namespace, kind, key, qualifier, user.
 pub(crate) type Key = (String, i32, String, String, String);

@@ -9,20 +9,18 @@ use async_trait::async_trait;
 use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
 use emend_core::{
     Correction, Policy, Status,
-    outputs::{Improved, Material, RatingFields, Suggested, SuggestionMaterial},
+    outputs::{Improved, Material, Suggested, SuggestionMaterial},
+    ratings::RatingFields,
 };
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 
 use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, rate, rating, told};
 use crate::{
-    app::App,
+    capabilities::Capabilities,
     contests::store::CandidateRecord,
+    generator::{Generator, GeneratorError},
     ingest::event::{FeedbackChange, IngestEvent},
-    outputs::{
-        generator::{Generator, GeneratorError},
-        metrics::Generation,
-        worker::Failing,
-    },
+    outputs::{metrics::Generation, worker::Failing},
     policies::{store::PolicyKey, update::PolicyUpdate},
     store,
     tests::{
@@ -83,17 +81,21 @@ impl Generator for Held {
     }
 }
 
-pub(super) fn held(app: &App) -> (App, Arc<Held>) {
+pub(super) fn held(app: &Capabilities) -> (Capabilities, Arc<Held>) {
     let generator = Arc::new(Held::default());
-    let app = App {
-        generator: Arc::clone(&generator) as Arc<dyn Generator>,
-        ..app.clone()
-    };
+    let mut app = app.clone();
+    app.outputs.generator = Arc::clone(&generator) as Arc<dyn Generator>;
     (app, generator)
 }
 
 /// A prompt that was rated, and its improvement, which the generator holds until it is told to go on.
-async fn begun(world: &World) -> (App, Arc<Held>, JoinHandle<Result<CandidateRecord, Error>>) {
+async fn begun(
+    world: &World,
+) -> (
+    Capabilities,
+    Arc<Held>,
+    JoinHandle<Result<CandidateRecord, Error>>,
+) {
     let app = world.instance().await;
     put(&app, "Summarise.").await;
     rate(world, &app, &["x", "y", "z"], "BAD").await;
@@ -167,12 +169,16 @@ async fn what_a_caller_began_is_proposed_when_it_has_gone(world: &World) {
     generator.go_on.notify_one();
     let open = timeout(PATIENCE, async {
         loop {
-            if let Some(open) = app.output_stats(&key()).await.unwrap().open {
+            if let Some(open) = app.outputs.stats(&key()).await.unwrap().open {
                 break open;
             }
         }
     });
-    let open = app.candidate(&namespace(), open.await.unwrap()).await.unwrap();
+    let open = app
+        .decisions
+        .candidate(&namespace(), open.await.unwrap())
+        .await
+        .unwrap();
     assert_eq!(open.candidate.status, Status::AwaitingReview);
     assert_eq!(findings(world).await, "[]");
 }
@@ -182,8 +188,8 @@ async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
     put(&app, "Summarise.").await;
     rate(world, &app, &["x", "y", "z"], "BAD").await;
     let (mut slow, generator) = held(&app);
-    slow.lifecycle = Lifecycle::new();
-    let lifecycle = slow.lifecycle.clone();
+    slow.outputs.lifecycle = Lifecycle::new();
+    let lifecycle = slow.outputs.lifecycle.clone();
     let generating = tokio::spawn(async move { generate(&slow).await });
     generator.asked.notified().await;
     assert_eq!(lifecycle.shutdown(PATIENCE).await, Shutdown::Graceful);
@@ -197,7 +203,7 @@ async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
 
 async fn a_lease_that_expired_is_taken_over(world: &World) {
     let (_, generator, generating) = begun(world).await;
-    store::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
+    store::testing::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
     let app = world.instance().await;
     let proposed = generate(&app).await.unwrap();
     generator.go_on.notify_one();
@@ -218,16 +224,23 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
     let mut failing = Failing::default();
     put(&app, "Summarise.").await;
     rate(world, &app, &["x", "y", "z"], "BAD").await;
-    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+    assert_eq!(app.outputs.improve_once(&mut failing).await.unwrap(), 0);
     automatic(&app).await;
     let (failed, generator) = held(&app);
     generator.fails.store(true, Ordering::SeqCst);
     generator.go_on.notify_one();
-    assert_eq!(failed.improve_once(&mut failing).await.unwrap(), 0);
-    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0, "it backs off");
-    assert_eq!(app.improve_once(&mut Failing::default()).await.unwrap(), 1);
+    assert_eq!(failed.outputs.improve_once(&mut failing).await.unwrap(), 0);
     assert_eq!(
-        app.improve_once(&mut Failing::default()).await.unwrap(),
+        app.outputs.improve_once(&mut failing).await.unwrap(),
+        0,
+        "it backs off"
+    );
+    assert_eq!(
+        app.outputs.improve_once(&mut Failing::default()).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        app.outputs.improve_once(&mut Failing::default()).await.unwrap(),
         0,
         "one is open"
     );
@@ -236,25 +249,22 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
 /// A rating that says only that the output was bad.
 fn silent(world: &World, output: &str) -> IngestEvent {
     let mut event = rating(world, output, "BAD", "1");
-    let FeedbackChange::Recorded(recorded) = &mut event.what else {
+    let FeedbackChange::Recorded(recorded) = &mut event.change else {
         unreachable!("it was recorded")
     };
-    let correction = Correction::parse_rating(
-        RatingFields {
-            target: TARGET,
-            value: "BAD",
-            target_id: output,
-            input_text: "the day's tickets",
-            output_text: output,
-            ..RatingFields::default()
-        },
-        &[],
-    );
+    let correction = Correction::parse_rating(RatingFields {
+        target: TARGET,
+        value: "BAD",
+        target_id: output,
+        input_text: "the day's tickets",
+        output_text: output,
+        ..RatingFields::default()
+    });
     recorded.effects = correction.unwrap().effects(&namespace(), None);
     event
 }
 
-async fn automatic(app: &App) {
+async fn automatic(app: &Capabilities) {
     let update = PolicyUpdate {
         key: PolicyKey::of(&key()),
         etag: None,
@@ -262,7 +272,7 @@ async fn automatic(app: &App) {
         reason: None,
         change: Box::new(|policy: &mut Policy| policy.review.automatic = true),
     };
-    app.update_policy(&update).await.unwrap();
+    app.policies.update_policy(&update).await.unwrap();
 }
 
 async fn ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for(world: &World) {
@@ -278,19 +288,19 @@ async fn ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for(w
          corrected texts"
     );
     automatic(&app).await;
-    let tried = |app: &App| app.generations.count(Generation::Unimproved);
+    let tried = |app: &Capabilities| app.outputs.generations.count(Generation::Unimproved);
     let mut failing = Failing::default();
     for _ in 0..2 {
-        assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+        assert_eq!(app.outputs.improve_once(&mut failing).await.unwrap(), 0);
         assert_eq!(tried(&app), 2, "by request and by itself, each once");
     }
     one(&app, &silent(world, "w")).await;
-    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 0);
+    assert_eq!(app.outputs.improve_once(&mut failing).await.unwrap(), 0);
     assert_eq!(tried(&app), 3);
     rate(world, &app, &["v"], "BAD").await;
-    assert_eq!(app.improve_once(&mut failing).await.unwrap(), 1);
+    assert_eq!(app.outputs.improve_once(&mut failing).await.unwrap(), 1);
     for failure in [Generation::Unavailable, Generation::BadAnswer, Generation::Failed] {
-        assert_eq!(app.generations.count(failure), 0);
+        assert_eq!(app.outputs.generations.count(failure), 0);
     }
     assert_eq!(findings(world).await, "[]");
 }
@@ -301,7 +311,7 @@ async fn ratings_are_taken_in_while_the_generator_works(world: &World) {
     rate(world, &app, &["late"], "BAD").await;
     generator.go_on.notify_one();
     generating.await.unwrap().unwrap();
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     assert_eq!(stats.since.bad, 1, "what came meanwhile is for the next");
 }
 
@@ -316,13 +326,13 @@ async fn a_rating_that_arrives_late_counts_for_the_next_improvement(world: &Worl
     let first = proposed(world, &app, "in time").await;
     approve(&app, first).await.unwrap();
     apply(&app, &late).await;
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     assert_eq!((stats.since.bad, stats.hindrance), (3, None));
     let next = generate(&app).await.unwrap();
-    let next = app.improvement(&next).await.unwrap().unwrap();
+    let next = app.outputs.improvement(&next).await.unwrap().unwrap();
     assert_eq!(next.record.counts.bad, 3);
     assert!(next.text.contains("fault of a"), "{}", next.text);
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     assert_eq!(stats.since.bad, 0, "what was used counts no more");
     assert_eq!(findings(world).await, "[]");
 }

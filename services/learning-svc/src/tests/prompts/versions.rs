@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     actor::Actor,
-    app::App,
-    contests::review::{Review, Verdict},
-    evidence::exports::ExportSlots,
+    capabilities::Capabilities,
+    decisions::review::{Review, Verdict},
+    export_slots::ExportSlots,
     log::revert::Revert,
     outputs::{examples::ExampleFormat, preview::RunSlots, versions::UseVersion},
     resources::write::Put,
@@ -34,14 +34,14 @@ on_both_databases!(
     a_preview_shows_both_prompts_on_rated_inputs,
 );
 
-async fn use_version(app: &App, label: &str, version: u32) -> Result<Vec<String>, Error> {
+async fn use_version(app: &Capabilities, label: &str, version: u32) -> Result<Vec<String>, Error> {
     let wanted = UseVersion {
         key: key_of(label),
         version,
         reason: None,
         actor: operator(),
     };
-    let (version, ..) = app.use_version(&wanted).await?;
+    let (version, ..) = app.outputs.use_version(&wanted).await?;
     Ok(version.labels)
 }
 
@@ -60,20 +60,25 @@ async fn versions_count_over_labels_and_are_used_again(world: &World) {
         ["production", "staging"]
     );
     assert_eq!(current_of(&app, "production").await, Some(("Two.".into(), 2)));
-    let closed = app.candidate(&namespace(), waiting).await.unwrap().candidate;
+    let closed = app
+        .decisions
+        .candidate(&namespace(), waiting)
+        .await
+        .unwrap()
+        .candidate;
     assert_eq!(closed.status, Status::Superseded);
     assert_eq!(use_version(&app, "production", 1).await.unwrap(), ["production"]);
     assert_eq!(
         use_version(&app, "production", 2).await.unwrap(),
         ["production", "staging"]
     );
-    let (versions, more) = app.prompt_versions(&key(), None, 3).await.unwrap();
+    let (versions, more) = app.outputs.prompt_versions(&key(), None, 3).await.unwrap();
     let numbers: Vec<_> = versions
         .iter()
         .map(|(of, _)| (of.record.candidate.proposal.unwrap().version, of.labels.len()))
         .collect();
     assert_eq!((numbers, more), (vec![(4, 0), (3, 0), (2, 2)], true));
-    let (rest, more) = app.prompt_versions(&key(), Some(2), 3).await.unwrap();
+    let (rest, more) = app.outputs.prompt_versions(&key(), Some(2), 3).await.unwrap();
     assert_eq!((rest.len(), more), (1, false));
     assert_eq!(findings(world).await, "[]");
 }
@@ -81,8 +86,12 @@ async fn versions_count_over_labels_and_are_used_again(world: &World) {
 /// What was decided about a version: under which label, from which status to which, by whom, why, and after how many minutes.
 type Decided = (String, Option<Status>, Status, String, String, i64);
 
-async fn decided(app: &App, number: u32) -> Vec<Decided> {
-    let (versions, _) = app.prompt_versions(&key(), Some(number + 1), 1).await.unwrap();
+async fn decided(app: &Capabilities, number: u32) -> Vec<Decided> {
+    let (versions, _) = app
+        .outputs
+        .prompt_versions(&key(), Some(number + 1), 1)
+        .await
+        .unwrap();
     let decided = versions[0].0.history.iter().map(|(label, of)| {
         let minutes = of.at.as_second() / 60 % 60;
         let by = of.actor.on_behalf_of.clone();
@@ -108,7 +117,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
         reason: Some("the first".into()),
         actor: by("dana"),
     };
-    app.put(&first).await.unwrap();
+    app.resources.put(&first).await.unwrap();
     later();
     let waiting = proposed(world, &app, "a").await;
     later();
@@ -124,7 +133,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
             accept_redacted: false,
         },
     };
-    app.review(&approval, &Access::open()).await.unwrap();
+    app.decisions.review(&approval, &Access::open()).await.unwrap();
     later();
     for label in ["production", "staging"] {
         let again = UseVersion {
@@ -133,7 +142,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
             reason: Some("as before".into()),
             actor: by("lee"),
         };
-        app.use_version(&again).await.unwrap();
+        app.outputs.use_version(&again).await.unwrap();
     }
     let entry = |label: &str, from, to, by: &str, reason: &str, minute: i64| -> Decided {
         (
@@ -171,7 +180,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
     );
     assert_eq!(findings(world).await, "[]");
     // A decider that is not the one of the last transition is found.
-    crate::store::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
+    crate::store::testing::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
     assert!(findings(world).await.contains("CANDIDATE_HISTORY"));
 }
 
@@ -185,7 +194,7 @@ async fn a_reverted_version_is_the_one_before(world: &World) {
         reason: "worse".into(),
         actor: operator(),
     };
-    app.revert(&revert, &Access::open()).await.unwrap();
+    app.log.revert(&revert, &Access::open()).await.unwrap();
     assert_eq!(current_of(&app, "production").await, Some(("One.".into(), 1)));
     put(&app, "Three.").await;
     assert_eq!(version(&app).await, Some(3));
@@ -194,7 +203,7 @@ async fn a_reverted_version_is_the_one_before(world: &World) {
 
 async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
     let app = world.instance().await;
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     assert_eq!((stats.hindrance, stats.missing), (Some("NO_PROMPT"), 3));
     put(&app, "Summarise.").await;
     let first = rating(world, "x", "BAD", "1");
@@ -208,7 +217,7 @@ async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
         rating(world, "w", "BAD", "2"),
     ];
     apply(&app, &events).await;
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     let rows: Vec<_> = stats
         .versions
         .iter()
@@ -225,10 +234,10 @@ async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
     assert!(stats.versions[0].first > stats.versions[1].last);
     assert_eq!((stats.hindrance, stats.missing), (Some("TOO_FEW_RATINGS"), 1));
     one(&app, &world.retraction(&events[1])).await;
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     assert_eq!((stats.hindrance, stats.since.bad), (None, 3));
     let id = generate(&app).await.unwrap().candidate.id;
-    let stats = app.output_stats(&key()).await.unwrap();
+    let stats = app.outputs.stats(&key()).await.unwrap();
     assert_eq!(
         (stats.hindrance, stats.open),
         (Some("IMPROVEMENT_OPEN"), Some(id))
@@ -244,16 +253,22 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
     let record = generate(&app).await.unwrap();
     one(&app, &world.redaction(&events[0])).await;
     one(&app, &world.retraction(&events[1])).await;
-    let improvement = app.improvement(&record).await.unwrap().unwrap();
+    let improvement = app.outputs.improvement(&record).await.unwrap().unwrap();
     assert_eq!(improvement.record.redacted, 1, "a retraction is no redaction");
-    let (versions, _) = app.prompt_versions(&key(), None, 10).await.unwrap();
+    let (versions, _) = app.outputs.prompt_versions(&key(), None, 10).await.unwrap();
     let redacted: Vec<u64> = versions.iter().map(|(_, redacted)| *redacted).collect();
     assert_eq!(redacted, [1, 0]);
     let records: Vec<_> = versions
         .iter()
         .map(|(version, _)| version.record.clone())
         .collect();
-    let counted: Vec<u64> = app.redactions(&records).await.unwrap().into_values().collect();
+    let counted: Vec<u64> = app
+        .outputs
+        .redactions(&records)
+        .await
+        .unwrap()
+        .into_values()
+        .collect();
     assert_eq!(counted, [1]);
 
     // Operators find all such texts: the proposal, and what a person made of it.
@@ -268,7 +283,10 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
         .await
         .unwrap();
     let listed = async |target: Option<&ResourceKey>, after, limit| {
-        let page = app.redacted_versions(&namespace(), target, after, limit).await;
+        let page = app
+            .outputs
+            .redacted_versions(&namespace(), target, after, limit)
+            .await;
         page.unwrap()
     };
     let all = listed(None, None, 10).await;
@@ -288,7 +306,11 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
     let another = ResourceKey::parse("fund-admin", Some(Kind::Prompt), "INTERPRET", "", "").unwrap();
     assert_eq!(listed(Some(&another), None, 10).await.versions, []);
     let elsewhere = emend_core::Namespace::parse("another").unwrap();
-    let none = app.redacted_versions(&elsewhere, None, None, 10).await.unwrap();
+    let none = app
+        .outputs
+        .redacted_versions(&elsewhere, None, None, 10)
+        .await
+        .unwrap();
     assert_eq!(none.versions, []);
     assert_eq!(findings(world).await, "[]");
 }
@@ -307,7 +329,9 @@ async fn examples_are_exported_with_a_stable_split(world: &World) {
     rate(world, &app, &["n"], "NEUTRAL").await;
     let slots = ExportSlots::default();
     let export = async |format, prompt| {
-        let pages = app.export_examples(&key(), format, prompt, slots.take().unwrap());
+        let pages = app
+            .outputs
+            .export_examples(&key(), format, prompt, slots.take().unwrap());
         let pages: Vec<Vec<String>> = pages.map(Result::unwrap).collect().await;
         let lines = pages.concat();
         let lines = lines
@@ -358,7 +382,9 @@ async fn an_output_is_exported_once_however_many_rated_it(world: &World) {
     apply(&app, &events).await;
     let slots = ExportSlots::default();
     let export = async |format| {
-        let pages = app.export_examples(&key(), format, None, slots.take().unwrap());
+        let pages = app
+            .outputs
+            .export_examples(&key(), format, None, slots.take().unwrap());
         let pages: Vec<Vec<String>> = pages.map(Result::unwrap).collect().await;
         let lines = pages.concat();
         let lines = lines
@@ -386,7 +412,7 @@ async fn a_preview_shows_both_prompts_on_rated_inputs(world: &World) {
     rate(world, &app, &["g"], "GOOD").await;
     let id = generate(&app).await.unwrap().candidate.id;
     let slots = RunSlots::default();
-    let preview = app.preview(&namespace(), id, 4, &slots).await.unwrap();
+    let preview = app.outputs.preview(&namespace(), id, 4, &slots).await.unwrap();
     let outputs: Vec<_> = preview
         .inputs
         .iter()
@@ -408,5 +434,8 @@ async fn a_preview_shows_both_prompts_on_rated_inputs(world: &World) {
     );
     assert!(preview.was_run && preview.improvement.is_some());
     approve(&app, id).await.unwrap();
-    assert_eq!(told(app.preview(&namespace(), id, 4, &slots).await).0, "NOT_OPEN");
+    assert_eq!(
+        told(app.outputs.preview(&namespace(), id, 4, &slots).await).0,
+        "NOT_OPEN"
+    );
 }

@@ -15,7 +15,7 @@ use std::{
 use clap::{Subcommand, value_parser};
 use emend_base::{
     Entropy,
-    http_client::{Client, Key, Limits, Sort, Unanswered, Waiting},
+    http_client::{Client, ErrorKind, Key, Limits, ServiceError, Timer},
     lifecycle::Signals,
 };
 use emend_core::{
@@ -171,7 +171,7 @@ struct Gathered {
     /// What is to be written; none if nothing is known to be related.
     request: Option<RankCitationsRequest>,
     /// What was asked for in vain.
-    failures: Vec<Unanswered>,
+    failures: Vec<ServiceError>,
 }
 
 /// Fetches, scores, and writes by one call.
@@ -223,7 +223,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 
 /// What asking needs.
 struct Asking<'a> {
-    waiting: &'a dyn Waiting,
+    waiting: &'a dyn Timer,
     entropy: Entropy,
     progress: ProgressBar,
 }
@@ -286,7 +286,7 @@ async fn gather(run: &Run, keys: Keys, asking: &Asking<'_>) -> Result<Gathered> 
     let is_known = one.paper.is_some() || other.paper.is_some();
     let mut failures = one.failures;
     failures.extend(other.failures);
-    let is_answered = is_known && failures.iter().all(|failure| failure.sort == Sort::NotFound);
+    let is_answered = is_known && failures.iter().all(|failure| failure.kind == ErrorKind::NotFound);
     if request.is_none() && !is_answered {
         return Err(failed(&failures));
     }
@@ -298,7 +298,7 @@ async fn score(
     run: &Run,
     given: [&Given; 2],
     scorer: &impl Scorer,
-) -> Result<Option<RankCitationsRequest>, Unanswered> {
+) -> Result<Option<RankCitationsRequest>, ServiceError> {
     let papers: Vec<&Paper> = given.iter().filter_map(|given| given.paper.as_ref()).collect();
     let mut related: Vec<&Related> = Vec::new();
     for one in given.iter().flat_map(|given| &given.related) {
@@ -347,12 +347,12 @@ async fn score(
 }
 
 /// The failure of the command where nothing is left to go on with.
-fn failed(failures: &[Unanswered]) -> Failure {
+fn failed(failures: &[ServiceError]) -> Failure {
     let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
     let text = format!("{}\n  Nothing was written.", all.join("\n  "));
-    if failures.iter().any(|failure| failure.sort == Sort::Later) {
+    if failures.iter().any(|failure| failure.kind == ErrorKind::Later) {
         Failure::Unavailable(text)
-    } else if failures.iter().all(|failure| failure.sort == Sort::NotFound) {
+    } else if failures.iter().all(|failure| failure.kind == ErrorKind::NotFound) {
         Failure::NotFound(text)
     } else {
         Failure::failed(text)
@@ -362,7 +362,7 @@ fn failed(failures: &[Unanswered]) -> Failure {
 fn print(
     request: &RankCitationsRequest,
     answer: &RankCitationsResponse,
-    failures: &[Unanswered],
+    failures: &[ServiceError],
     output: &mut Output<'_>,
 ) -> Result {
     let title = |page_id: &str| {

@@ -93,7 +93,7 @@ fn table(rules: &[DomainRuleRecord], all: bool) -> Table {
         [
             record.pattern.clone(),
             record.layer.clone(),
-            rule.map_or("?", |rule| rule.decision.name()).to_owned(),
+            rule.map_or("?", |rule| rule.decision().name()).to_owned(),
             rule.map_or("?", |rule| rule.trust().name()).to_owned(),
             effective(record),
             if record.active { "yes" } else { "no" }.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use emend_core::outputs::RatingClass;
+use emend_core::ratings::RatingClass;
 use emend_proto::{
     common::v1::Cause,
     learning::v1::{

@@ -26,7 +26,7 @@ proptest! {
             rulings.state.target = Target::Unknown;
             for (at, (word, entitled)) in words.iter().enumerate() {
                 if at == known_from {
-                    rulings.happens_at(&Event::TargetArrived).unwrap();
+                    rulings.apply_at(&Event::TargetArrived).unwrap();
                 }
                 let sender = if *entitled { REVIEWER } else { REPORTER };
                 let outcome = rulings.rule(10 * i64::try_from(at).unwrap() + 1, word, sender);
@@ -37,15 +37,15 @@ proptest! {
                 }
             }
             if known_from >= words.len() {
-                let arrived = rulings.happens_at(&Event::TargetArrived).unwrap();
+                let arrived = rulings.apply_at(&Event::TargetArrived).unwrap();
                 assert_eq!(arrived.resource.is_some(), rulings.applies().is_some());
             }
             // What is deleted and comes back finds the same.
             let before = rulings.figures();
-            let gone = rulings.happens_at(&Event::TargetGone).unwrap();
+            let gone = rulings.apply_at(&Event::TargetGone).unwrap();
             assert_eq!(gone.resource.is_some(), before.0.is_some());
             assert_eq!(rulings.applies(), None);
-            rulings.happens_at(&Event::TargetArrived).unwrap();
+            rulings.apply_at(&Event::TargetArrived).unwrap();
             assert_eq!(rulings.figures(), before);
             before
         };
@@ -74,7 +74,7 @@ fn a_decision_about_a_citation_never_takes_effect_whenever_that_is_found_out() {
         let never = (OutcomeState::NoEffect, Some(Reason::NotCorrectable));
         assert_eq!((outcome.state, outcome.reason) == never, known_at_once);
         rulings.state.target = Target::NotCorrectable;
-        rulings.happens_at(&Event::TargetArrived).unwrap();
+        rulings.apply_at(&Event::TargetArrived).unwrap();
         let [ruling] = &rulings.state.candidates[..] else {
             panic!("one ruling")
         };
@@ -116,16 +116,16 @@ fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
             sender: roles(REVIEWER),
             retracted_by: None,
         };
-        let outcome = rulings.happens_at(&recorded).unwrap().outcome.unwrap();
+        let outcome = rulings.apply_at(&recorded).unwrap().outcome.unwrap();
         assert_eq!(
             (outcome.reason, &*outcome.message),
             (Some(Reason::TargetNotFound), says)
         );
-        rulings.happens_at(&Event::TargetArrived).unwrap();
+        rulings.apply_at(&Event::TargetArrived).unwrap();
         let applied = rulings.state.resource.as_ref().unwrap();
         assert_eq!(applied.value.learned.maps_to(), word);
         // What an operator deletes is decided by nobody.
-        rulings.happens(&Event::Delete { reason: None }).unwrap();
+        rulings.apply(&Event::Delete { reason: None }).unwrap();
         assert_eq!(rulings.state.resource, None);
     }
 }
@@ -225,7 +225,7 @@ impl Rulings {
                 reason: "no".into(),
             },
         };
-        let _ = self.happens_at(&event);
+        let _ = self.apply_at(&event);
     }
 
     /// All that must not depend on the order of arrival.

@@ -192,7 +192,7 @@ async fn results(args: &Preview, context: &Context, queries: &Queries, plans: &P
         ));
     };
     let node = Node::connect(context, address).await?.of_namespace();
-    let tuning = emend_wire::search::tuning_message(&plans.after.clone().into());
+    let tuning = emend_wire::search::tuning_message(&plans.after);
     let before = node.ask(queries, |_| With::Learned).await?;
     let after = node.ask(queries, |_| With::Tuning(tuning.clone())).await?;
     Ok(Results {

@@ -1,0 +1,37 @@
+//! Rewordings that worked, which are proposed as synonyms.
+
+use emend_core::Namespace;
+use jiff::Timestamp;
+
+use crate::records::event::NewEvent;
+
+/// In how many sessions a rewording must have worked.
+pub const MIN_SESSIONS: usize = 3;
+
+/// A query of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// The session.
+    pub session_id: String,
+    /// What was searched for.
+    pub text: String,
+    /// When.
+    pub at: Timestamp,
+    /// Whether nothing was found, as it was reported.
+    pub found_nothing: bool,
+    /// When a result was first clicked.
+    pub clicked_at: Option<Timestamp>,
+}
+
+/// A rewording to propose.
+#[derive(Debug, Clone)]
+pub struct NewMined {
+    /// The search application.
+    pub namespace: Namespace,
+    /// What found nothing, in normal form.
+    pub failed: String,
+    /// What was searched for instead, in normal form.
+    pub worked: String,
+    /// The event that tells learning-svc.
+    pub event: NewEvent,
+}

@@ -1,0 +1,127 @@
+//! What is counted of ratings and queries.
+
+use std::collections::BTreeMap;
+
+use emend_core::{
+    Namespace,
+    search::{Interval, wilson},
+};
+use jiff::Timestamp;
+
+/// Names of one dimension that are told apart: the newest weeks; of others those with the most ratings, then queries.
+pub const MAX_NAMES: u32 = 1_000;
+
+/// By what ratings are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dimension {
+    /// The week in which it was rated; its name is its Monday's date, in UTC.
+    Week,
+    /// The type of the query.
+    QueryType,
+    /// Which model made the embeddings.
+    EmbeddingVersion,
+    /// Which index was searched.
+    IndexVersion,
+    /// Which variant of an experiment the user saw.
+    Variant,
+}
+
+impl Dimension {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Week,
+        Self::QueryType,
+        Self::EmbeddingVersion,
+        Self::IndexVersion,
+        Self::Variant,
+    ];
+}
+
+/// Which ratings count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatsFilter {
+    /// The search application.
+    pub namespace: Namespace,
+    /// Rated at this time or later.
+    pub from: Option<Timestamp>,
+    /// Rated before this time.
+    pub before: Option<Timestamp>,
+    /// Of queries of this type.
+    pub query_type: Option<String>,
+}
+
+/// Two names of one dimension to compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// The dimension.
+    pub by: Dimension,
+    /// One of its names.
+    pub one: String,
+    /// The other.
+    pub other: String,
+}
+
+/// Ratings of one name, and queries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The week, type, version or variant; empty: not known.
+    pub name: String,
+    /// All ratings.
+    pub ratings: u64,
+    /// Those of −1.
+    pub negative: u64,
+    /// Those of 1.
+    pub positive: u64,
+    /// Recorded queries.
+    pub queries: u64,
+    /// Those of them that found nothing.
+    pub zero_hits: u64,
+    /// Those of them of which it is not known how many results they found.
+    pub unknown_hits: u64,
+}
+
+impl Share {
+    /// The share of negative ratings and where it lies with 95 % confidence; none without ratings.
+    pub fn interval(&self) -> Option<(f64, Interval)> {
+        share_of(self.negative, self.ratings)
+    }
+
+    /// The queries of which it is known how many results they found.
+    pub fn known_hits(&self) -> u64 {
+        self.queries.saturating_sub(self.unknown_hits)
+    }
+
+    /// The share of queries that found nothing among those of which that is known, and where it lies with 95 % confidence; none
+    /// without such queries.
+    pub fn zero_hit_interval(&self) -> Option<(f64, Interval)> {
+        share_of(self.zero_hits, self.known_hits())
+    }
+}
+
+/// A share and where it lies with 95 % confidence; none of nothing.
+fn share_of(part: u64, whole: u64) -> Option<(f64, Interval)> {
+    let interval = wilson(part, whole)?;
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+    let share = part as f64 / whole as f64;
+    Some((share, interval))
+}
+
+/// What a store counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shares {
+    /// Everything.
+    pub total: Share,
+    /// The names of each dimension; of one that has none there is nothing.
+    pub by: BTreeMap<Dimension, Names>,
+}
+
+/// Names of a dimension.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Names {
+    /// Those that come first, each with its place, in order.
+    pub listed: Vec<(i64, Share)>,
+    /// Further ones that were asked for.
+    pub beyond: Vec<Share>,
+    /// How many come after those that come first.
+    pub left_out: u64,
+}

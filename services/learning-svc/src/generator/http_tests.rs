@@ -1,0 +1,242 @@
+//! A model as served by a local server, which also fails in every way that servers do.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use emend_base::{
+    Entropy,
+    http_client::{
+        model::bearer,
+        testing::{Fake, Reply, Server},
+    },
+};
+use emend_core::{
+    FeedbackId, Prompt, RatingClass,
+    outputs::{Activity, Profile, RatedOutput},
+    ratings::RatedTexts,
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::*;
+
+const TIMEOUT: Duration = Duration::from_secs(19);
+
+fn model(server: &Server, waiting: &Arc<Fake>) -> Model {
+    let endpoint = Endpoint {
+        url: format!("{}/v1", server.url).parse().unwrap(),
+        model: "small-1".into(),
+        key: Some(bearer(" secret-key\n").unwrap()),
+        timeout: TIMEOUT,
+        attempts: 3,
+    };
+    let waiting: Arc<dyn Timer> = Arc::clone(waiting) as _;
+    Model::new(&endpoint, waiting, Entropy::seeded(7))
+}
+
+fn material() -> Material {
+    Material {
+        target: "SUMMARIZE_DAILY".into(),
+        language: emend_core::Language::En,
+        prompt: Prompt::new("Summarise the day.", vec![], vec![]).unwrap(),
+        ratings: vec![RatedOutput {
+            feedback: FeedbackId(Uuid::nil()),
+            class: RatingClass::Bad,
+            texts: RatedTexts {
+                input: "a long day".into(),
+                output: "nothing".into(),
+                issues: vec!["says nothing".into()],
+                ..RatedTexts::default()
+            },
+        }],
+    }
+}
+
+fn activities() -> SuggestionMaterial {
+    SuggestionMaterial {
+        profile: Profile::default(),
+        activities: vec![Activity {
+            source_type: "GITHUB".into(),
+            source_id: "r1".into(),
+            occurred_at: Timestamp::UNIX_EPOCH,
+            summary: String::new(),
+            technologies: vec!["Rust".into()],
+            topics: vec![],
+            goals: vec![],
+            experience_years: None,
+        }],
+        include_experience: false,
+    }
+}
+
+fn says(content: &str) -> Reply {
+    Reply::Json(json!({"choices": [{"message": {"role": "assistant", "content": content}}]}))
+}
+
+#[tokio::test]
+async fn a_model_is_asked_with_its_key_and_answers_a_prompt() {
+    let answer =
+        "```json\n{\"prompt\": \"Summarise the day in two sentences.\", \"reason\": \"Shorter.\"}\n```";
+    let server = Server::start(|_| says(answer)).await;
+    let waiting = Arc::new(Fake::new(TIMEOUT, false));
+    let improved = model(&server, &waiting).improve(&material()).await.unwrap();
+    assert_eq!(improved.text, "Summarise the day in two sentences.");
+    assert_eq!(improved.reason, "Shorter.");
+    let asked = server.asked();
+    let (head, body) = asked[0].split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
+    assert!(head.contains("authorization: Bearer secret-key"), "{head}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["model"], "small-1");
+    assert_eq!(body["messages"][0]["role"], "system");
+    let quoted = body["messages"][1]["content"].as_str().unwrap();
+    assert!(quoted.contains("Issues:\n```\nsays nothing\n```"), "{quoted}");
+}
+
+#[tokio::test]
+async fn whatever_an_endpoint_does_is_said() {
+    let status = |status, header: &str| Reply::Status(status, header.to_owned(), "");
+    // What is answered first, how often, and what comes of it.
+    let cases: [(Reply, usize, Result<(), &str>); 13] = [
+        (status(429, "retry-after: 7\r\n"), 1, Ok(())),
+        (status(503, ""), 2, Ok(())),
+        (Reply::Close, 1, Ok(())),
+        (Reply::CloseWithin, 1, Ok(())),
+        (
+            status(500, ""),
+            3,
+            Err("unavailable: the model's endpoint: answered 500"),
+        ),
+        (
+            status(429, "retry-after: 999\r\n"),
+            1,
+            Err("asks to wait 999s; at most 120s are waited"),
+        ),
+        (
+            status(401, ""),
+            1,
+            Err("can't be used: the model's endpoint: answered 401"),
+        ),
+        (
+            Reply::Huge,
+            1,
+            Err("can't be used: the model's endpoint: answered more than 1 MiB"),
+        ),
+        (
+            Reply::Status(200, String::new(), "<html>"),
+            1,
+            Err("answered something else than expected"),
+        ),
+        (
+            Reply::Json(json!({"choices": []})),
+            1,
+            Err("no choice with a text"),
+        ),
+        (says("Sure! Here it is."), 1, Err("not the JSON object asked for")),
+        (says("{\"prompt\": \"x\"}"), 1, Err("missing field `reason`")),
+        (
+            says("{\"prompt\": \"x\", \"reason\": \"\"}"),
+            1,
+            Err("its reason is required"),
+        ),
+    ];
+    for (first, times, expected) in cases {
+        let answers = AtomicUsize::new(0);
+        let reply = first.clone();
+        let server = Server::start(move |_| {
+            if answers.fetch_add(1, Ordering::Relaxed) < times {
+                reply.clone()
+            } else {
+                says("{\"prompt\": \"Better.\", \"reason\": \"It is.\"}")
+            }
+        })
+        .await;
+        let waiting = Arc::new(Fake::new(TIMEOUT, false));
+        let improved = model(&server, &waiting).improve(&material()).await;
+        match (improved, expected) {
+            (Ok(improved), Ok(())) => assert_eq!(improved.text, "Better.", "{first:?}"),
+            (Err(error), Err(message)) => {
+                let said = error.to_string();
+                assert!(said.contains(message), "{first:?}: {said}");
+                assert!(!said.contains("secret"), "{said}");
+            }
+            (answer, _) => panic!("{first:?}: {answer:?}"),
+        }
+        if let Reply::Status(429, ..) = first
+            && expected.is_ok()
+        {
+            assert_eq!(waiting.waits(), [Duration::from_secs(7)]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_slow_endpoint_is_given_up_after_its_attempts() {
+    let server = Server::start(|_| Reply::Hang).await;
+    let waiting = Arc::new(Fake::new(TIMEOUT, true));
+    let error = model(&server, &waiting).improve(&material()).await.unwrap_err();
+    assert_eq!(
+        error,
+        GeneratorError::Unavailable("the model's endpoint: no answer within 19s (attempt 3 of 3)".into())
+    );
+}
+
+#[tokio::test]
+async fn suggestions_are_of_given_activities_and_fit_their_types() {
+    let suggested = |kind: &str, value: Value, source: &str, confidence: f64| {
+        json!({"suggestions": [{
+            "type": kind, "value": value, "reason": "seen twice", "source_type": "GITHUB", "source_id": source,
+            "confidence": confidence,
+        }]})
+        .to_string()
+    };
+    let cases: [(String, Result<u16, &str>); 7] = [
+        (suggested("ADD_TECHNOLOGY", json!("Rust"), "r1", 0.75), Ok(750)),
+        (
+            suggested("ADD_TECHNOLOGY", json!(7), "r1", 0.5),
+            Err("a value that is no text"),
+        ),
+        (
+            suggested("ADD_HOBBY", json!("chess"), "r1", 0.5),
+            Err("the type \"ADD_HOBBY\""),
+        ),
+        (
+            suggested("UPDATE_EXPERIENCE", json!(7), "r1", 0.5),
+            Err("the type \"UPDATE_EXPERIENCE\""),
+        ),
+        (
+            suggested("ADD_GOAL", json!("Go"), "r2", 0.5),
+            Err("an activity that was not given"),
+        ),
+        (
+            suggested("ADD_GOAL", json!("Go"), "r1", 1.5),
+            Err("the confidence 1.5"),
+        ),
+        (
+            suggested("ADD_GOAL", json!(""), "r1", 0.5),
+            Err("suggestions[0] is required"),
+        ),
+    ];
+    for (answer, expected) in cases {
+        let content = answer.clone();
+        let server = Server::start(move |_| says(&content)).await;
+        let waiting = Arc::new(Fake::new(TIMEOUT, false));
+        let made = model(&server, &waiting).suggest(&activities()).await;
+        match (made, expected) {
+            (Ok(made), Ok(confidence)) => assert_eq!(made[0].confidence, confidence),
+            (Err(error), Err(message)) => assert!(error.to_string().contains(message), "{error}"),
+            (made, _) => panic!("{answer}: {made:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_what_the_model_makes_of_the_input() {
+    let server = Server::start(|_| says(" A quiet day.\n")).await;
+    let waiting = Arc::new(Fake::new(TIMEOUT, false));
+    let made = model(&server, &waiting).run("Summarise.", "the day").await;
+    assert_eq!(made, Some(Ok("A quiet day.".into())));
+}

@@ -1,0 +1,4 @@
+//! The stream on an in-memory log.
+
+mod sessions;
+mod states;
