@@ -119,7 +119,7 @@ class Assistant:
         }
 
     def approve(self, candidate):
-        """What a person does with `emend prompts approve`: nodes render the new version from here on."""
+        """What a person does with `emend outputs prompts approve`: nodes render the new version from here on."""
         request = candidate_service_pb2.ApproveCandidateRequest(namespace=self.namespace, candidate_id=candidate)
         approved = self.candidates.ApproveCandidate(request, timeout=10)
         self.revision = max(self.revision, approved.revision)

@@ -26,7 +26,7 @@ const PYTHON_PACKAGES: &[&str] = &[
     "protobuf==7.36.2",
     "googleapis-common-protos==1.76.0",
     "xxhash==4.1.0",
-    // trec_eval itself, against which the measures of `emend evaluate` are tested.
+    // trec_eval itself, against which the measures of `emend search evaluate` are tested.
     "pytrec_eval-terrier==0.5.11",
 ];
 

@@ -83,16 +83,16 @@ impl Context {
     }
 
     /// The text for an empty list. It names the namespace, because the user may have meant another one.
-    pub fn none_of(&self, what: &str) -> String {
-        format!("No {what} in the namespace {:?}.", self.namespace())
+    pub fn none_of(&self, items: &str) -> String {
+        format!("No {items} in the namespace {:?}.", self.namespace())
     }
 
     /// The text for an empty list, of which a filter may have left out what there is.
-    pub fn none_found(&self, what: &str, is_filtered: bool) -> String {
+    pub fn none_found(&self, items: &str, is_filtered: bool) -> String {
         if is_filtered {
-            format!("No {what} in the namespace {:?} match.", self.namespace())
+            format!("No {items} in the namespace {:?} match.", self.namespace())
         } else {
-            self.none_of(what)
+            self.none_of(items)
         }
     }
 

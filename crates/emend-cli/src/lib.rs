@@ -6,6 +6,7 @@
 //! JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines) and [`failure`] (exit
 //! codes). [`pair`] runs both services in this process; [`transfer`] holds the file formats of import and export;
 //! [`demo`] and [`replay`] are the two demonstrations.
+//! What is computed rather than called and printed is in `emend-lab`.
 
 pub mod commands;
 pub mod context;
@@ -17,7 +18,6 @@ pub mod fuzzing;
 pub mod output;
 pub mod pair;
 pub mod replay;
-pub mod svg;
 pub mod transfer;
 pub mod view;
 pub mod words;
@@ -28,7 +28,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{Arg, Args as _, Parser};
 use emend_base::{
     config::{self, Program},
     telemetry::{self, Telemetry},
@@ -42,15 +42,16 @@ use crate::{
     output::Output,
 };
 
-/// Feedback and learning for search: corrections in, learned answers out, live on every search node.
+/// Feedback and learning for search: start with `emend demo` or `emend up`
 #[derive(Debug, Parser)]
 #[command(
     name = "emend",
     version,
-    after_help = AFTER_HELP,
+    after_help = "Exit codes: 0 done, 1 failed, 2 invalid, 3 not found, 4 conflict, 5 unavailable",
     max_term_width = 100,
-    propagate_version = true,
-    mut_subcommands = with_flowing_help
+    help_template = TEMPLATE,
+    mut_args = on_one_line,
+    mut_subcommands = below_the_top
 )]
 pub struct Cli {
     /// Options accepted before and after every command.
@@ -61,30 +62,52 @@ pub struct Cli {
     pub command: Command,
 }
 
-const AFTER_HELP: &str = "\
-Start here:
-  emend demo                                  the whole loop in a few seconds, nothing to set up
-  emend up                                    both services, data in ./emend-data
-  emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
-  emend candidates list                       what waits for your decision
-  emend watch                                 what is learned, as it is learned
+const TEMPLATE: &str = "\
+{about}
 
-Exit codes:
-  0  done
-  1  failed
-  2  the command line or an argument is not valid
-  3  not found
-  4  conflict: it exists already, it changed meanwhile, or a precondition does not hold
-  5  a service is unavailable or too slow; the same command may succeed later";
+{usage-heading} {usage}
 
-/// The same command, in whose help and in that of its subcommands prose fills the lines of the terminal, whatever its width.
-fn with_flowing_help(command: clap::Command) -> clap::Command {
-    let help = command.get_after_help().map(|help| flowing(&help.to_string()));
-    let command = command.mut_subcommands(with_flowing_help);
-    match help {
-        Some(help) => command.after_help(help),
-        None => command,
+Commands:
+{subcommands}
+
+Options, most also read from the environment (EMEND_NAMESPACE and so on):
+{options}{after-help}";
+
+/// The same common option as `emend --help` shows it: on one line, or named on that of another one.
+fn on_one_line(option: Arg) -> Arg {
+    let option = option.hide_env(true);
+    match option.get_id().as_str() {
+        "feedback_addr" => option.help("feedback-svc [default: 127.0.0.1:7401]"),
+        "learning_addr" => option.help("learning-svc [default: 127.0.0.1:7402]"),
+        "ca" => option.help("CAs (PEM); also --client-cert, --client-key"),
+        "token_file" => option.help("File with your bearer token"),
+        "timeout" => option.help("How long a call may take"),
+        "log_level" => option.help("Log level, such as info; also --log-format"),
+        "client_cert" | "client_key" | "log_format" => option.hide(true),
+        _ => option,
     }
+}
+
+/// The same command below the top one, in whose help prose fills the lines of the terminal, whatever its width. The common
+/// options are accepted, and only mentioned.
+fn below_the_top(command: clap::Command) -> clap::Command {
+    // Those of `up` are settings, which hidden ones are not.
+    let has_settings = Cli::WITHIN == Some(command.get_name());
+    let common = Global::augment_args(clap::Command::default());
+    let common = common.get_arguments().cloned().map(|option| {
+        if has_settings {
+            option.hide_short_help(true).hide_long_help(true)
+        } else {
+            option.hide(true)
+        }
+    });
+    let own_help = command.get_after_help().map(ToString::to_string);
+    let own_help = own_help.map_or_else(String::new, |help| flowing(&help) + "\n\n");
+    command
+        .args(common)
+        .disable_help_subcommand(true)
+        .after_help(own_help + "Common options: see `emend --help`")
+        .mut_subcommands(below_the_top)
 }
 
 /// A text whose paragraphs are a line each. What is indented stays as it is.
@@ -205,18 +228,121 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// What a command prints when it is asked for help on a terminal that is this wide.
+    fn help(path: &[&str], columns: usize) -> String {
+        let line = ["emend"].iter().chain(path).chain(&["--help"]);
+        let asked = Cli::command().term_width(columns).try_get_matches_from(line);
+        asked.unwrap_err().to_string()
+    }
+
+    /// Calls `check` with every command, and with the words that lead to it.
+    fn for_each_command(check: &mut dyn FnMut(&[&str], &clap::Command)) {
+        fn below<'a>(
+            path: &mut Vec<&'a str>,
+            command: &'a clap::Command,
+            check: &mut dyn FnMut(&[&str], &clap::Command),
+        ) {
+            for command in command.get_subcommands() {
+                path.push(command.get_name());
+                check(path, command);
+                below(path, command, check);
+                path.pop();
+            }
+        }
+        below(&mut Vec::new(), &Cli::command(), check);
+    }
+
     #[test]
     fn every_command_has_help() {
-        let cli = Cli::command();
-        for command in cli.get_subcommands() {
-            assert!(
-                command.get_about().is_some(),
-                "{} has no help",
-                command.get_name()
-            );
+        for_each_command(&mut |path, command| assert!(command.get_about().is_some(), "{path:?} has no help"));
+    }
+
+    #[test]
+    fn the_help_of_the_whole_and_of_each_group_fits_a_screen() {
+        for columns in [80, 100] {
+            for (path, most) in [
+                (&[][..], 45),
+                (&["evidence"], 30),
+                (&["outputs"], 30),
+                (&["search"], 30),
+            ] {
+                let help = help(path, columns);
+                assert!(
+                    help.lines().count() <= most,
+                    "{} lines:\n{help}",
+                    help.lines().count()
+                );
+                assert!(help.lines().all(|line| line.chars().count() <= columns), "{help}");
+            }
         }
-        let help = cli.clone().render_long_help().to_string();
-        assert!(help.contains("Exit codes:") && help.contains("emend demo"));
+        let mut built = Cli::command();
+        built.build();
+        assert!(built.get_subcommands().count() <= 26);
+    }
+
+    #[test]
+    fn common_options_stand_in_the_help_of_the_whole_and_are_one_line_elsewhere() {
+        let whole = help(&[], 100);
+        let common = Global::augment_args(clap::Command::default());
+        let common: Vec<String> = common
+            .get_arguments()
+            .map(|option| format!("--{}", option.get_long().unwrap()))
+            .collect();
+        assert!(common.len() > 8);
+        for option in &common {
+            assert!(whole.contains(option), "{option}: {whole}");
+        }
+        for_each_command(&mut |path, _| {
+            let help = help(path, 100);
+            assert!(
+                help.ends_with("\nCommon options: see `emend --help`\n"),
+                "{path:?}: {help}"
+            );
+            let rows = help.lines().filter_map(|line| line.strip_prefix("      --"));
+            for row in rows {
+                let option = format!("--{}", row.split(' ').next().unwrap());
+                assert!(!common.contains(&option), "{path:?}: {row}");
+            }
+        });
+    }
+
+    #[test]
+    fn help_alone_leads_to_why_a_domain_is_blocked() {
+        for (path, next) in [
+            (&[][..], "evidence"),
+            (&["evidence"], "domains"),
+            (&["evidence", "domains"], "blocked"),
+            (&["evidence", "domains"], "check"),
+        ] {
+            let help = help(path, 80);
+            let row = help
+                .lines()
+                .find(|line| line.split_whitespace().next() == Some(next));
+            let row = row.unwrap_or_else(|| panic!("no {next}: {help}"));
+            assert!(row.contains("blocked") && row.contains("why"), "{row}");
+        }
+    }
+
+    #[test]
+    fn by_and_reporter_mean_one_thing_each() {
+        for_each_command(&mut |path, command| {
+            for option in command.get_arguments() {
+                let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+                let expected = match option.get_long() {
+                    Some("by") => &["The person on whose behalf you do it"][..],
+                    Some("reporter") => &[
+                        "The person or agent who says it",
+                        "Only ",
+                        "Erase everything about this reporter",
+                    ],
+                    _ => continue,
+                };
+                assert!(
+                    expected.iter().any(|start| help.starts_with(start)),
+                    "{path:?}: {help}"
+                );
+            }
+        });
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod table;
 
 use std::{
     borrow::Cow,
-    fmt::Write as _,
+    fmt::{self, Write as _},
     io::{self, Write},
 };
 
@@ -19,6 +19,12 @@ use crate::failure::Result;
 
 /// The maximum line width of a table that people read, where the terminal does not say how wide it is.
 const WIDTH: usize = 100;
+
+/// A count with the word for what is counted: "1 query", "2 queries".
+pub fn counted<N: Copy + PartialEq + From<bool> + fmt::Display>(count: N, one: &str, many: &str) -> String {
+    let word = if count == N::from(true) { one } else { many };
+    format!("{count} {word}")
+}
 
 /// The destination of results, and their format.
 pub struct Output<'a> {
@@ -183,7 +189,7 @@ impl Write for Output<'_> {
 }
 
 impl std::fmt::Debug for Output<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Output")
             .field("json", &self.json)
             .finish_non_exhaustive()

@@ -11,7 +11,7 @@ use emend_tests::{
     },
 };
 
-/// Runs `emend queries` or another command against the first feedback-svc.
+/// Runs `emend search queries` or another command against the first feedback-svc.
 async fn run(system: &System, arguments: &[&str]) -> CommandOutput {
     let address = system.feedback[0].front.address().to_string();
     let place = ["--feedback-addr", &address, "--namespace", NAMESPACE, "--json"];
@@ -20,7 +20,7 @@ async fn run(system: &System, arguments: &[&str]) -> CommandOutput {
 
 /// The JSON of recorded queries.
 async fn listed(system: &System, arguments: &[&str]) -> Vec<String> {
-    let listed = run(system, &[&["queries", "list"], arguments].concat()).await;
+    let listed = run(system, &[&["search", "queries", "list"], arguments].concat()).await;
     assert_eq!(listed.code, 0, "{listed:?}");
     listed.stdout.lines().map(str::to_owned).collect()
 }
@@ -48,7 +48,7 @@ both_databases! {
         let file = directory.path().join("ubi.jsonl");
         std::fs::write(&file, sessions(3)).unwrap();
         let path = file.display().to_string();
-        let imported = run(system, &["queries", "import", "--format", "ubi", &path]).await;
+        let imported = run(system, &["search", "queries", "import", "--format", "ubi", &path]).await;
         assert_eq!(imported.code, 0, "{imported:?}");
         let counts = imported.json();
         assert_eq!(
@@ -69,9 +69,9 @@ both_databases! {
         assert_eq!(one["interactions"][0]["objectId"], "c1");
 
         // The same file again changes nothing, and bad rows are told.
-        assert_eq!(run(system, &["queries", "import", "--format", "ubi", &path]).await.code, 0);
+        assert_eq!(run(system, &["search", "queries", "import", "--format", "ubi", &path]).await.code, 0);
         std::fs::write(&file, "{\"query_id\":\"q\"}\n").unwrap();
-        let refused = run(system, &["queries", "import", "--format", "ubi", &path]).await;
+        let refused = run(system, &["search", "queries", "import", "--format", "ubi", &path]).await;
         assert_ne!(refused.code, 0);
         assert!(refused.stderr.contains("ubi.jsonl, line 1: user_query: is required"), "{refused:?}");
 
@@ -120,7 +120,7 @@ both_databases! {
         ];
         std::fs::write(&file, documents.join("\n")).unwrap();
         let path = file.display().to_string();
-        let arguments = ["queries", "import", "--format", "ubi", &path];
+        let arguments = ["search", "queries", "import", "--format", "ubi", &path];
         let import = || run(system, &arguments);
         let counts = import().await.json();
         for (name, count) in [
@@ -155,13 +155,13 @@ both_databases! {
         let without_hits = listed(system, &["--without-hits"]).await;
         assert_eq!(without_hits.len(), 1);
         assert!(without_hits[0].contains(r#""queryId":"none""#), "{without_hits:?}");
-        let stats = run(system, &["stats"]).await.json();
+        let stats = run(system, &["search", "stats"]).await.json();
         assert_eq!(
             (&stats["total"]["zeroHitCount"], &stats["total"]["unknownHitCount"], &stats["total"]["zeroHitShare"]),
             (&1.into(), &1.into(), &0.5.into())
         );
         let place = system.feedback[0].front.address().to_string();
-        let table = emend(&["queries", "list", "--feedback-addr", &place, "--namespace", NAMESPACE]).await.stdout;
+        let table = emend(&["search", "queries", "list", "--feedback-addr", &place, "--namespace", NAMESPACE]).await.stdout;
         let silent = table.lines().find(|line| line.contains("silent")).unwrap();
         assert!(silent.contains("unknown"), "{table}");
         let two = table.lines().find(|line| line.contains("two")).unwrap();
@@ -173,15 +173,15 @@ both_databases! {
         for (query, variant) in [("q-1", "A"), ("q-2", "B")] {
             let recorded = run(
                 system,
-                &["queries", "record", query, "cards that bounce", "--variant", variant, "--type", "HYBRID"],
+                &["search", "queries", "record", query, "cards that bounce", "--variant", variant, "--type", "HYBRID"],
             )
             .await;
             assert_eq!(recorded.code, 0, "{recorded:?}");
         }
-        assert_eq!(run(system, &["rate", "q-1", "down", "--reporter", "ana"]).await.code, 0);
-        assert_eq!(run(system, &["rate", "q-2", "up", "--reporter", "ana"]).await.code, 0);
+        assert_eq!(run(system, &["search", "rate", "q-1", "down", "--reporter", "ana"]).await.code, 0);
+        assert_eq!(run(system, &["search", "rate", "q-2", "up", "--reporter", "ana"]).await.code, 0);
         let stats = eventually("both are counted", || async {
-            let stats = run(system, &["stats", "--compare", "variant", "--one", "A", "--other", "B"]).await;
+            let stats = run(system, &["search", "stats", "--compare", "variant", "--one", "A", "--other", "B"]).await;
             let json = stats.json();
             let names: BTreeSet<&str> =
                 json["variants"].as_array().into_iter().flatten().filter_map(|share| share["name"].as_str()).collect();
@@ -191,7 +191,7 @@ both_databases! {
         assert_eq!((&stats["total"]["ratingCount"], &stats["total"]["negativeCount"]), (&2.into(), &1.into()));
         assert_eq!(stats["queryTypes"][0]["name"], "HYBRID");
         assert_eq!(stats["compared"]["one"]["negativeShare"], 1.0);
-        let terms = run(system, &["queries", "terms"]).await;
+        let terms = run(system, &["search", "queries", "terms"]).await;
         assert!(terms.stdout.contains(r#""term":"bounce""#), "{terms:?}");
     }
 }

@@ -23,7 +23,7 @@ pub(super) const ROW: Row = Row {
         },
         Panel {
             title: "Share of negative ratings",
-            about: "The share of −1 among the ratings of the last hour, by type of query. emend stats has confidence intervals, and compares versions.",
+            about: "The share of −1 among the ratings of the last hour, by type of query. emend search stats has confidence intervals, and compares versions.",
             kind: Lines(Few),
             unit: "percentunit",
             width: 8,

@@ -16,7 +16,7 @@ use emend_proto::{
     },
 };
 
-use self::render::{details_text, table, what};
+use self::render::{details_text, subject, table};
 use super::ids;
 use crate::{
     context::{Context, pages},
@@ -44,7 +44,7 @@ Examples:
 
 What a person approves is pinned: votes do not replace it. What a person rejects, votes do not
 re-open. NET is a candidate's votes less those of its strongest rival; one without votes, such as a
-synonym that was mined from queries (`emend queries --help`), has none. What can be mined is
+synonym that was mined from queries (`emend search queries --help`), has none. What can be mined is
 proposed within some five minutes. Of an id the first eight characters or more will do, as tables
 show them where the terminal is narrow.")]
 pub struct Args {
@@ -97,7 +97,7 @@ struct ApproveArgs {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who reviewed it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
     /// Only if it still has this etag; for a single candidate only
@@ -116,7 +116,7 @@ struct RejectArgs {
     /// Why; shown to reporters who propose it again
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Who reviewed it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
     /// Only if it still has this etag; for a single candidate only
@@ -347,7 +347,7 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
             };
             format!(
                 "{done} {} ({}; {at})",
-                what(&candidate).text(),
+                subject(&candidate).text(),
                 candidate.candidate_id
             )
         })?;

@@ -175,9 +175,9 @@ fn failure(error: &AuditError) -> Failure {
 struct Progress(ProgressBar);
 
 impl Watch for Progress {
-    fn begins(&mut self, what: &'static str, of: u64) {
+    fn begins(&mut self, name: &'static str, total: u64) {
         self.0.finish_and_clear();
-        self.0 = ProgressBar::new(of).with_message(what);
+        self.0 = ProgressBar::new(total).with_message(name);
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} {msg}") {
             self.0.set_style(style);
         }

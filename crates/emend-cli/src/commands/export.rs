@@ -258,7 +258,7 @@ fn write_one(resource: &Resource, writer: &mut Writer<'_>) -> Result<bool> {
         key.key,
         match emend_core::Kind::from_number(key.kind) {
             Some(emend_core::Kind::DomainRule) => "the system keeps the rules of this layer",
-            Some(_) => "ratings decide it; they are listed by `emend ratings list`",
+            Some(_) => "ratings decide it; they are listed by `emend outputs ratings list`",
             None => "this version does not know its kind",
         }
     );

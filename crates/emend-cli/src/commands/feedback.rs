@@ -10,7 +10,7 @@ use emend_proto::{
     },
 };
 
-use super::{ids, rate::Rating, submit::decision_reasons};
+use super::{ids, search::Rating, submit::decision_reasons};
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -330,7 +330,7 @@ pub(super) fn marks(feedback: &Feedback) -> String {
     marks.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn what(feedback: &Feedback) -> String {
+fn correction_text(feedback: &Feedback) -> String {
     view::correction_text(feedback.correction.as_ref())
 }
 
@@ -339,7 +339,7 @@ fn details(feedback: &Feedback) -> String {
     let mut text = format!(
         "feedback  {}\nwhat      {}\n",
         feedback.feedback_id,
-        what(feedback)
+        correction_text(feedback)
     );
     let reporter = feedback.reporter.clone().unwrap_or_default();
     let context: Vec<_> = feedback

@@ -49,7 +49,7 @@ Fields of a row, by these names in the CSV's header or as keys of JSON objects a
                  synonym stands for, the decision about a domain (block, unblock,
                  unblock:LEVEL or a level) or about a claim (rejected, rejected:REASON_CODE
                  or restored), the label of an edge (supports, refutes or neutral), or a
-                 tuning as emend tuning takes it (top_k=20 min_score=0.3); also called verb,
+                 tuning as emend search tuning takes it (top_k=20 min_score=0.3); also called verb,
                  entity_id, forbidden_choice, representative, decision, label, tuning
   relation       of a synonym, optional: equivalent (default), one_way or typo
   user_id        optional: for this user only
@@ -92,7 +92,7 @@ pub struct Args {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who decided it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }

@@ -124,7 +124,7 @@ fn table(revisions: &[Revision], is_asked_for: impl Fn(&ResourceKey) -> bool) ->
             actor.on_behalf_of
         };
         let of_key = |change: &&RevisionChange| change.key.as_ref().is_some_and(&is_asked_for);
-        let mut shown: Vec<Cell> = revision.changes.iter().filter(of_key).map(what).collect();
+        let mut shown: Vec<Cell> = revision.changes.iter().filter(of_key).map(subject).collect();
         match revision.changes.len() - shown.len() {
             0 => {}
             1 => shown.push("(and 1 other change)".to_owned().into()),
@@ -159,7 +159,7 @@ fn asked_for(args: &Args) -> impl Fn(&ResourceKey) -> bool + use<> {
     }
 }
 
-fn what(change: &RevisionChange) -> Cell {
+fn subject(change: &RevisionChange) -> Cell {
     let key = change.key.clone().unwrap_or_default();
     let [before, after] = [&change.before, &change.after].map(|value| view::learned(value.as_ref()));
     let rest = match (before, after) {

@@ -75,11 +75,15 @@ Tools:
 Who votes: the reporter that the call names in its context, otherwise --reporter; where there is
 none, the session that the call names, otherwise --session. Where nothing is named, all such votes
 count once, together, and the answer says so. An assistant that serves several people names the
-reporter in each call.")]
+reporter in each call. What is approved or rejected is noted as done on behalf of whom the call
+names as by, otherwise --by.")]
 pub struct Args {
-    /// The person on whose behalf the assistant acts, where a call names nobody
+    /// The person or agent who says it, where a call names nobody
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     reporter: String,
+    /// The person on whose behalf you do it, where a call names nobody [default: the reporter]
+    #[arg(long, value_name = "ID")]
+    by: Option<String>,
     /// The session, where a call names none
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     session: String,
@@ -89,6 +93,7 @@ pub struct Args {
 pub async fn run(args: Args, context: &Context) -> Result {
     let server = Server {
         context: context.clone(),
+        by: args.by.unwrap_or_else(|| args.reporter.clone()),
         reporter: args.reporter,
         session: args.session,
         newest: Arc::default(),
@@ -114,6 +119,8 @@ struct Server {
     context: Context,
     /// The reporter of calls that name none; may be empty.
     reporter: String,
+    /// On whose behalf calls decide that name nobody; may be empty.
+    by: String,
     /// The session of calls that name none; may be empty.
     session: String,
     /// The newest revision that an answer named: what was just learned is there when it is looked up.
@@ -332,7 +339,7 @@ impl Server {
             candidate_id: arguments.candidate_id,
             etag: arguments.etag.unwrap_or_default(),
             reason: arguments.reason.unwrap_or_default(),
-            on_behalf_of: named(arguments.reporter, &self.reporter),
+            on_behalf_of: named(arguments.by, &self.by),
             accept_redacted: arguments.accept_redacted,
             ..ApproveCandidateRequest::default()
         };
@@ -351,7 +358,7 @@ impl Server {
             candidate_id: arguments.candidate_id,
             etag: arguments.etag.unwrap_or_default(),
             reason: arguments.reason,
-            on_behalf_of: named(arguments.reporter, &self.reporter),
+            on_behalf_of: named(arguments.by, &self.by),
         };
         let mut client = self.context.candidates().await?;
         let response = client

@@ -19,17 +19,17 @@ use crate::{
     words::{self, Kind, Relation},
 };
 
-/// List, get, put or delete.
+/// List, get, set or delete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   emend resources list --kind entity_alias --prefix j
   emend resources get invocation_phrase \"set up a CSA\"
-  emend resources put entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one\"
-  emend resources put prohibition \"wind down the fund\" delete_fund
+  emend resources set entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one\"
+  emend resources set prohibition \"wind down the fund\" delete_fund
   emend resources delete invocation_phrase \"set up a CSA\" --reason \"the verb is retired\"
 
-What a person puts is pinned: votes do not replace it.")]
+What a person sets is pinned: votes do not replace it.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -49,7 +49,7 @@ enum Action {
         min_revision: i64,
     },
     /// Set a value, as a person's decision
-    Put(PutArgs),
+    Set(SetArgs),
     /// Delete a value
     Delete(DeleteArgs),
 }
@@ -90,7 +90,7 @@ struct Key {
 }
 
 #[derive(Debug, clap::Args)]
-struct PutArgs {
+struct SetArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
@@ -111,7 +111,7 @@ struct PutArgs {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who decided it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
@@ -127,7 +127,7 @@ struct DeleteArgs {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who decided it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
@@ -192,7 +192,7 @@ fn learned(kind: Kind, choice: String, relation: Option<Relation>) -> Result<Lea
     }
 }
 
-/// Lists, gets, puts or deletes resources.
+/// Lists, gets, sets or deletes resources.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::List(args) => {
@@ -229,7 +229,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 table(std::slice::from_ref(&resource)).render(width)
             })
         }
-        Action::Put(args) => {
+        Action::Set(args) => {
             let learned = learned(args.kind, args.choice, args.relation)?;
             let mut request = put_request(context.namespace(), args.phrase, &learned);
             if let Some(key) = &mut request.key {
@@ -264,8 +264,8 @@ pub(super) fn was_put(response: PutResourceResponse, output: &mut Output<'_>) ->
     let resource = required(response.resource)?;
     let json = json!({"resource": view::resource(&resource), "revision": response.revision});
     output.result(&json, || match response.revision {
-        0 => format!("{} had this value already", what(&resource)),
-        revision => format!("{} (revision {revision})", what(&resource)),
+        0 => format!("{} had this value already", described(&resource)),
+        revision => format!("{} (revision {revision})", described(&resource)),
     })
 }
 
@@ -316,7 +316,7 @@ pub(super) async fn list(
 }
 
 /// A resource in short: `set up a CSA → create_isda`.
-pub fn what(resource: &Resource) -> String {
+pub fn described(resource: &Resource) -> String {
     view::value_pair(resource.value.as_ref())
 }
 

@@ -33,7 +33,7 @@ pub struct Args {
     /// Why
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Who decided it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }

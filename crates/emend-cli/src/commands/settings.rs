@@ -81,7 +81,7 @@ struct SetArgs {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who decided it
+    /// The person on whose behalf you do it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }

@@ -36,7 +36,7 @@ vote.";
 pub struct Args {
     #[command(subcommand)]
     form: Form,
-    /// The person or agent who makes the correction
+    /// The person or agent who says it
     #[arg(long, global = true, value_name = "ID")]
     reporter: Option<String>,
     /// The session in which the correction was made
@@ -187,7 +187,7 @@ const UNNAMED: &str = "No reporter is named: however many such corrections you s
 /// Who says something evaluated at once, and why.
 #[derive(Debug, clap::Args)]
 pub(super) struct Sender {
-    /// Who says so
+    /// The person or agent who says it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     reporter: String,
     /// An id that makes it safe to repeat the command [default: a random one]

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_client::NodeHandle;
 use emend_core::{Kind, Namespace, NormalizedKey};
+use emend_lab::replay::{Audit, dataset::Dataset};
 use emend_proto::{
     common::v1::{Cause, ResourceKind},
     feedback::v1::{DeliveryState, ListFeedbackRequest},
     learning::v1::{ListCandidatesRequest, ListResourcesRequest, ListRevisionsRequest},
 };
 
-use super::dataset::Dataset;
 use crate::{
     commands,
     context::{Context, pages},
@@ -25,43 +25,16 @@ const NOT_EVALUATED: &str = "NOT_EVALUATED";
 
 /// What was learned since the last query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LearnedSince {
+pub(super) struct LearnedSince {
     /// Values promoted by votes.
     pub promotions: u64,
     /// How many of them are not the true label.
     pub wrong_promotions: u64,
 }
 
-/// The findings at the end.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Audit {
-    /// Corrections acknowledged with OK.
-    pub submitted: u64,
-    /// Corrections that feedback-svc holds.
-    pub stored: u64,
-    /// How many of the stored corrections learning-svc has evaluated.
-    pub evaluated: u64,
-    /// Corrections that the candidates count.
-    pub counted: u64,
-    /// Events that were permanently refused.
-    pub dead_letters: u64,
-    /// Candidates that await a person, for example because the phrase holds personal data.
-    pub awaiting_review: u64,
-    /// Revisions in the audit trail.
-    pub revisions: u64,
-    /// Learned resources at the end.
-    pub resources: u64,
-    /// How many of them are not the true label.
-    pub wrong_resources: u64,
-    /// How many of the resources the node answers with.
-    pub on_the_node: u64,
-    /// What does not add up; empty if nothing was lost.
-    pub problems: Vec<String>,
-}
-
 /// Reads the services' records of one namespace.
 #[derive(Debug)]
-pub struct Auditor {
+pub(super) struct Auditor {
     context: Context,
     namespace: String,
     seen: i64,
@@ -72,7 +45,7 @@ pub struct Auditor {
 
 impl Auditor {
     /// An auditor that has read nothing yet.
-    pub fn new(context: Context, namespace: &str) -> Self {
+    pub(super) fn new(context: Context, namespace: &str) -> Self {
         let mut context = context;
         context.global.namespace = Some(namespace.to_owned());
         Self {
@@ -85,7 +58,7 @@ impl Auditor {
     }
 
     /// Fails unless the namespace is empty: figures are counted from its records, so there must be no earlier ones.
-    pub async fn expect_empty(&self) -> Result {
+    pub(super) async fn expect_empty(&self) -> Result {
         let request = ListFeedbackRequest {
             namespace: self.namespace.clone(),
             page_size: 1,
@@ -120,7 +93,7 @@ impl Auditor {
     }
 
     /// Reads what the audit trail has recorded since it was last read.
-    pub async fn since_last(&mut self, dataset: &Dataset) -> Result<LearnedSince> {
+    pub(super) async fn since_last(&mut self, dataset: &Dataset) -> Result<LearnedSince> {
         let mut client = self.context.resources().await?;
         let mut request = ListRevisionsRequest {
             namespace: self.namespace.clone(),
@@ -168,12 +141,17 @@ impl Auditor {
     }
 
     /// How many phrases are learned according to the audit trail.
-    pub fn phrases(&self) -> u64 {
+    pub(super) fn phrases(&self) -> u64 {
         self.replayed.len() as u64
     }
 
     /// Checks that everything submitted is there, and that the node holds what the database holds.
-    pub async fn finish(mut self, submitted: u64, node: &NodeHandle, dataset: &Dataset) -> Result<Audit> {
+    pub(super) async fn finish(
+        mut self,
+        submitted: u64,
+        node: &NodeHandle,
+        dataset: &Dataset,
+    ) -> Result<Audit> {
         self.since_last(dataset).await?;
         let mut audit = Audit {
             submitted,

@@ -6,25 +6,20 @@
 //! [`simulation`] runs the days, [`audit`] checks from the services' own records what was learned and that nothing was
 //! lost, and [`report`] and [`chart`] present the results.
 
-pub mod audit;
-pub mod chart;
-pub mod dataset;
-pub mod matcher;
-pub mod report;
-pub mod reporters;
-pub mod simulation;
-pub mod traffic;
+mod audit;
+mod files;
+mod simulation;
 
 use std::path::{Path, PathBuf};
 
 use emend_base::Lifecycle;
+use emend_lab::replay::{Settings, chart, report::Report, reporters::Habits};
 
 use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
     pair::{GRACE, Pair},
-    replay::{dataset::Dataset, report::Report, reporters::Habits, simulation::Settings},
 };
 
 /// Which data to replay, how much traffic, and who reports.
@@ -153,7 +148,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         ));
     }
     let directory = args.dataset.clone();
-    let dataset = tokio::task::spawn_blocking(move || Dataset::load(&directory))
+    let dataset = tokio::task::spawn_blocking(move || files::load(&directory))
         .await
         .map_err(|error| Failure::failed(error.to_string()))??;
     let lifecycle = Lifecycle::new();

@@ -5,6 +5,14 @@ use std::time::Duration;
 use emend_base::Lifecycle;
 use emend_client::{FeedbackClient, NodeHandle, Submission};
 use emend_core::{Kind, Namespace, Revision};
+use emend_lab::replay::{
+    Settings,
+    dataset::{Dataset, Label, Utterance},
+    matcher::BaseMatcher,
+    report::{Day, People, Report, TestSet},
+    reporters::{Behaviour, Population, Statement},
+    traffic::Traffic,
+};
 use emend_proto::{
     common::v1::ResourceKind,
     learning::v1::{Policy, UpdatePolicyRequest},
@@ -13,14 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use prost_types::FieldMask;
 use tokio::time::{Instant, timeout};
 
-use super::{
-    audit::Auditor,
-    dataset::{Dataset, Label, Utterance},
-    matcher::BaseMatcher,
-    report::{Day, People, Report, TestSet},
-    reporters::{Behaviour, Habits, Population, Statement},
-    traffic::Traffic,
-};
+use super::audit::Auditor;
 use crate::{
     context::Context,
     evaluation::wait_until_evaluated,
@@ -33,33 +34,8 @@ const BATCH: usize = 100;
 /// How long a batch may take to be evaluated, and the node to catch up.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The settings of a simulation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The namespace to learn in.
-    pub namespace: String,
-    /// How many days to simulate.
-    pub days: u32,
-    /// How many queries to ask each day.
-    pub queries_per_day: u32,
-    /// How many people ask and report.
-    pub reporters: u32,
-    /// The share of reporters who err.
-    pub noise: f64,
-    /// The share of reporters who attack together.
-    pub colluders: f64,
-    /// What else reporters do.
-    pub habits: Habits,
-    /// The exponent of Zipf's law.
-    pub zipf_exponent: f64,
-    /// Net confirmations required for a promotion.
-    pub threshold: i32,
-    /// The seed of all random draws.
-    pub seed: u64,
-}
-
 /// Runs the days and returns the report. Rows of the table are printed as days end, unless JSON was asked for.
-pub async fn run(
+pub(super) async fn run(
     dataset: &Dataset,
     settings: Settings,
     context: &Context,

@@ -1,7 +1,7 @@
 //! The evidence graph as JSON.
 //!
 //! Here enums are in lower case, and names those of the wire contract, as in the files that `emend evidence import` reads: an
-//! exported claim is the claim that `emend claims show --json` prints. Every field is there; null: there is none.
+//! exported claim is the claim that `emend evidence claims show --json` prints. Every field is there; null: there is none.
 
 use emend_proto::{
     common::v1::{ClaimDecision, EdgeRelation, TrustLevel},

@@ -105,6 +105,7 @@ async fn the_best_related_papers_become_pages_and_whoever_stops_it_leaves_nothin
     let (scholar, alex) = (format!("{address}/s2"), format!("{address}/oa/"));
     let run = |page: &'static str, doi: &'static str| {
         let words = [
+            "evidence",
             "citations",
             "run",
             "--page",

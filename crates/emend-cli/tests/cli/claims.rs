@@ -13,6 +13,7 @@ async fn claims_and_edges_are_decided_about_exported_and_imported() {
     let up = Up::ephemeral().await;
     up.run_with(&["evidence", "import", "-"], GRAPH).await.ok();
     let reject = [
+        "evidence",
         "claims",
         "reject",
         "claim:12",
@@ -29,7 +30,10 @@ async fn claims_and_edges_are_decided_about_exported_and_imported() {
         rejected["correction"]["claimReject"],
         serde_json::json!({"claimId": "claim:12", "reasonCode": "SPAM", "taskId": "t-17"})
     );
-    let corrected = up.run(&["edges", "correct", "edge:7", "refutes"]).await.ok();
+    let corrected = up
+        .run(&["evidence", "edges", "correct", "edge:7", "refutes"])
+        .await
+        .ok();
     assert!(
         corrected
             .stdout
@@ -37,7 +41,7 @@ async fn claims_and_edges_are_decided_about_exported_and_imported() {
         "{}",
         corrected.stdout
     );
-    let cites = up.run(&["edges", "correct", "edge:7", "cites"]).await;
+    let cites = up.run(&["evidence", "edges", "correct", "edge:7", "cites"]).await;
     assert!(
         cites.stderr.contains("CITES edges can't be corrected"),
         "{}",
@@ -74,7 +78,14 @@ async fn claims_and_edges_are_decided_about_exported_and_imported() {
         refused.stderr
     );
 
-    let restored = ["claims", "restore", "claim:12", "--reason", "checked by hand"];
+    let restored = [
+        "evidence",
+        "claims",
+        "restore",
+        "claim:12",
+        "--reason",
+        "checked by hand",
+    ];
     let restored = up.run(&restored).await.ok().stdout;
     assert!(restored.contains("claim “claim:12” is restored"), "{restored}");
     up.run(&["resources", "delete", "claim", "claim:12", "--by", "dana"])

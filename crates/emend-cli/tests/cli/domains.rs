@@ -9,7 +9,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
     let up = Up::ephemeral().await;
     let reason = ["--reason", "copies others"];
     let blocked = up
-        .run(&[&["domains", "block", "Spam.Example."], &reason[..]].concat())
+        .run(&[&["evidence", "domains", "block", "Spam.Example."], &reason[..]].concat())
         .await
         .ok();
     assert!(
@@ -18,7 +18,14 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         blocked.stdout
     );
     let trusted = [
-        &["domains", "trust", "*.example.edu", "academic", "--json"],
+        &[
+            "evidence",
+            "domains",
+            "trust",
+            "*.example.edu",
+            "academic",
+            "--json",
+        ],
         &reason[..],
     ]
     .concat();
@@ -27,13 +34,16 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         "OUTCOME_STATE_APPLIED"
     );
 
-    let checked = up.run(&["domains", "check", "WWW.spam.example"]).await.ok();
+    let checked = up
+        .run(&["evidence", "domains", "check", "WWW.spam.example"])
+        .await
+        .ok();
     assert_eq!(
         checked.stdout,
         "www.spam.example is blocked\ndecided about spam.example: block (by people, revision 1)\n"
     );
     let checked = up
-        .run(&["domains", "check", "cs.example.edu", "--json"])
+        .run(&["evidence", "domains", "check", "cs.example.edu", "--json"])
         .await
         .ok()
         .json();
@@ -41,14 +51,17 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         (&checked["level"], &checked["blocked"]),
         (&"academic".into(), &false.into())
     );
-    let unknown = up.run(&["domains", "check", "example.edu"]).await.ok();
+    let unknown = up
+        .run(&["evidence", "domains", "check", "example.edu"])
+        .await
+        .ok();
     assert!(
         unknown.stdout.contains("nothing was decided about it"),
         "{}",
         unknown.stdout
     );
 
-    let listed = up.run(&["domains", "list"]).await.ok().stdout;
+    let listed = up.run(&["evidence", "domains", "list"]).await.ok().stdout;
     let rows: Vec<Vec<&str>> = listed
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -100,7 +113,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
     );
 
     let cleared = up
-        .run(&[&["domains", "clear", "spam.example"], &reason[..]].concat())
+        .run(&[&["evidence", "domains", "clear", "spam.example"], &reason[..]].concat())
         .await
         .ok();
     assert!(
@@ -112,7 +125,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
     );
     let put = [
         "resources",
-        "put",
+        "set",
         "domain",
         "spam.example",
         "low",
@@ -120,7 +133,10 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         "dana",
     ];
     up.run(&put).await.ok();
-    let checked = up.run(&["domains", "check", "spam.example"]).await.ok();
+    let checked = up
+        .run(&["evidence", "domains", "check", "spam.example"])
+        .await
+        .ok();
     assert!(
         checked
             .stdout
@@ -129,7 +145,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         checked.stdout
     );
     let above = up
-        .run(&[&["domains", "block", "co.jp"], &reason[..]].concat())
+        .run(&[&["evidence", "domains", "block", "co.jp"], &reason[..]].concat())
         .await;
     assert!(
         above.stderr.contains("must name a domain below a public suffix"),
@@ -141,7 +157,7 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
 #[tokio::test]
 async fn what_is_no_host_is_answered_with_what_to_pass() {
     for wrong in ["https://www.example.org/a", "*", "*.example.org", "1.2.3.4"] {
-        let refused = run(&["domains", "check", wrong]).await;
+        let refused = run(&["evidence", "domains", "check", wrong]).await;
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(
             refused.stderr.contains("Pass the name of one host"),
@@ -155,6 +171,7 @@ async fn ratings_are_listed_with_what_they_count_as_and_whether_they_were_taken_
     let up = Up::ephemeral().await;
     let rated = ["1", "2"].map(|output| {
         [
+            "outputs",
             "ratings",
             "submit",
             "INTERPRET",
@@ -173,8 +190,8 @@ async fn ratings_are_listed_with_what_they_count_as_and_whether_they_were_taken_
         ids.push(stored["feedbackId"].as_str().unwrap().to_owned());
     }
     up.run(&["retract", &ids[1]]).await.ok();
-    for command in ["ratings", "feedback"] {
-        let listed = up.run(&[command, "list"]).await.ok().stdout;
+    for command in [&["outputs", "ratings", "list"][..], &["feedback", "list"]] {
+        let listed = up.run(command).await.ok().stdout;
         let of = |id: &str| listed.lines().find(|line| line.contains(id)).unwrap().to_owned();
         let (kept, taken_back) = (of(&ids[0]), of(&ids[1]));
         for text in ["INTERPRET", "GOOD"] {
@@ -191,7 +208,7 @@ async fn ratings_are_listed_with_what_they_count_as_and_whether_they_were_taken_
 #[tokio::test]
 async fn what_a_variable_sets_is_not_shown_as_required() {
     let refused = command()
-        .args(["domains", "block", "--reporter", "ana"])
+        .args(["evidence", "domains", "block", "--reporter", "ana"])
         .env("EMEND_NAMESPACE", "research")
         .output()
         .await
@@ -199,7 +216,7 @@ async fn what_a_variable_sets_is_not_shown_as_required() {
     assert_eq!(refused.status.code(), Some(2));
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        told.contains("Usage: emend domains block --reason <TEXT> --reporter <ID> <PATTERN>"),
+        told.contains("Usage: emend evidence domains block --reason <TEXT> --reporter <ID> <PATTERN>"),
         "{told}"
     );
 }
@@ -221,7 +238,7 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         .unwrap();
     };
     write(1, "\"spam.example\", \"copies.example\"");
-    let apply = ["trust", "apply", path, "--by", "dana", "--json"];
+    let apply = ["evidence", "trust", "apply", path, "--by", "dana", "--json"];
     let applied = up.run(&apply).await.ok().json();
     let first = &applied["namespaces"][0];
     assert_eq!(
@@ -232,10 +249,10 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         first["operation_id"], applied["namespaces"][1]["operation_id"],
         "{applied}"
     );
-    let again = up.run(&["trust", "apply", path]).await.ok().stdout;
+    let again = up.run(&["evidence", "trust", "apply", path]).await.ok().stdout;
     assert!(again.contains("nothing to do"), "{again}");
     write(1, "\"spam.example\"");
-    let same = up.run(&["trust", "apply", path]).await;
+    let same = up.run(&["evidence", "trust", "apply", path]).await;
     assert_eq!(same.code, 4, "{}", same.stderr);
     assert!(
         same.stderr.contains("with other content: raise it"),
@@ -243,7 +260,7 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         same.stderr
     );
     write(2, "\"spam.example\", \"com\"");
-    let refused = up.run(&["trust", "apply", path]).await;
+    let refused = up.run(&["evidence", "trust", "apply", path]).await;
     assert!(
         refused.stderr.contains("content.blocked[1]"),
         "{}",
@@ -253,19 +270,23 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
     let ended = up.run(&apply).await.ok().json();
     assert_eq!(ended["namespaces"][0]["ended"], 1, "{ended}");
     write(1, "\"spam.example\"");
-    let older = up.run(&["trust", "apply", path]).await.ok().stdout;
+    let older = up.run(&["evidence", "trust", "apply", path]).await.ok().stdout;
     assert!(
         older.contains("not applied: a newer version is in force"),
         "{older}"
     );
 
     let listed = up
-        .run(&["domains", "list", "--layer", "file", "--all"])
+        .run(&["evidence", "domains", "list", "--layer", "file", "--all"])
         .await
         .ok()
         .stdout;
     assert_eq!(listed.lines().count(), 5, "{listed}");
-    let blocked = up.run(&["domains", "blocked", "--json"]).await.ok().json();
+    let blocked = up
+        .run(&["evidence", "domains", "blocked", "--json"])
+        .await
+        .ok()
+        .json();
     assert_eq!(
         (&blocked["domain"], &blocked["layer"], &blocked["reason"]),
         (
@@ -275,6 +296,7 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         )
     );
     let unblock = [
+        "evidence",
         "domains",
         "unblock",
         "spam.example",
@@ -282,7 +304,7 @@ async fn a_trust_file_is_applied_once_and_what_it_blocks_is_listed_and_restored(
         "it is kept well",
     ];
     up.run(&unblock).await.ok();
-    let none = up.run(&["domains", "blocked"]).await.ok().stdout;
+    let none = up.run(&["evidence", "domains", "blocked"]).await.ok().stdout;
     assert!(none.contains("No blocked domains"), "{none}");
 }
 
@@ -299,7 +321,7 @@ async fn a_trust_file_that_the_pair_is_started_with_is_applied() {
     let is_applied = async {
         // It is applied beside the start; each question is a process of its own.
         while !up
-            .run(&["domains", "blocked"])
+            .run(&["evidence", "domains", "blocked"])
             .await
             .ok()
             .stdout

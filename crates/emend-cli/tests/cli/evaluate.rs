@@ -1,4 +1,4 @@
-//! What `emend evaluate` measures is what `trec_eval` measures.
+//! What `emend search evaluate` measures is what `trec_eval` measures.
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::Path};
 
@@ -90,7 +90,7 @@ async fn on_random_rankings_the_measures_are_those_of_trec_eval() {
     let (judged, qrels) = (write("judged.jsonl", &files.judged), write("qrels", &files.qrels));
     let ranked = write("random.run", &files.run);
     let theirs = trec_eval(&python, &qrels, &ranked).await;
-    let arguments = ["evaluate", "--json", "--judgements"];
+    let arguments = ["search", "evaluate", "--json", "--judgements"];
     let files = [judged.to_str().unwrap(), "--before", ranked.to_str().unwrap()];
     let ours = run(&[&arguments[..], &files[..]].concat()).await.ok().json();
     let groups: BTreeMap<_, _> = ours["groups"]
@@ -136,6 +136,7 @@ async fn a_change_is_a_table_a_document_and_a_picture() {
         path("change.svg"),
     );
     let arguments = [
+        "search",
         "evaluate",
         "--judgements",
         &judged,
@@ -227,7 +228,7 @@ async fn a_run_of_other_queries_or_other_ids_is_refused() {
     write("ids", "ward", &["1", "7"]);
     let evaluated = async |before: &str, after: Option<&str>| {
         let (judged, before, after) = (path("judged"), path(before), after.map(path));
-        let mut arguments = vec!["evaluate", "--judgements", &judged, "--before", &before];
+        let mut arguments = vec!["search", "evaluate", "--judgements", &judged, "--before", &before];
         arguments.extend(
             after
                 .as_deref()
@@ -272,12 +273,12 @@ async fn a_run_of_other_queries_or_other_ids_is_refused() {
 async fn a_tuning_keeps_the_settings_that_a_change_does_not_name() {
     let up = Up::start(&["--ephemeral"]).await;
     let set = async |settings: &[&str]| {
-        up.run(&[&["tuning", "set", "HYBRID"][..], settings].concat())
+        up.run(&[&["search", "tuning", "set", "HYBRID"][..], settings].concat())
             .await
     };
     set(&["top_k=20", "weight.keyword=0.7"]).await.ok();
     set(&["min_score=0.3", "weight.embedding=0.3"]).await.ok();
-    let shown = async || up.run(&["tuning", "show", "HYBRID"]).await.ok().stdout;
+    let shown = async || up.run(&["search", "tuning", "show", "HYBRID"]).await.ok().stdout;
     let both = shown().await;
     for setting in [
         "top_k=20",
@@ -330,14 +331,22 @@ async fn record(up: &Up, id: &str, text: &str, scores: &[f64]) {
         .map(|(place, score)| format!("--result=card-{place}=Card {place}:{score}"))
         .collect();
     let hits = scores.len().to_string();
-    let mut words = vec!["queries", "record", id, text, "--type", "HYBRID", "--hits", &hits];
+    let mut words = vec![
+        "search", "queries", "record", id, text, "--type", "HYBRID", "--hits", &hits,
+    ];
     words.extend(results.iter().map(String::as_str));
     up.run(&words).await.ok();
 }
 
 /// Waits until so many queries are listed.
 async fn until_recorded(up: &Up, count: usize) {
-    let listed = async || up.run(&["queries", "list", "--json"]).await.ok().lines().len();
+    let listed = async || {
+        up.run(&["search", "queries", "list", "--json"])
+            .await
+            .ok()
+            .lines()
+            .len()
+    };
     let all = async { while listed().await < count {} };
     timeout(TIMEOUT, all).await.expect("all are listed in time");
 }
@@ -346,7 +355,7 @@ async fn until_recorded(up: &Up, count: usize) {
 async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
     let up = Up::ephemeral().await;
     let settings = ["min_score=0.6", "retry=none"];
-    let preview = [&["tuning", "preview", "HYBRID"][..], &settings].concat();
+    let preview = [&["search", "tuning", "preview", "HYBRID"][..], &settings].concat();
     let none = up.run(&preview).await.ok().stdout;
     assert!(
         none.contains("1     from 0.4 top 10") && none.contains("No recorded queries of the type HYBRID in"),
@@ -388,7 +397,7 @@ async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
     assert!(untold.contains("only a search node tells"), "{untold}");
 
     // What is in force is compared with.
-    let set = [&["tuning", "set", "HYBRID"][..], &settings].concat();
+    let set = [&["search", "tuning", "set", "HYBRID"][..], &settings].concat();
     up.run(&set).await.ok();
     let same = up.run(&preview).await.ok().stdout;
     assert!(same.contains("nothing would change"), "{same}");
@@ -401,6 +410,7 @@ async fn a_tuning_is_previewed_on_recorded_queries_and_on_judged_ones() {
     fs::write(path("run"), run).unwrap();
     let (judged, run) = (path("judged"), path("run"));
     let wider = [
+        "search",
         "tuning",
         "preview",
         "HYBRID",
@@ -440,11 +450,13 @@ async fn ratings_and_clicks_judge_what_is_found() {
     record(&up, "q-3", "storm", &[0.5, 0.4]).await;
     record(&up, "q-4", "ward", &[0.9]).await;
     for (query, card) in [("q-1", "card-2"), ("q-4", "card-1")] {
-        up.run(&["queries", "interact", query, card]).await.ok();
+        up.run(&["search", "queries", "interact", query, card]).await.ok();
     }
     until_recorded(&up, 4).await;
     for (query, value) in [("q-1", "up"), ("q-2", "up"), ("q-3", "down"), ("q-9", "down")] {
-        up.run(&["rate", query, value, "--reporter", "ana"]).await.ok();
+        up.run(&["search", "rate", query, value, "--reporter", "ana"])
+            .await
+            .ok();
     }
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
@@ -456,7 +468,7 @@ async fn ratings_and_clicks_judge_what_is_found() {
     fs::write(&after, better).unwrap();
     let runs = ["--before", &before, "--after", &after];
 
-    let evaluate = ["evaluate", "--ratings", "--clicks"];
+    let evaluate = ["search", "evaluate", "--ratings", "--clicks"];
     let report = up
         .run(&[&evaluate[..], &runs, &["--json"]].concat())
         .await
@@ -482,6 +494,7 @@ async fn ratings_and_clicks_judge_what_is_found() {
         .await
         .ok();
     let from_file = [
+        "search",
         "evaluate",
         "--judgements",
         &rated,
@@ -500,6 +513,7 @@ async fn ratings_and_clicks_judge_what_is_found() {
     );
     let none = up
         .run(&[
+            "search",
             "evaluate",
             "--ratings",
             "--rated-before",
@@ -523,6 +537,7 @@ async fn ratings_and_clicks_judge_what_is_found() {
     let storm = path("storm");
     fs::write(&storm, line("storm", &["card-1"])).unwrap();
     let evaluate_down = [
+        "search",
         "evaluate",
         "--judgements",
         &down,
@@ -545,7 +560,7 @@ async fn ratings_and_clicks_judge_what_is_found() {
     );
 
     let svg = path("negative.svg");
-    let stats = up.run(&["stats", "--svg", &svg]).await.ok().stdout;
+    let stats = up.run(&["search", "stats", "--svg", &svg]).await.ok().stdout;
     assert!(stats.contains("HYBRID"), "{stats}");
     let svg = fs::read_to_string(&svg).unwrap();
     assert!(

@@ -25,7 +25,7 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     let up = Up::ephemeral().await;
     // What people decided the system leaves alone, so that the levels stay as they are.
     for (domain, level) in [("blog.example", "low"), ("journal.example", "academic")] {
-        up.run(&["domains", "trust", domain, level, "--reason", "known"])
+        up.run(&["evidence", "domains", "trust", domain, level, "--reason", "known"])
             .await
             .ok();
     }
@@ -40,7 +40,11 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
         assert_eq!(imported.json(), expected);
     }
 
-    let listed = up.run(&["claims", "list", "--task", "t-17"]).await.ok().stdout;
+    let listed = up
+        .run(&["evidence", "claims", "list", "--task", "t-17"])
+        .await
+        .ok()
+        .stdout;
     let rows: Vec<Vec<&str>> = listed
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -55,6 +59,7 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     );
     let corrected = up
         .run(&[
+            "evidence",
             "edges",
             "correct",
             "edge:paper",
@@ -69,7 +74,7 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     assert!(corrected.stdout.contains("It applies."), "{corrected:?}");
 
     let shown = up
-        .run(&["claims", "show", "claim:12", "--json"])
+        .run(&["evidence", "claims", "show", "claim:12", "--json"])
         .await
         .ok()
         .json();
@@ -81,13 +86,17 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
     for (field, value) in expected.as_object().expect("an object") {
         assert_eq!(&shown[field], value, "{field}: {shown}");
     }
-    let shown = up.run(&["claims", "show", "claim:12"]).await.ok().stdout;
+    let shown = up
+        .run(&["evidence", "claims", "show", "claim:12"])
+        .await
+        .ok()
+        .stdout;
     for part in ["2 for, 1 against, 0 neutral", "page:post-1, blog.example (low)"] {
         assert!(shown.contains(part), "{shown}");
     }
 
     let reviewed = up
-        .run(&["edges", "list", "--claim", "claim:12", "--corrected"])
+        .run(&["evidence", "edges", "list", "--claim", "claim:12", "--corrected"])
         .await
         .ok()
         .stdout;
@@ -100,6 +109,7 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
     );
     let edges = up
         .run(&[
+            "evidence",
             "edges",
             "list",
             "--task",
@@ -119,7 +129,7 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
     // What a person corrected stays corrected.
     up.run_with(&["evidence", "import", "-"], GRAPH).await.ok();
     let edges = up
-        .run(&["edges", "list", "--reviewed", "true", "--json"])
+        .run(&["evidence", "edges", "list", "--reviewed", "true", "--json"])
         .await
         .ok()
         .json();
@@ -128,19 +138,24 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
         (&"refutes".into(), &"supports".into())
     );
     assert_eq!(edges["source"], json!({"fragment": "abc123"}));
-    let show = ["edges", "show", "edge:paper", "--json"];
+    let show = ["evidence", "edges", "show", "edge:paper", "--json"];
     assert_eq!(up.run(&show).await.ok().json(), edges);
-    let shown = up.run(&["edges", "show", "edge:paper"]).await.ok().stdout;
+    let shown = up
+        .run(&["evidence", "edges", "show", "edge:paper"])
+        .await
+        .ok()
+        .stdout;
     for part in [
         "the model said      supports 0.900",
         "reason              it says no",
     ] {
         assert!(shown.contains(part), "{shown}");
     }
-    let unknown = up.run(&["edges", "show", "edge:none"]).await;
+    let unknown = up.run(&["evidence", "edges", "show", "edge:none"]).await;
     assert_eq!(unknown.code, 3, "{unknown:?}");
 
     let reject = [
+        "evidence",
         "claims",
         "reject",
         "claim:12",
@@ -152,7 +167,11 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
         "ana",
     ];
     up.run(&reject).await.ok();
-    let shown = up.run(&["claims", "show", "claim:12"]).await.ok().stdout;
+    let shown = up
+        .run(&["evidence", "claims", "show", "claim:12"])
+        .await
+        .ok()
+        .stdout;
     assert!(shown.contains("decided             rejected (SPAM)"), "{shown}");
     let events = ["evidence", "events", "--claim", "claim:12", "--json"];
     let event = up.run(&events).await.ok().json();
@@ -163,11 +182,11 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
 
     for (arguments, says) in [
         (
-            &["claims", "list", "--task", "t-0"][..],
+            &["evidence", "claims", "list", "--task", "t-0"][..],
             "No claims in the namespace \"default\" match.",
         ),
         (
-            &["edges", "list", "--task", "t-0"],
+            &["evidence", "edges", "list", "--task", "t-0"],
             "No edges in the namespace \"default\" match.",
         ),
         (
@@ -175,7 +194,7 @@ edge:paper  fragment abc123  journal.example  academic  refutes   claim:12  supp
             "No events in the namespace \"default\" match.",
         ),
         (
-            &["claims", "list", "--namespace", "empty"],
+            &["evidence", "claims", "list", "--namespace", "empty"],
             "No claims in the namespace \"empty\".",
         ),
     ] {
@@ -226,7 +245,7 @@ async fn what_is_wrong_in_a_file_is_named_by_line_and_field() {
     ] {
         assert!(taken.stderr.contains(part), "{taken:?}");
     }
-    let missing = up.run(&["claims", "show", "claim:1"]).await;
+    let missing = up.run(&["evidence", "claims", "show", "claim:1"]).await;
     assert_eq!(missing.code, 3, "{missing:?}");
     let both = run(&["evidence", "events", "--claim", "a", "--edge", "b"]).await;
     assert_eq!(both.code, 2, "{both:?}");
@@ -256,9 +275,14 @@ async fn the_documented_lines_are_imported_and_exported() {
             .await
             .ok()
     };
-    run(&["trust", "apply", "-", "--format", "yaml"], trust_file).await;
+    run(
+        &["evidence", "trust", "apply", "-", "--format", "yaml"],
+        trust_file,
+    )
+    .await;
     run(&["evidence", "import", "-"], written).await;
     let correction = [
+        "evidence",
         "edges",
         "correct",
         "edge:7",
@@ -278,14 +302,14 @@ async fn the_documented_lines_are_imported_and_exported() {
         lines.iter().map(told).collect::<Vec<_>>(),
         documented.iter().map(told).collect::<Vec<_>>()
     );
-    let samples = run(&["corrections", "export"], "").await.json();
+    let samples = run(&["evidence", "samples", "export"], "").await.json();
     let documented: Value = serde_json::from_str(sample).expect(sample);
     assert_eq!(told(&samples), told(&documented));
     let events = run(&["evidence", "events", "--edge", "edge:7"], "").await.stdout;
     for part in ["corrected", "edge", "– → refutes", "it says no"] {
         assert!(events.contains(part), "{part}: {events}");
     }
-    let stats = run(&["corrections", "stats"], "").await.stdout;
+    let stats = run(&["evidence", "samples", "stats"], "").await.stdout;
     assert!(
         stats.starts_with("1 of 1 reviewed edges were corrected: an error rate of 100.0 %"),
         "{stats}"

@@ -209,7 +209,7 @@ async fn a_person_approves_reverts_rejects_and_sets_by_hand() {
     // Set by hand, and changed only with the etag that was seen.
     let put = run(&[
         "resources",
-        "put",
+        "set",
         "entity",
         "J. Smith",
         "jane.smith",
@@ -220,7 +220,7 @@ async fn a_person_approves_reverts_rejects_and_sets_by_hand() {
     .ok()
     .json();
     let etag = put["resource"]["etag"].as_str().expect("an etag").to_owned();
-    run(&["resources", "put", "entity", "J. Smith", "john.smith"])
+    run(&["resources", "set", "entity", "J. Smith", "john.smith"])
         .await
         .ok();
     let stale = run(&["resources", "delete", "entity", "J. Smith", "--etag", &etag]).await;

@@ -133,8 +133,11 @@ async fn every_tool_is_listed_with_its_arguments_and_three_examples() {
         ("intent_retract", &["feedback_id"]),
         ("intent_resolve", &["phrase", "reporter"]),
         ("intent_list", &["statuses", "phrase", "page_size", "page_token"]),
-        ("intent_approve", &["candidate_id", "reason", "accept_redacted"]),
-        ("intent_reject", &["candidate_id", "reason"]),
+        (
+            "intent_approve",
+            &["candidate_id", "reason", "by", "accept_redacted"],
+        ),
+        ("intent_reject", &["candidate_id", "reason", "by"]),
     ] {
         let tool = tools.iter().find(|tool| tool["name"] == name);
         let tool = tool.unwrap_or_else(|| panic!("no {name}: {listed}"));
@@ -477,7 +480,7 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
     let rejected = assistant
         .succeed(
             "intent_reject",
-            json!({"candidate_id": id, "reason": "retired", "reporter": "dana"}),
+            json!({"candidate_id": id, "reason": "retired", "by": "dana"}),
         )
         .await;
     assert_eq!(

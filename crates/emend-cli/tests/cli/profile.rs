@@ -6,7 +6,7 @@ use crate::harness::Up;
 
 impl Up {
     async fn profile(&self, words: &[&str]) -> Vec<Value> {
-        let mut all = vec!["profile"];
+        let mut all = vec!["outputs", "profile"];
         all.extend(words);
         all.extend(["--user", "mia", "--json"]);
         self.run(&all).await.ok().lines()
@@ -37,7 +37,11 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
     );
     up.profile(&["set", "--clear", "specialties", "--technology", "Rust"])
         .await;
-    let shown = up.run(&["profile", "show", "--user", "mia"]).await.ok().stdout;
+    let shown = up
+        .run(&["outputs", "profile", "show", "--user", "mia"])
+        .await
+        .ok()
+        .stdout;
     for line in [
         "experience      5 years",
         "specialties     –",
@@ -87,7 +91,7 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
         "it waits already"
     );
     let table = up
-        .run(&["profile", "suggestions", "--user", "mia"])
+        .run(&["outputs", "profile", "suggestions", "--user", "mia"])
         .await
         .ok()
         .stdout;
@@ -97,7 +101,9 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
     );
 
     let id = suggested[0]["candidate"]["candidateId"].as_str().expect("an id");
-    let other = up.run(&["profile", "accept", id, "--user", "eve"]).await;
+    let other = up
+        .run(&["outputs", "profile", "accept", id, "--user", "eve"])
+        .await;
     assert_eq!(other.code, 3, "{other:?}");
     let own = up
         .run(&["candidates", "list", "--user", "mia", "--json"])
@@ -125,7 +131,9 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
         "{accepted}"
     );
     for words in [&["accept", id][..], &["reject", id]] {
-        let again = up.run(&[&["profile"], words, &["--user", "mia"]].concat()).await;
+        let again = up
+            .run(&[&["outputs", "profile"], words, &["--user", "mia"]].concat())
+            .await;
         assert_eq!(again.code, 4, "{again:?}");
     }
 
@@ -150,11 +158,14 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
 #[tokio::test]
 async fn a_profile_is_a_section_of_its_users_prompts_only() {
     let up = Up::ephemeral().await;
-    up.run_with(&["prompts", "put", "T", "-"], "Answer.").await.ok();
+    up.run_with(&["outputs", "prompts", "set", "T", "-"], "Answer.")
+        .await
+        .ok();
     let changed = up.profile(&["set", "--technology", "Rust"]).await.remove(0);
     let revision = changed["revision"].to_string();
     let render = async |user: &str, language: &str| {
         let words = [
+            "outputs",
             "prompts",
             "render",
             "T",
@@ -185,7 +196,7 @@ async fn what_a_command_line_says_twice_or_not_at_all_is_refused() {
         (&[], "nothing to set"),
     ] {
         let refused = up
-            .run(&[&["profile", "set", "--user", "mia"], words].concat())
+            .run(&[&["outputs", "profile", "set", "--user", "mia"], words].concat())
             .await;
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.stderr.contains(why), "{refused:?}");

@@ -11,7 +11,7 @@ const TARGET: &str = "SUMMARIZE_DAILY";
 impl Up {
     /// Puts a prompt with this text.
     async fn puts(&self, target: &str, text: &str, more: &[&str]) -> Completed {
-        let mut words = vec!["prompts", "put", target, "-", "--json"];
+        let mut words = vec!["outputs", "prompts", "set", target, "-", "--json"];
         words.extend(more);
         self.run_with(&words, text).await
     }
@@ -21,6 +21,7 @@ impl Up {
         for (number, reporter) in ["ana", "ben", "eve"].into_iter().enumerate() {
             let id = format!("daily-{number}");
             let words = [
+                "outputs",
                 "ratings",
                 "submit",
                 TARGET,
@@ -46,20 +47,20 @@ impl Up {
     /// The improvement of the target; its candidate's id.
     async fn generates(&self) -> String {
         let generated = self
-            .run(&["prompts", "generate", TARGET, "--by", "dana", "--json"])
+            .run(&["outputs", "prompts", "generate", TARGET, "--by", "dana", "--json"])
             .await
             .ok();
         text(&generated.json()["candidate"]["candidateId"])
     }
 
     async fn shows(&self, words: &[&str]) -> String {
-        let mut all = vec!["prompts"];
+        let mut all = vec!["outputs", "prompts"];
         all.extend(words);
         self.run(&all).await.ok().stdout
     }
 
     async fn renders(&self, words: &[&str]) -> Value {
-        let mut all = vec!["prompts", "render", TARGET, "--json"];
+        let mut all = vec!["outputs", "prompts", "render", TARGET, "--json"];
         all.extend(words);
         self.run(&all).await.ok().json()
     }
@@ -89,7 +90,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     )
     .await
     .ok();
-    let early = up.run(&["prompts", "generate", TARGET]).await;
+    let early = up.run(&["outputs", "prompts", "generate", TARGET]).await;
     assert_eq!(early.code, 4, "{early:?}");
     let stats = up.shows(&["stats", TARGET]).await;
     assert!(
@@ -102,7 +103,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     assert_eq!(rows(&stats)[1][..4], ["1", "0", "0", "3"], "{stats}");
     assert!(stats.contains("An improvement can be generated"), "{stats}");
     let candidate = up.generates().await;
-    let again = up.run(&["prompts", "generate", TARGET]).await;
+    let again = up.run(&["outputs", "prompts", "generate", TARGET]).await;
     assert_eq!(again.code, 4, "{again:?}");
     assert!(
         again.stderr.contains("IMPROVEMENT_OPEN") || again.stderr.contains("open"),
@@ -155,7 +156,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
 
     let edited = "Summarise the day in one sentence.";
     let words = [
-        "prompts", "approve", &candidate, "--edit", "-", "--by", "dana", "--json",
+        "outputs", "prompts", "approve", &candidate, "--edit", "-", "--by", "dana", "--json",
     ];
     let approved = up.run_with(&words, edited).await.ok().json();
     let value = &approved["candidate"]["value"]["prompt"];
@@ -181,7 +182,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         &["approve", &*candidate][..],
         &["reject", &*candidate, "--reason", "late"],
     ] {
-        let late = up.run(&[&["prompts"], words].concat()).await;
+        let late = up.run(&[&["outputs", "prompts"], words].concat()).await;
         assert_eq!(late.code, 4, "{late:?}");
     }
 
@@ -209,7 +210,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     }
     let history = up.shows(&["show", TARGET, "1"]).await;
     let parts = [
-        "  put by kim under production\n",
+        "  set by kim under production\n",
         "  replaced by dana under production\n",
         "  made current by lee under staging: to compare\n",
     ];
@@ -230,7 +231,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         "{diff}"
     );
     let used = up
-        .run(&["prompts", "use", TARGET, "1", "--label", "staging"])
+        .run(&["outputs", "prompts", "use", TARGET, "1", "--label", "staging"])
         .await;
     assert_eq!(used.code, 4, "{used:?}");
 }
@@ -242,6 +243,7 @@ async fn a_rejected_proposal_says_why_and_changes_nothing() {
     up.rates_three_bad().await;
     let candidate = up.generates().await;
     let words = [
+        "outputs",
         "prompts",
         "reject",
         &candidate,
@@ -268,14 +270,21 @@ async fn a_prompt_is_rendered_byte_for_byte_with_its_variables() {
         .await
         .ok();
     let rendered = up
-        .run(&["prompts", "render", TARGET, "--variable", "day={{tone}}"])
+        .run(&[
+            "outputs",
+            "prompts",
+            "render",
+            TARGET,
+            "--variable",
+            "day={{tone}}",
+        ])
         .await
         .ok();
     assert_eq!(rendered.stdout, "{{tone}}: dry, {{other}}\r\n\n");
-    let missing = up.run(&["prompts", "render", TARGET]).await;
+    let missing = up.run(&["outputs", "prompts", "render", TARGET]).await;
     assert_eq!(missing.code, 2, "{missing:?}");
     assert!(missing.stderr.contains("variables[day]"), "{missing:?}");
-    let unknown = up.run(&["prompts", "show", "NOTHING"]).await;
+    let unknown = up.run(&["outputs", "prompts", "show", "NOTHING"]).await;
     assert_eq!(unknown.code, 3, "{unknown:?}");
     let unplaced = up.puts(TARGET, "no place", &["--variable", "day"]).await;
     assert_eq!(unplaced.code, 2, "{unplaced:?}");
@@ -288,7 +297,7 @@ async fn a_file_from_any_editor_is_read_and_names_that_are_no_variables_are_told
     let notepad = "\u{FEFF}---\r\nvariables:\r\n  day: \"today\"\r\nsettings:\r\n  model: small\r\n---\r\nSummarise {{day}}.\r\n";
     let put = up.puts(TARGET, notepad, &[]).await.ok();
     assert_eq!(put.json()["warnings"], Value::Array(Vec::new()));
-    let render = ["prompts", "render", TARGET, "--variable", "day=Monday"];
+    let render = ["outputs", "prompts", "render", TARGET, "--variable", "day=Monday"];
     assert_eq!(up.run(&render).await.ok().stdout, "Summarise Monday.\r\n");
     let put = up
         .puts(
@@ -351,10 +360,20 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     ];
     let expected = expected.map(|(name, contents)| (name.to_owned(), contents.to_owned()));
     assert_eq!(pulled, expected);
-    let before = up.run(&["prompts", "list", "--json"]).await.ok().stdout;
+    let before = up
+        .run(&["outputs", "prompts", "list", "--json"])
+        .await
+        .ok()
+        .stdout;
     assert_eq!(up.shows(&["push", path]).await, "3 unchanged\n");
     assert_eq!(up.shows(&["pull", path]).await, "3 unchanged\n");
-    assert_eq!(up.run(&["prompts", "list", "--json"]).await.ok().stdout, before);
+    assert_eq!(
+        up.run(&["outputs", "prompts", "list", "--json"])
+            .await
+            .ok()
+            .stdout,
+        before
+    );
     assert_eq!(held(&directory), pulled);
 
     fs::write(directory.join("mail%2Freply%2050%25.md"), "Reply briefly.").expect("a file");
@@ -369,9 +388,15 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
         dry.contains("-Reply.\n") && dry.contains("+Reply briefly.\n") && dry.ends_with("2 unchanged\n"),
         "{dry}"
     );
-    assert_eq!(up.run(&["prompts", "list", "--json"]).await.ok().stdout, before);
+    assert_eq!(
+        up.run(&["outputs", "prompts", "list", "--json"])
+            .await
+            .ok()
+            .stdout,
+        before
+    );
     let pushed = up
-        .run(&["prompts", "push", path, "--by", "dana", "--json"])
+        .run(&["outputs", "prompts", "push", path, "--by", "dana", "--json"])
         .await
         .ok()
         .lines();
@@ -389,9 +414,9 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     assert_eq!(
         actions,
         [
-            action("NEW", "put", 1),
+            action("NEW", "set", 1),
             action(TARGET, "unchanged", 1),
-            action("mail/reply 50%", "put", 2),
+            action("mail/reply 50%", "set", 2),
             action("日報", "unchanged", 1),
         ]
     );
@@ -404,7 +429,7 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
         "日報.md: updated, version 2\n3 unchanged\n"
     );
     fs::write(directory.join("日報.md"), "Mine.").expect("a file");
-    let refused = up.run(&["prompts", "pull", path]).await;
+    let refused = up.run(&["outputs", "prompts", "pull", path]).await;
     assert_eq!(refused.code, 4, "{refused:?}");
     assert!(refused.stderr.contains("not pushed: 日報.md"), "{refused:?}");
     assert_eq!(
@@ -422,7 +447,7 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     // One file that is no prompt, and nothing is put.
     fs::write(directory.join("NEW.md"), "New again.").expect("a file");
     fs::write(directory.join("BROKEN.md"), "---\nsettings:\n").expect("a file");
-    let refused = up.run(&["prompts", "push", path]).await;
+    let refused = up.run(&["outputs", "prompts", "push", path]).await;
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(
         refused
@@ -440,7 +465,7 @@ async fn rated_outputs_are_exported_for_training() {
     up.puts(TARGET, "Summarise the day.", &[]).await.ok();
     up.rates_three_bad().await;
     let chat = up
-        .run(&["prompts", "export", TARGET, "--format", "chat"])
+        .run(&["outputs", "prompts", "export", TARGET, "--format", "chat"])
         .await
         .ok();
     assert!(chat.stderr.starts_with("emend: examples: "), "{chat:?}");
@@ -452,7 +477,7 @@ async fn rated_outputs_are_exported_for_training() {
         assert_eq!(messages.last().expect("a message")["content"], "Quiet.", "{line}");
     }
     let pairs = up
-        .run(&["prompts", "export", TARGET, "--format", "preference"])
+        .run(&["outputs", "prompts", "export", TARGET, "--format", "preference"])
         .await
         .ok()
         .lines();
@@ -462,7 +487,7 @@ async fn rated_outputs_are_exported_for_training() {
         (&"Quiet.".into(), &"Once upon a time…".into())
     );
     let again = up
-        .run(&["prompts", "export", TARGET, "--format", "chat"])
+        .run(&["outputs", "prompts", "export", TARGET, "--format", "chat"])
         .await
         .ok();
     assert_eq!(again.stdout, chat.stdout, "the same split in every export");

@@ -7,8 +7,14 @@ async fn an_applications_own_target_is_set_rated_listed_and_removed() {
     let up = Up::ephemeral().await;
     let rate = async |value: &str| {
         let texts = ["--input", "in", "--output", "out", "--json"];
-        up.run(&[&["ratings", "submit", "TRIAGE", value, "ticket-1"], &texts[..]].concat())
-            .await
+        up.run(
+            &[
+                &["outputs", "ratings", "submit", "TRIAGE", value, "ticket-1"],
+                &texts[..],
+            ]
+            .concat(),
+        )
+        .await
     };
     let refused = rate("Right").await;
     assert_eq!(refused.code, 2, "{refused:?}");
@@ -33,20 +39,20 @@ async fn an_applications_own_target_is_set_rated_listed_and_removed() {
     );
     assert_eq!(rate("Wrong").await.code, 2);
     let day = stored["receivedAt"].as_str().expect("a time")[..10].to_owned();
-    for command in ["ratings", "feedback"] {
+    for command in [&["outputs", "ratings"][..], &["feedback"]] {
         let asked = [
             "list", "--target", "TRIAGE", "--value", "Wrong", "--day", &day, "--json",
         ];
-        let listed = up.run(&[&[command], &asked[..]].concat()).await.ok().stdout;
+        let listed = up.run(&[command, &asked[..]].concat()).await.ok().stdout;
         assert!(
             listed.contains(stored["feedbackId"].as_str().expect("an id")),
             "{listed}"
         );
         let none = ["list", "--target", "TRIAGE", "--value", "Right"];
-        let none = up.run(&[&[command], &none[..]].concat()).await.ok().stdout;
+        let none = up.run(&[command, &none[..]].concat()).await.ok().stdout;
         assert!(!none.contains("TRIAGE"), "{none}");
         let nowhere = ["list", "--day", &day, "--time-zone", "Mars/Olympus"];
-        let nowhere = up.run(&[&[command], &nowhere[..]].concat()).await;
+        let nowhere = up.run(&[command, &nowhere[..]].concat()).await;
         assert_eq!(nowhere.code, 2, "{nowhere:?}");
         assert!(nowhere.stderr.contains("time_zone"), "{nowhere:?}");
     }

@@ -34,6 +34,7 @@ fn row<'a>(printed: &'a Completed, from: &str) -> Vec<&'a str> {
 /// Returns their ids.
 async fn searched_and_rated(up: &Up) -> [String; 3] {
     let first = [
+        "search",
         "queries",
         "record",
         "q-1",
@@ -62,6 +63,7 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
     let recorded = up.run(&first).await.ok();
     assert_eq!(recorded.stdout, "1 query is recorded, and listed within 250 ms\n");
     let second = [
+        "search",
         "queries",
         "record",
         "q-2",
@@ -75,14 +77,14 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         "--json",
     ];
     assert_eq!(up.run(&second).await.ok().json(), json!({"recordedCount": 1}));
-    let click = ["queries", "interact", "q-1", "c-2", "--position", "2"];
+    let click = ["search", "queries", "interact", "q-1", "c-2", "--position", "2"];
     assert_eq!(
         up.run(&click).await.ok().stdout,
         "1 interaction is recorded, and listed within 250 ms\n"
     );
     until(
         up,
-        &["queries", "list", "--json", "--query-id", "q-1"],
+        &["search", "queries", "list", "--json", "--query-id", "q-1"],
         |printed| {
             let lines = printed.lines();
             lines
@@ -91,12 +93,13 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         },
     )
     .await;
-    until(up, &["queries", "list", "--json"], |printed| {
+    until(up, &["search", "queries", "list", "--json"], |printed| {
         printed.lines().len() == 2
     })
     .await;
 
     let down = [
+        "search",
         "rate",
         "q-1",
         "down",
@@ -112,7 +115,7 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         .expect("it says so and its id");
     let down = down.trim_end().to_owned();
     let up_vote = up
-        .run(&["rate", "q-2", "up", "--reporter", "ana", "--json"])
+        .run(&["search", "rate", "q-2", "up", "--reporter", "ana", "--json"])
         .await
         .ok()
         .json();
@@ -121,6 +124,7 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         "{up_vote}"
     );
     let rate_unknown = [
+        "search",
         "rate",
         "q-9",
         "neutral",
@@ -150,17 +154,17 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
 #[tokio::test]
 async fn queries_are_listed_and_ratings_counted_and_labelled() {
     let up = Up::ephemeral().await;
-    let none = up.run(&["queries", "list"]).await.ok().stdout;
+    let none = up.run(&["search", "queries", "list"]).await.ok().stdout;
     assert_eq!(none, "No queries in the namespace \"default\".\n");
     let [down, up_vote, _] = searched_and_rated(&up).await;
 
-    let first = ["queries", "list", "--query-id", "q-1", "--json"];
+    let first = ["search", "queries", "list", "--query-id", "q-1", "--json"];
     let first = up.run(&first).await.ok().json();
     assert_eq!(
         (&first["minScore"], &first["namespaces"]),
         (&json!(0.4), &json!(["effects", "qa"]))
     );
-    let listed = up.run(&["queries", "list"]).await.ok();
+    let listed = up.run(&["search", "queries", "list"]).await.ok();
     let header = listed.stdout.lines().next().expect("a header");
     let header: Vec<&str> = header.split_whitespace().collect();
     assert_eq!(header, ["SEARCHED", "QUERY", "TYPE", "HITS", "CLICKS", "TEXT"]);
@@ -172,13 +176,17 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
         row(&listed, "q-2"),
         ["q-2", "HYBRID", "0", "0", "=cards(that)", "draw"]
     );
-    let few = up.run(&["queries", "list", "--without-hits"]).await.ok().stdout;
+    let few = up
+        .run(&["search", "queries", "list", "--without-hits"])
+        .await
+        .ok()
+        .stdout;
     assert!(few.contains("q-2") && !few.contains("q-1"), "{few}");
-    let few = up.run(&["queries", "list", "--limit", "1"]).await.ok();
+    let few = up.run(&["search", "queries", "list", "--limit", "1"]).await.ok();
     assert_eq!(few.stdout.lines().count(), 2, "{few:?}");
     assert!(few.stderr.contains("more"), "{few:?}");
 
-    let terms = up.run(&["queries", "terms"]).await.ok();
+    let terms = up.run(&["search", "queries", "terms"]).await.ok();
     let header: Vec<&str> = terms
         .stdout
         .lines()
@@ -190,13 +198,13 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
     // One of one negative query has it, and one of two queries: ln(3 / 2).
     assert_eq!(row(&terms, "bounce"), ["bounce", "0.405", "1", "1"]);
     let none = up
-        .run(&["queries", "terms", "--type", "HYBRID"])
+        .run(&["search", "queries", "terms", "--type", "HYBRID"])
         .await
         .ok()
         .stdout;
     assert_eq!(none, "No negative terms in the namespace \"default\".\n");
 
-    let stats = up.run(&["stats"]).await.ok();
+    let stats = up.run(&["search", "stats"]).await.ok();
     let header: Vec<&str> = stats
         .stdout
         .lines()
@@ -210,11 +218,20 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
     );
     assert_eq!(row(&stats, "all")[..5], ["all", "3", "1", "33.3", "%"]);
     assert_eq!(row(&stats, "SEMANTIC")[..5], ["SEMANTIC", "1", "1", "100.0", "%"]);
-    let compare = ["stats", "--compare", "variant", "--one", "A", "--other", "B"];
+    let compare = [
+        "search",
+        "stats",
+        "--compare",
+        "variant",
+        "--one",
+        "A",
+        "--other",
+        "B",
+    ];
     let compared = up.run(&compare).await.ok().stdout;
     let verdict = "A: 100.0 % negative, B: 0.0 % negative. The difference may be chance (p = 0.1573).";
     assert_eq!(compared.lines().last(), Some(verdict), "{compared}");
-    let half = up.run(&compare[..5]).await;
+    let half = up.run(&compare[..6]).await;
     assert_eq!(half.code, 2, "{half:?}");
     assert!(half.stderr.contains("--other"), "{half:?}");
 

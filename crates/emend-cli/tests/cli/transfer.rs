@@ -409,7 +409,7 @@ async fn of_recorded_queries_a_row_that_the_service_refuses_is_named_and_the_oth
         r#"{"action_name":"item_click","query_id":"m1","event_attributes":{"object":{"object_id":"c\u202e"}}}"#,
         "\r\n",
     );
-    let import = ["queries", "import", "-", "--format", "ubi", "--json"];
+    let import = ["search", "queries", "import", "-", "--format", "ubi", "--json"];
     let refused = up.run_with(&import, rows).await;
     let line = "standard input, line 3: position.ordinal: must be 0 to 100000";
     assert!(refused.code == 2 && refused.stderr.contains(line), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Prompts as files, one for each target: what `emend prompts pull` and `push` exchange and what a node mirrors into a
+//! Prompts as files, one for each target: what `emend outputs prompts pull` and `push` exchange and what a node mirrors into a
 //! directory.
 //!
 //! A file is named after its target ([`file_name`]) and holds the text byte for byte, below a header where the prompt has

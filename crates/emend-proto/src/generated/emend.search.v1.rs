@@ -222,7 +222,7 @@ pub mod search_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// What a search node offers to those who compare its results: `emend evaluate` asks it. The services of Emend do not serve it; the
+    /// What a search node offers to those who compare its results: `emend search evaluate` asks it. The services of Emend do not serve it; the
     /// example search node does.
     #[derive(Debug, Clone)]
     pub struct SearchServiceClient<T> {
@@ -347,7 +347,7 @@ pub mod search_service_server {
             request: tonic::Request<super::SearchRequest>,
         ) -> std::result::Result<tonic::Response<super::SearchResponse>, tonic::Status>;
     }
-    /// What a search node offers to those who compare its results: `emend evaluate` asks it. The services of Emend do not serve it; the
+    /// What a search node offers to those who compare its results: `emend search evaluate` asks it. The services of Emend do not serve it; the
     /// example search node does.
     #[derive(Debug)]
     pub struct SearchServiceServer<T> {

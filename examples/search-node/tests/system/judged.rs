@@ -145,7 +145,7 @@ both_databases! {
         // What would be found is seen before it is taught, and nothing is changed.
         let learning = system.learning[0].front.address().to_string();
         let of_this = ["--learning-addr", &learning, "--namespace", NAMESPACE];
-        let preview = ["synonyms", "preview", "リーダー", "顔", "フェイス"];
+        let preview = ["search", "synonyms", "preview", "リーダー", "顔", "フェイス"];
         let preview = emend(&[&of_this[..], &preview].concat(), &node).await;
         let changed = preview["changed"].as_array().unwrap();
         assert_eq!((&preview["queries"], changed.len()), (&16.into(), 1), "{preview}");
@@ -157,8 +157,8 @@ both_databases! {
         // Another namespace has other synonyms and tunings: what it would change tells nothing of this node.
         let of_another = ["--learning-addr", &learning, "--namespace", "another"];
         for preview in [
-            &["synonyms", "preview", "リーダー", "顔"][..],
-            &["tuning", "preview", "HYBRID", "top_k=5"],
+            &["search", "synonyms", "preview", "リーダー", "顔"][..],
+            &["search", "tuning", "preview", "HYBRID", "top_k=5"],
         ] {
             let refused = asked(&[&of_another[..], preview].concat(), &node).await.unwrap_err();
             let why = format!("serves the namespace \\\"{NAMESPACE}\\\", not \\\"another\\\": pass --namespace {NAMESPACE}");
@@ -181,7 +181,7 @@ both_databases! {
         for (query, cards) in judged() {
             assert_found(&node, &query, &cards);
         }
-        let report = emend(&["evaluate"], &node).await;
+        let report = emend(&["search", "evaluate"], &node).await;
         let all = &report["groups"][0];
         assert_eq!((&report["k"], &all["queries"]), (&10.into(), &16.into()));
         assert_eq!(report["namespace"], NAMESPACE);

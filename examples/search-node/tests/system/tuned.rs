@@ -29,7 +29,7 @@ const TUNINGS: [&str; 7] = [
     "namespaces=effects min_score=0.5",
 ];
 
-/// What `emend tuning preview` answers.
+/// What `emend search tuning preview` answers.
 async fn preview(system: &System, tuning: &str, more: &[&str]) -> Value {
     let mut command = Command::new(binary("emend").await);
     let (feedback, learning) = (
@@ -38,7 +38,14 @@ async fn preview(system: &System, tuning: &str, more: &[&str]) -> Value {
     );
     command
         .args(["--json", "--namespace", NAMESPACE, "--feedback-addr", &feedback])
-        .args(["--learning-addr", &learning, "tuning", "preview", "HYBRID"])
+        .args([
+            "--learning-addr",
+            &learning,
+            "search",
+            "tuning",
+            "preview",
+            "HYBRID",
+        ])
         .args(tuning.split(' '))
         .args(more);
     serde_json::from_str(&run("emend", command).await.unwrap()).unwrap()

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use emend_proto::learning::v1::{Candidate, GetCandidateResponse, Proposal, Suggestion};
 
 use crate::{
-    commands::{profile::suggests, prompts::improvement_text},
+    commands::outputs::{improvement_text, suggests},
     output::{Cell, Column, Table},
     view, words,
 };
 
 /// A candidate in short: `set up a CSA → create_isda`, and whose it is if it is one user's own.
-pub(super) fn what(candidate: &Candidate) -> Cell {
+pub(super) fn subject(candidate: &Candidate) -> Cell {
     let user_id = candidate.key.as_ref().map_or("", |key| &key.user_id);
     view::value_cell(candidate.value.as_ref(), &view::for_user(user_id))
 }
@@ -29,7 +29,7 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
     .with_rows(candidates, |candidate| {
         [
             candidate.candidate_id.clone().into(),
-            what(candidate),
+            subject(candidate),
             words::status_name(candidate.status).into(),
             candidate.reporter_count.to_string().into(),
             net(candidate).into(),
@@ -275,9 +275,9 @@ mod tests {
             }),
             ..Candidate::default()
         };
-        assert_eq!(what(&candidate).text(), "my pack");
+        assert_eq!(subject(&candidate).text(), "my pack");
         candidate.key.get_or_insert_default().user_id = "mia".into();
-        assert_eq!(what(&candidate).text(), "my pack (for mia)");
+        assert_eq!(subject(&candidate).text(), "my pack (for mia)");
     }
 
     #[test]

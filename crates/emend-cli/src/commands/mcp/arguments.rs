@@ -127,7 +127,7 @@ pub(super) struct EvidenceDetails {
     /// Why, in the user's words. Required, except for `edge_correct`.
     #[serde(default)]
     pub(super) reason: Option<String>,
-    /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
+    /// The person who says it. Default: the reporter that `emend mcp` was started with, if any.
     #[serde(default)]
     pub(super) reporter: Option<String>,
 }
@@ -263,9 +263,9 @@ pub(super) struct ApproveArguments {
     /// Why.
     #[serde(default)]
     pub(super) reason: Option<String>,
-    /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
+    /// The person on whose behalf you decide. Default: the one that `emend mcp` was started with, if any.
     #[serde(default)]
-    pub(super) reporter: Option<String>,
+    pub(super) by: Option<String>,
     /// Approve a proposal although ratings that it was made of have been erased since (`redacted_count`): only after the person
     /// has read its text.
     #[serde(default)]
@@ -283,7 +283,7 @@ pub(super) struct RejectArguments {
     pub(super) etag: Option<String>,
     /// Why; shown to reporters who propose it again.
     pub(super) reason: String,
-    /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
+    /// The person on whose behalf you decide. Default: the one that `emend mcp` was started with, if any.
     #[serde(default)]
-    pub(super) reporter: Option<String>,
+    pub(super) by: Option<String>,
 }

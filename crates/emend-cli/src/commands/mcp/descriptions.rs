@@ -40,14 +40,14 @@ pub(super) const APPROVE: &str = r#"Apply a candidate for everybody, as a person
 Examples of arguments:
 {"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0"}
 {"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal"}
-{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal", "reporter": "dana"}"#;
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal", "by": "dana"}"#;
 
 pub(super) const REJECT: &str = r#"Reject a candidate, as a person's decision: votes do not bring it back. Ask the user before you call this.
 
 Examples of arguments:
 {"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "that verb is retired"}
 {"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "two funds have this name"}
-{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal", "reporter": "dana"}"#;
+{"candidate_id": "0e939fab-e5c7-8140-b875-9d80da3294c0", "reason": "checked with legal", "by": "dana"}"#;
 
 #[cfg(test)]
 mod tests {

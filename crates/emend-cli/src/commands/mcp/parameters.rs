@@ -50,12 +50,7 @@ pub(super) fn list(field: &str) -> String {
 
 /// Of `intent_approve` and `intent_reject`.
 pub(super) fn review(field: &str) -> String {
-    if field == "on_behalf_of" {
-        "reporter"
-    } else {
-        field
-    }
-    .to_owned()
+    if field == "on_behalf_of" { "by" } else { field }.to_owned()
 }
 
 /// The field within a correction of whatever form: `correction.verb.original_input` is `original_input`.
@@ -92,7 +87,7 @@ mod tests {
             (resolve, "backend_candidates[2].score", "own_choices[2].score"),
             (resolve, "phrase", "phrase"),
             (list, "key", "phrase"),
-            (review, "on_behalf_of", "reporter"),
+            (review, "on_behalf_of", "by"),
             (plain, "feedback_id", "feedback_id"),
         ] {
             assert_eq!(named(field), expected);

@@ -1,0 +1,193 @@
+//! `emend evidence domains list` and `emend evidence domains blocked`.
+
+use clap::ValueEnum;
+use emend_core::{DomainRule, Learned, TrustLevel, evidence::Layer};
+use emend_proto::{
+    common::v1::resource_value::Value,
+    learning::v1::{BlockedDomain, DomainRuleRecord, ListBlockedDomainsRequest, ListDomainRulesRequest},
+};
+
+use crate::{
+    commands::candidates::note_more,
+    context::{Context, pages},
+    failure::Result,
+    output::{Column, Output, Table},
+    view,
+};
+
+/// Which decisions to list.
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Only those about this pattern
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pattern: String,
+    /// Only those of this layer: of people, the trust file, or what the system found in the evidence
+    #[arg(long, value_enum)]
+    layer: Option<Made>,
+    /// Also those that have ended
+    #[arg(long)]
+    all: bool,
+    /// List at most this many; 0 for all
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// How many blocked domains to list.
+#[derive(Debug, clap::Args)]
+pub(super) struct BlockedArgs {
+    /// List at most this many; 0 for all
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// A layer of rules.
+#[derive(Debug, Clone, Copy)]
+struct Made(Layer);
+
+impl ValueEnum for Made {
+    fn value_variants<'a>() -> &'a [Self] {
+        const LAYERS: [Made; 3] = [Made(Layer::Human), Made(Layer::File), Made(Layer::Verified)];
+        &LAYERS
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()))
+    }
+}
+
+/// Lists decisions, the newest first.
+pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let client = context.evidence().await?;
+    let (rules, more) = pages(args.limit, 1_000, |page_size, page_token| {
+        let request = ListDomainRulesRequest {
+            namespace: context.namespace(),
+            pattern: args.pattern.clone(),
+            layer: args
+                .layer
+                .map_or_else(String::new, |Made(layer)| layer.name().to_owned()),
+            include_ended: args.all,
+            page_size,
+            page_token,
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client
+                .list_domain_rules(context.request(request))
+                .await?
+                .into_inner();
+            Ok((page.rules, page.next_page_token))
+        }
+    })
+    .await?;
+    let is_filtered = !args.pattern.is_empty() || args.layer.is_some();
+    let none = context.none_found("decisions about domains", is_filtered);
+    output.results(&rules, view::domain_rule, |rules| table(rules, args.all), &none)?;
+    note_more(more);
+    Ok(())
+}
+
+fn table(rules: &[DomainRuleRecord], all: bool) -> Table {
+    let cells = |record: &DomainRuleRecord| {
+        let rule = rule_of(record);
+        let by = record.actor.clone().unwrap_or_default();
+        [
+            record.pattern.clone(),
+            record.layer.clone(),
+            rule.map_or("?", |rule| rule.decision().name()).to_owned(),
+            rule.map_or("?", |rule| rule.trust().name()).to_owned(),
+            effective(record),
+            if record.active { "yes" } else { "no" }.to_owned(),
+            record.reason.clone(),
+            if by.on_behalf_of.is_empty() {
+                by.caller
+            } else {
+                by.on_behalf_of
+            },
+            view::short_time(record.created_at.as_ref()),
+        ]
+    };
+    let (pattern, layer) = (("PATTERN", Column::Text), ("LAYER", Column::Fixed));
+    let (decision, trust) = (("DECISION", Column::Fixed), ("TRUST", Column::Fixed));
+    let effective = ("EFFECTIVE", Column::Fixed);
+    let (reason, by) = (("REASON", Column::Text), ("BY", Column::Text));
+    let decided = ("DECIDED", Column::Fixed);
+    if all {
+        let in_force = ("IN FORCE", Column::Fixed);
+        let columns = [
+            pattern, layer, decision, trust, effective, in_force, reason, by, decided,
+        ];
+        Table::new(columns).with_rows(rules, cells)
+    } else {
+        let columns = [pattern, layer, decision, trust, effective, reason, by, decided];
+        Table::new(columns).with_rows(rules, |record| {
+            let [pattern, layer, decision, trust, effective, _, reason, by, decided] = cells(record);
+            [pattern, layer, decision, trust, effective, reason, by, decided]
+        })
+    }
+}
+
+/// How far what a pattern covers is trusted now, and by which layer if it is not the rule's own.
+fn effective(record: &DomainRuleRecord) -> String {
+    let level = view::evidence::level(record.effective_level).unwrap_or_default();
+    match record.effective_layer.as_str() {
+        "" => format!("{level} (default)"),
+        layer if layer == record.layer => level,
+        layer => format!("{level} ({layer})"),
+    }
+}
+
+fn rule_of(record: &DomainRuleRecord) -> Option<DomainRule> {
+    match emend_wire::kinds::learned(&Value::DomainRule(record.rule.clone()?)).ok()? {
+        Learned::DomainRule(value) => Some(value.rule),
+        _ => None,
+    }
+}
+
+/// Lists blocked domains, those decided last first.
+pub(super) async fn blocked(args: BlockedArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let client = context.evidence().await?;
+    let (domains, more) = pages(args.limit, 1_000, |page_size, page_token| {
+        let request = ListBlockedDomainsRequest {
+            namespace: context.namespace(),
+            page_size,
+            page_token,
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client
+                .list_blocked_domains(context.request(request))
+                .await?
+                .into_inner();
+            Ok((page.domains, page.next_page_token))
+        }
+    })
+    .await?;
+    let none = context.none_of("blocked domains");
+    output.results(&domains, view::blocked_domain, blocked_table, &none)?;
+    note_more(more);
+    Ok(())
+}
+
+fn blocked_table(domains: &[BlockedDomain]) -> Table {
+    Table::new([
+        ("DOMAIN", Column::Text),
+        ("LAYER", Column::Fixed),
+        ("BLOCKED", Column::Fixed),
+        ("REASON", Column::Text),
+        ("CLAIMS", Column::Text),
+        ("OTHERWISE", Column::Fixed),
+        ("CAUSE", Column::Text),
+    ])
+    .with_rows(domains, |of| {
+        let level = TrustLevel::from_number(of.original_level);
+        [
+            of.domain.clone(),
+            of.layer.clone(),
+            view::short_time(of.blocked_at.as_ref()),
+            of.reason.clone(),
+            of.contradicting_claims.join(" "),
+            level.map_or("?", TrustLevel::name).to_owned(),
+            of.cause_id.clone(),
+        ]
+    })
+}

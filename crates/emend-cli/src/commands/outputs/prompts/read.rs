@@ -1,0 +1,432 @@
+//! What is read about prompts: lists, versions, differences, previews, ratings and exports.
+
+use std::collections::{BTreeMap, HashMap};
+
+use clap::ValueEnum;
+use emend_client::prompt_files::PromptFile;
+use emend_core::Kind;
+use emend_proto::learning::v1::{
+    Candidate, CandidateStatus, ExampleFormat, ExportExamplesRequest, GetCandidateRequest,
+    GetCandidateResponse, GetOutputStatsRequest, ListCandidatesRequest, ListPromptVersionsRequest,
+    PreviewImprovementRequest, PromptVersion, RenderPromptRequest,
+};
+use serde_json::json;
+use tokio_stream::StreamExt as _;
+
+use super::{
+    Label, current, current_of, diff as differences, listed_versions, numbered, prompt_of,
+    text::{
+        current_table, history_text, improvement_text, preview_text, proposals_table, redacted_table,
+        stats_text, version_of, versions_table,
+    },
+    versions,
+};
+use crate::{
+    commands::{candidates::note_more, ids},
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::Output,
+    view::{self, short_time, standing_word},
+    words::{self, InLanguage},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// List the versions of this target's prompt, the newest first [default: the current prompts]
+    target: Option<String>,
+    /// Only versions, or, without a target, proposals with this status; may be given several times
+    #[arg(long, value_enum)]
+    status: Vec<Standing>,
+    /// Only prompts that are current or proposed under this label
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+    /// List versions and proposals, of all targets if none is named, that were generated from ratings redacted since: what those
+    /// said may still be in the texts
+    #[arg(long)]
+    redacted: bool,
+    /// List at most this many versions or proposals; 0 for all
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Standing {
+    /// A person has to decide
+    Pending,
+    /// A person approved it, or wrote it
+    Approved,
+    /// A person rejected it
+    Rejected,
+}
+
+impl Standing {
+    fn statuses(self) -> &'static [CandidateStatus] {
+        match self {
+            Self::Pending => &[CandidateStatus::AwaitingReview],
+            // Another version may have become current since.
+            Self::Approved => &[
+                CandidateStatus::Applied,
+                CandidateStatus::Superseded,
+                CandidateStatus::Withdrawn,
+            ],
+            Self::Rejected => &[CandidateStatus::Rejected],
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let is_wanted = |candidate: &Candidate| {
+        let word = standing_word(candidate);
+        args.status.is_empty() || args.status.iter().any(|status| status.word() == word)
+    };
+    if args.target.is_some() || args.redacted {
+        let request = ListPromptVersionsRequest {
+            target: args.target.clone().unwrap_or_default(),
+            only_redacted: args.redacted,
+            ..ListPromptVersionsRequest::default()
+        };
+        let (all, more) = listed_versions(context, &request, args.limit).await?;
+        let has_label = |version: &PromptVersion| {
+            args.label
+                .as_ref()
+                .is_none_or(|label| version.labels.contains(label))
+        };
+        let wanted: Vec<PromptVersion> = all
+            .into_iter()
+            .filter(|version| version.candidate.as_ref().is_some_and(is_wanted) && has_label(version))
+            .collect();
+        let none = match &args.target {
+            Some(target) => context.none_of(&format!("such versions of a prompt for {target:?}")),
+            None => context.none_of("such versions of prompts"),
+        };
+        let table = if args.redacted {
+            redacted_table
+        } else {
+            versions_table
+        };
+        output.results(&wanted, view::prompt_version, table, &none)?;
+        note_more(more);
+        return Ok(());
+    }
+    if args.status.is_empty() {
+        let prompts = current(context, args.label.as_deref()).await?;
+        let json = |current: &super::Current| view::resource(&current.resource);
+        return output.results(&prompts, json, current_table, &context.none_of("prompts"));
+    }
+    let (proposals, more) = proposals(&args, context).await?;
+    let proposals: Vec<Candidate> = proposals.into_iter().filter(is_wanted).collect();
+    output.results(
+        &proposals,
+        view::candidate,
+        proposals_table,
+        &context.none_of("such prompts"),
+    )?;
+    note_more(more);
+    Ok(())
+}
+
+async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>, bool)> {
+    let client = context.candidates().await?;
+    let statuses = args.status.iter().flat_map(|status| status.statuses());
+    let statuses: Vec<i32> = statuses.map(|status| *status as i32).collect();
+    let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
+        let request = ListCandidatesRequest {
+            namespace: context.namespace(),
+            kinds: vec![Kind::Prompt.number()],
+            statuses: statuses.clone(),
+            page_size,
+            page_token,
+            ..ListCandidatesRequest::default()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client
+                .list_candidates(context.request(request))
+                .await?
+                .into_inner();
+            Ok((page.candidates, page.next_page_token))
+        }
+    })
+    .await?;
+    let has_label = |candidate: &Candidate| {
+        let key = candidate.key.as_ref();
+        let label = args.label.as_ref();
+        label.is_none_or(|label| key.is_some_and(|key| key.qualifier == *label))
+    };
+    Ok((candidates.into_iter().filter(has_label).collect(), more))
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// What the AI is asked for
+    target: String,
+    /// Show this version instead of the current one
+    #[arg(value_name = "VERSION")]
+    number: Option<u32>,
+    #[command(flatten)]
+    label: Label,
+}
+
+pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let target = &args.target;
+    let Some(number) = args.number else {
+        let current = current_of(context, target, &args.label.label).await?;
+        return output.result(&view::resource(&current.resource), || {
+            format!(
+                "{target}, version {}: current under {} since {} (revision {})\n\n{}",
+                current.prompt.version,
+                current.label,
+                short_time(current.resource.committed_at.as_ref()),
+                current.resource.revision,
+                PromptFile::of(target, &current.prompt)
+            )
+        });
+    };
+    let (all, _) = versions(context, target, 0).await?;
+    let (version, prompt) = numbered(&all, target, number)?;
+    output.result(&view::prompt_version(version), || {
+        let candidate = version.candidate.clone().unwrap_or_default();
+        let labels = match &version.labels[..] {
+            [] => String::new(),
+            labels => format!(", current under {}", labels.join(", ")),
+        };
+        format!(
+            "{target}, version {number}: {}{labels} (candidate {})\n{}\n{}",
+            standing_word(&candidate),
+            candidate.candidate_id,
+            history_text(version),
+            PromptFile::of(target, &prompt)
+        )
+    })
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DiffArgs {
+    /// A proposal's candidate id, or a target
+    #[arg(value_name = "CANDIDATE|TARGET")]
+    of: String,
+    /// Of a target: from this version to the next argument, or, with no next, from the current version to this one
+    #[arg(value_name = "VERSION")]
+    from: Option<u32>,
+    /// Of a target: to this version
+    #[arg(value_name = "VERSION")]
+    to: Option<u32>,
+    #[command(flatten)]
+    label: Label,
+}
+
+pub(super) async fn diff(args: DiffArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let coloured = output.is_coloured();
+    let Some(version) = args.from else {
+        let details = candidate(context, args.of).await?;
+        return proposal_diff(&details, context, output).await;
+    };
+    let (all, _) = versions(context, &args.of, 0).await?;
+    let (from, to) = args.to.map_or((None, version), |to| (Some(version), to));
+    let before = match from {
+        Some(from) => numbered(&all, &args.of, from)?.1,
+        None => current_of(context, &args.of, &args.label.label).await?.prompt,
+    };
+    let (_, after) = numbered(&all, &args.of, to)?;
+    let diff = differences::prompts(&args.of, Some(&before), &after);
+    let json = json!({"target": args.of, "from": before.version, "to": after.version, "diff": diff});
+    output.result(&json, || match &*diff {
+        "" => format!("versions {} and {} say the same", before.version, after.version),
+        diff => differences::painted(diff, coloured),
+    })
+}
+
+/// What a proposal changes: as it was generated, else from the version that it was made for.
+async fn proposal_diff(details: &GetCandidateResponse, context: &Context, output: &mut Output<'_>) -> Result {
+    let candidate = details.candidate.clone().unwrap_or_default();
+    let after = prompt_of(candidate.value.as_ref())
+        .ok_or_else(|| Failure::usage(format!("{} is not a version of a prompt", candidate.candidate_id)))?;
+    let target = candidate.key.clone().unwrap_or_default().key;
+    let coloured = output.is_coloured();
+    let head = format!("{}: {}", version_of(&candidate), standing_word(&candidate));
+    if let Some(improvement) = &details.improvement {
+        let json = json!({
+            "target": target, "candidateId": candidate.candidate_id, "diff": improvement.diff,
+            "improvement": view::improvement(improvement),
+        });
+        return output.result(&json, || {
+            format!("{head}\n{}", improvement_text(improvement, coloured))
+        });
+    }
+    let base = u32::try_from(candidate.proposal.unwrap_or_default().base_version).unwrap_or_default();
+    let before = match base {
+        0 => None,
+        base => {
+            let (all, _) = versions(context, &target, 0).await?;
+            Some(numbered(&all, &target, base)?.1)
+        }
+    };
+    let diff = differences::prompts(&target, before.as_ref(), &after);
+    let json = json!({"target": target, "candidateId": candidate.candidate_id, "diff": diff});
+    output.result(&json, || {
+        format!("{head}\n\n{}", differences::painted(&diff, coloured))
+    })
+}
+
+pub(super) async fn candidate(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {
+    let request = GetCandidateRequest {
+        namespace: context.namespace(),
+        candidate_id: ids::candidate(context, candidate_id, "").await?,
+    };
+    let mut client = context.candidates().await?;
+    Ok(client.get_candidate(context.request(request)).await?.into_inner())
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PreviewArgs {
+    /// The proposal's candidate id
+    candidate_id: String,
+    /// On how many of the newest rated inputs, 1 to 20
+    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=20))]
+    inputs: i32,
+    /// Also show the old and the new prompt as they would be sent with each input
+    #[arg(long)]
+    as_sent: bool,
+}
+
+pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = PreviewImprovementRequest {
+        namespace: context.namespace(),
+        candidate_id: ids::candidate(context, args.candidate_id, "").await?,
+        inputs: args.inputs,
+    };
+    let mut client = context.outputs().await?;
+    let preview = client
+        .preview_improvement(context.request(request))
+        .await?
+        .into_inner();
+    let coloured = output.is_coloured();
+    output.result(&view::preview(&preview), || {
+        preview_text(&preview, args.as_sent, coloured)
+    })
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RenderArgs {
+    /// What the AI is asked for
+    target: String,
+    #[command(flatten)]
+    label: Label,
+    /// The text of a variable; may be given several times
+    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = words::key_value)]
+    variables: Vec<(String, String)>,
+    /// Add the profile of this user
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    user: String,
+    /// The language of headings [default: that of the examples]
+    #[arg(long, value_enum)]
+    language: Option<InLanguage>,
+    /// Answer from a state no older than this revision
+    #[arg(long, value_name = "REVISION", default_value_t = 0)]
+    min_revision: i64,
+}
+
+pub(super) async fn render(args: RenderArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let given = args.variables.len();
+    let variables: HashMap<String, String> = args.variables.into_iter().collect();
+    if variables.len() < given {
+        return Err(Failure::usage("--variable: a variable is given twice"));
+    }
+    let request = RenderPromptRequest {
+        namespace: context.namespace(),
+        target: args.target,
+        label: args.label.label,
+        variables,
+        user_id: args.user,
+        language: args.language.map_or(0, InLanguage::number),
+        min_revision: args.min_revision,
+    };
+    let mut client = context.outputs().await?;
+    let rendered = client.render_prompt(context.request(request)).await?.into_inner();
+    if output.is_json() {
+        output.json_line(&view::rendered(&rendered).to_string())
+    } else {
+        output.verbatim(&rendered.text)
+    }
+}
+
+pub(super) async fn stats(target: String, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = GetOutputStatsRequest {
+        namespace: context.namespace(),
+        target: target.clone(),
+    };
+    let mut client = context.outputs().await?;
+    let stats = client
+        .get_output_stats(context.request(request))
+        .await?
+        .into_inner();
+    let width = output.width();
+    output.result(&view::output_stats(&stats), || stats_text(&target, &stats, width))
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ExportArgs {
+    /// What the AI is asked for
+    target: String,
+    /// The form of the lines
+    #[arg(long, value_enum)]
+    format: Format,
+    #[command(flatten)]
+    label: Label,
+}
+
+/// A form of examples.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// Messages of a system, a user and an assistant: good outputs, and what bad ones should have been
+    Chat,
+    /// What was chosen and what was rejected: bad outputs that were corrected
+    Preference,
+}
+
+pub(super) async fn export(args: ExportArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let format = match args.format {
+        Format::Chat => ExampleFormat::Chat,
+        Format::Preference => ExampleFormat::Preference,
+    };
+    let request = ExportExamplesRequest {
+        namespace: context.namespace(),
+        target: args.target,
+        format: format.into(),
+        label: args.label.label,
+    };
+    let mut client = context.outputs().await?;
+    let mut lines = client
+        .export_examples(context.request_without_deadline(request))
+        .await?
+        .into_inner();
+    let mut splits = BTreeMap::<String, usize>::new();
+    while let Some(example) = lines.next().await {
+        let line = example?.line;
+        let parsed: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+        let split = parsed["split"].as_str().unwrap_or("unknown");
+        *splits.entry(split.to_owned()).or_default() += 1;
+        output.json_line(&line)?;
+    }
+    let counts: Vec<String> = splits
+        .iter()
+        .map(|(split, count)| format!("{count} {split}"))
+        .collect();
+    let counts = if counts.is_empty() {
+        "none".to_owned()
+    } else {
+        counts.join(", ")
+    };
+    // To standard error, so that it is not mistaken for an example.
+    eprintln!("emend: examples: {counts}");
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! `emend search synonyms`: what a synonym would change, before it is taught.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt::Write as _,
+};
+
+use clap::Subcommand;
+use emend_client::{
+    ExpandMode, ExpandedText, LearnedView,
+    view::{Fact, Publisher},
+};
+use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision, Synonym};
+use emend_lab::evaluate::{Queries, report, runs::Run};
+use emend_proto::{
+    learning::v1::ListResourcesRequest,
+    search::v1::{Expansion, TermGroup},
+};
+use emend_wire::parse;
+use serde_json::{Value, json};
+
+use super::{
+    judged,
+    node::{self, Node, With},
+    preview::{self, Source},
+    to_json, to_text,
+};
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table, counted},
+    words::Relation,
+};
+
+/// Look before teaching.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend search synonyms preview フォロワー フォロー フォロワ
+  emend search synonyms preview leader face --relation one_way --limit 5000
+  emend search synonyms preview リーダー 顔 フェイス --judgements judged.jsonl --node 127.0.0.1:7421
+
+Shows the queries that would be expanded otherwise if other terms stood for a term: of those that
+backends recorded, the newest first, or of judged ones. A search node (emend.search.v1) is asked
+what they find now and then, and with judgements how good that is. Nothing is changed; `emend
+submit term` and `emend resources set synonym` teach it.")]
+pub(in crate::commands) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show what a synonym would change
+    Preview(Preview),
+}
+
+#[derive(Debug, clap::Args)]
+struct Preview {
+    /// The term that the others stand for
+    term: String,
+    /// Other terms, which stand for it
+    #[arg(required = true, value_name = "EQUIVALENT")]
+    equivalents: Vec<String>,
+    /// How they are related to the term
+    #[arg(long, value_enum, default_value_t = Relation::Equivalent)]
+    relation: Relation,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// A query that would be expanded otherwise.
+struct Changed {
+    id: String,
+    text: String,
+    before: ExpandedText,
+    after: ExpandedText,
+}
+
+/// What queries find now and then.
+struct Results {
+    before: Run,
+    after: Run,
+}
+
+/// Runs the command.
+pub(in crate::commands) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let Action::Preview(args) = args.action;
+    let namespace = context.namespace();
+    let parsed = Namespace::parse(&namespace).map_err(|invalid| Failure::usage(invalid.to_string()))?;
+    let source = &args.source;
+    let queries = match &source.judgements {
+        Some(path) => judged(path, source.format)?,
+        None => preview::unjudged(&preview::recorded(context, "", source.limit).await?),
+    };
+    let mut synonyms = taught(context).await?;
+    let before = view(context, &namespace, &synonyms);
+    synonyms.extend(previewed(&args)?);
+    let after = view(context, &namespace, &synonyms);
+    let expanded = |view: &LearnedView, text: &str| view.expand(&parsed, text, ExpandMode::Keyword, None);
+    let mut changed = Vec::new();
+    for (id, query) in &queries {
+        let text = query.text(id).to_owned();
+        let (before, after) = (expanded(&before, &text), expanded(&after, &text));
+        if before != after {
+            let id = id.clone();
+            changed.push(Changed {
+                id,
+                text,
+                before,
+                after,
+            });
+        }
+    }
+    let results = match &source.node {
+        Some(address) => {
+            let of = (&**address, source.judgements.is_some());
+            Some(found(context, of, &queries, &changed).await?)
+        }
+        None => None,
+    };
+    if queries.is_empty() && !output.is_json() {
+        return output.line(&context.none_of("recorded queries"));
+    }
+    print(&args, &queries, &changed, results.as_ref(), output)
+}
+
+/// A synonym: its key, the key of what it stands for, and what is learned.
+type Taught = (String, String, ResourceValue);
+
+/// What everybody has been taught.
+async fn taught(context: &Context) -> Result<Vec<Taught>> {
+    let client = context.resources().await?;
+    let request = ListResourcesRequest {
+        namespace: context.namespace(),
+        kinds: vec![Kind::Synonym.number()],
+        ..ListResourcesRequest::default()
+    };
+    let (resources, _) = pages(0, 1_000, |page_size, page_token| {
+        let request = ListResourcesRequest {
+            page_size,
+            page_token,
+            ..request.clone()
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client
+                .list_resources(context.request(request))
+                .await?
+                .into_inner();
+            Ok((page.resources, page.next_page_token))
+        }
+    })
+    .await?;
+    let mut synonyms = Vec::new();
+    for resource in resources {
+        let unreadable = |why: String| {
+            Failure::failed(format!(
+                "learning-svc answered a synonym that can't be read: {why}"
+            ))
+        };
+        let key = resource.key.unwrap_or_default();
+        let parsed = parse::resource_key(Some(&key)).map_err(|why| unreadable(why.to_string()))?;
+        let value = parse::resource_value(resource.value.as_ref(), Some(&parsed), &key.key);
+        let value = value.map_err(|why| unreadable(why.to_string()))?;
+        synonyms.push((key.key, key.qualifier, value));
+    }
+    Ok(synonyms)
+}
+
+/// What is to be tried out.
+fn previewed(args: &Preview) -> Result<Vec<Taught>> {
+    let parse = |text: &str| {
+        NormalizedKey::parse(text).map_err(|invalid| Failure::usage(format!("{text:?}: {invalid}")))
+    };
+    let representative = parse(&args.term)?;
+    let mut synonyms = Vec::new();
+    for equivalent in &args.equivalents {
+        let learned = Learned::Synonym(Synonym {
+            relation: args.relation.into(),
+            representative: args.term.clone(),
+        });
+        let value = ResourceValue::new(equivalent.as_str(), learned);
+        let key = parse(equivalent)?.as_str().to_owned();
+        synonyms.push((key, representative.as_str().to_owned(), value));
+    }
+    Ok(synonyms)
+}
+
+/// A view that knows these synonyms and nothing else; of equal pairs the last.
+fn view(context: &Context, namespace: &str, synonyms: &[Taught]) -> LearnedView {
+    let (mut publisher, view): (Publisher, _) = LearnedView::new(&context.entropy, context.clock.clone());
+    let pairs: BTreeMap<(&str, &str), &ResourceValue> = synonyms
+        .iter()
+        .map(|(key, representative, value)| ((&**key, &**representative), value))
+        .collect();
+    let facts = pairs.iter().map(|(&(key, qualifier), &value)| Fact {
+        namespace,
+        kind: Kind::Synonym,
+        key,
+        qualifier,
+        user_id: "",
+        revision: Revision(1),
+        value: Some(Cow::Borrowed(value)),
+    });
+    publisher.replace(pairs.len(), facts, Revision(1));
+    view
+}
+
+/// Asks a node those queries that change, and all if they are judged.
+async fn found(
+    context: &Context,
+    (address, is_judged): (&str, bool),
+    queries: &Queries,
+    changed: &[Changed],
+) -> Result<Results> {
+    let node = Node::connect(context, address).await?.of_namespace();
+    let place: HashMap<&str, &Changed> = changed.iter().map(|of| (&*of.id, of)).collect();
+    let is_changed = |id: &str| place.contains_key(id);
+    let with = |expanded: fn(&Changed) -> &ExpandedText| {
+        let place = &place;
+        move |id: &str| match place.get(id) {
+            Some(changed) => With::Expansion(expansion(expanded(changed))),
+            None => With::Learned,
+        }
+    };
+    let all = queries.iter().filter(|(id, _)| is_judged || is_changed(id));
+    let before = node.ask(all, with(|of| &of.before)).await?;
+    let some = queries.iter().filter(|(id, _)| is_changed(id));
+    let mut after = before.clone();
+    after.extend(node.ask(some, with(|of| &of.after)).await?);
+    Ok(Results {
+        before: node::run(&before),
+        after: node::run(&after),
+    })
+}
+
+fn expansion(text: &ExpandedText) -> Expansion {
+    let place = |byte: usize| i32::try_from(byte).unwrap_or(i32::MAX);
+    let groups = text.groups.iter().map(|group| TermGroup {
+        start: place(group.span.start),
+        end: place(group.span.end),
+        alternatives: group.alternatives.clone(),
+    });
+    Expansion {
+        groups: groups.collect(),
+    }
+}
+
+fn print(
+    args: &Preview,
+    queries: &Queries,
+    changed: &[Changed],
+    results: Option<&Results>,
+    output: &mut Output<'_>,
+) -> Result {
+    let source = &args.source;
+    let measured = results.filter(|_| source.judgements.is_some());
+    let measured = measured.map(|of| report::measure(queries, &of.before, Some(&of.after), source.k.into()));
+    let json = json!({
+        "queries": queries.len(),
+        "changed": changed.iter().map(|of| changed_json(of, results)).collect::<Value>(),
+        "measures": measured.as_ref().map(to_json),
+    });
+    let width = output.width();
+    output.result(&json, || {
+        let mut text = match (changed, results) {
+            ([], _) => String::new(),
+            (_, None) => expansions(changed).render(width) + "\n",
+            (_, Some(results)) => hits(changed, results, source.k.into()).render(width) + "\n",
+        };
+        let all = counted(queries.len(), "query", "queries");
+        let _ = write!(text, "{} of {all} would be searched otherwise", changed.len());
+        if let Some(measured) = &measured {
+            let _ = write!(text, "\n\n{}", to_text(measured, width));
+        }
+        text
+    })
+}
+
+fn changed_json(changed: &Changed, results: Option<&Results>) -> Value {
+    json!({
+        "queryId": changed.id,
+        "query": changed.text,
+        "before": changed.before.render(),
+        "after": changed.after.render(),
+        "foundBefore": results.map(|of| of.before.get(&changed.id)),
+        "foundAfter": results.map(|of| of.after.get(&changed.id)),
+    })
+}
+
+fn expansions(changed: &[Changed]) -> Table {
+    Table::new([("NOW", Column::Text), ("THEN", Column::Text)])
+        .with_rows(changed, |of| [of.before.render(), of.after.render()])
+}
+
+/// What is found, and what of it is new.
+fn hits(changed: &[Changed], results: &Results, k: usize) -> Table {
+    Table::new([
+        ("QUERY", Column::Text),
+        ("NOW", Column::Number),
+        ("THEN", Column::Number),
+        ("NEW", Column::Text),
+    ])
+    .with_rows(changed, |of| {
+        let first = |run: &Run| -> Vec<String> {
+            let found = run.get(&of.id).map_or(&[][..], Vec::as_slice);
+            found.iter().take(k).cloned().collect()
+        };
+        let (before, after) = (first(&results.before), first(&results.after));
+        let new: Vec<&str> = after
+            .iter()
+            .filter(|id| !before.contains(id))
+            .map(|id| &**id)
+            .collect();
+        [
+            of.text.clone(),
+            before.len().to_string(),
+            after.len().to_string(),
+            new.join(", "),
+        ]
+    })
+}
