@@ -111,7 +111,7 @@ async fn level(app: &Capabilities, of_edge: usize) -> TrustLevel {
 }
 
 async fn reject(world: &World, app: &Capabilities, claim: &str) -> IngestEvent {
-    let event = correction(world, &Correction::parse_claim_reject(claim, "SPAM").unwrap());
+    let event = correction(world, &Correction::parse_claim_reject(claim, "SPAM", "").unwrap());
     one(app, &event).await;
     event
 }

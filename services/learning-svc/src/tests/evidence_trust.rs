@@ -149,8 +149,8 @@ async fn revisions(app: &Capabilities, of: &ReadTrustFile) -> Vec<RevisionRecord
 }
 
 /// A decision by a reviewer, with the reason "because".
-async fn decide(world: &World, app: &Capabilities, form: Form, pattern: &str, level: Option<TrustLevel>) {
-    let decision = Correction::parse_domain(form, pattern, level).unwrap();
+async fn decide(world: &World, app: &Capabilities, rule: DomainRule, pattern: &str) {
+    let decision = Correction::parse_domain(pattern, Ok(rule), "").unwrap();
     one(app, &correction(world, &decision)).await;
 }
 

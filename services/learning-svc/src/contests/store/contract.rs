@@ -286,8 +286,7 @@ pub(crate) async fn candidates_are_counted_by_kind_and_status(store: impl Damage
     let proposing = |order, correction: Correction, phrase: &str| {
         let mut event = event(order, phrase);
         if let FeedbackChange::Recorded(recorded) = &mut event.change {
-            let said = Correction::parse(form, phrase, "", "choice").unwrap();
-            recorded.effects = said.effects(&namespace(), None);
+            recorded.effects = correction.effects(&namespace(), None);
         }
         event
     };
