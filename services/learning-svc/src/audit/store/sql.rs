@@ -153,7 +153,7 @@ impl Reading {
     where
         R: Row,
     {
-        Ok(self.transaction.rows(query).await?)
+        self.transaction.rows(query).await
     }
 
     /// Streams the rows of a range. `sql` has `{}COLUMN;` where the condition that the column is in the range belongs.

@@ -192,7 +192,7 @@ async fn contest_of(transaction: &mut Transaction, key: &ResourceKey) -> Result<
     transaction.execute(query).await?;
     let mut query = Statement::new("SELECT contest FROM contests WHERE ");
     push_contests(&mut query, [key.contest_id()]);
-    Ok(transaction.value(query).await?)
+    transaction.value(query).await
 }
 
 #[async_trait]

@@ -50,7 +50,7 @@ impl Rows for Exporting {
     where
         R: Row,
     {
-        Ok(self.transaction.rows(query).await?)
+        self.transaction.rows(query).await
     }
 }
 

@@ -66,7 +66,7 @@ async fn rows<R>(transaction: &mut Transaction, query: Statement) -> Result<Vec<
 where
     R: Row,
 {
-    Ok(transaction.rows(query).await?)
+    transaction.rows(query).await
 }
 
 /// The ballots of these feedbacks.

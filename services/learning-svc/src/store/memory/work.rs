@@ -508,8 +508,14 @@ impl crate::contests::store::damage::Damage for MemoryStore {
         let mut state = self.state();
         let contests: Vec<_> = state.tables.contests.keys().copied().collect();
         for contest in contests {
-            let row = state.tables.contests.get_mut(&contest).unwrap();
-            row.key.key = emend_core::NormalizedKey::parse(key).unwrap().into();
+            let row = state
+                .tables
+                .contests
+                .get_mut(&contest)
+                .expect("invariant: it was listed");
+            row.key.key = emend_core::NormalizedKey::parse(key)
+                .expect("a key in normal form")
+                .into();
         }
     }
 
@@ -521,7 +527,11 @@ impl crate::contests::store::damage::Damage for MemoryStore {
         let mut state = self.state();
         let feedback: Vec<_> = state.tables.ballots.keys().copied().collect();
         for id in feedback {
-            let new = state.tables.ballots.get_mut(&id).unwrap();
+            let new = state
+                .tables
+                .ballots
+                .get_mut(&id)
+                .expect("invariant: it was listed");
             new.retracted |= new.contest == contest;
         }
     }
@@ -530,7 +540,9 @@ impl crate::contests::store::damage::Damage for MemoryStore {
         let mut state = self.state();
         let proposed = state.tables.proposed.get(&contest).cloned();
         for id in proposed.into_iter().flatten() {
-            state.tables.candidates.get_mut(&id).unwrap().kept.version += 1;
+            if let Some(candidate) = state.tables.candidates.get_mut(&id) {
+                candidate.kept.version += 1;
+            }
         }
     }
 }
