@@ -222,7 +222,7 @@ both_databases! {
             ..decides("ana", "https://example.org/x", "block")
         };
         let nothing = submit(nothing).await;
-        assert_eq!(fields(&nothing), ["correction.domain_block.pattern"]);
+        assert_eq!(fields(&nothing), ["correction.domain_block.pattern", "reason", "scope"]);
         let unexplained = SubmitFeedbackRequest {
             reason: String::new(),
             scope: Scope::User.into(),

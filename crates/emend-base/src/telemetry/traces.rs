@@ -201,13 +201,21 @@ mod tests {
         log::lines(&args, level).unwrap().0
     }
 
+    /// Whether anybody is interested in a call site is kept for the whole process: one subscriber at a time.
+    static SUBSCRIBER: Mutex<()> = Mutex::new(());
+
+    fn subscribed(subscriber: impl Subscriber + Send + Sync, run: impl FnOnce()) {
+        let _alone = SUBSCRIBER.lock().unwrap_or_else(PoisonError::into_inner);
+        tracing::subscriber::with_default(subscriber, run);
+    }
+
     /// What `run` exports, where log lines have that level.
     fn exported(level: &str, run: impl FnOnce()) -> Vec<SpanData> {
         let exported = Exported::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(exported.clone());
         let traces = Traces(provider.build());
         let log = tracing_subscriber::registry().with(log_lines(level));
-        tracing::subscriber::with_default(log.with(traces.layer()), run);
+        subscribed(log.with(traces.layer()), run);
         exported.0.lock().unwrap().clone()
     }
 
@@ -245,7 +253,7 @@ mod tests {
     #[test]
     fn without_an_export_nobody_asks_for_our_spans() {
         let log = tracing_subscriber::registry().with(log_lines("trace"));
-        tracing::subscriber::with_default(log, || {
+        subscribed(log, || {
             assert!(tracing::enabled!(Level::TRACE));
             assert!(!span::is_recorded());
             let own = own_span();

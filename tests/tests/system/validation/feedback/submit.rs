@@ -194,6 +194,7 @@ pub(super) fn submit() -> Rpc {
                 "correction.claim_reject.claim_id",
                 "correction.claim_reject.reason_code",
                 "correction.claim_reject.task_id",
+                "reason",
             ],
         )
         .case(
@@ -216,6 +217,7 @@ pub(super) fn submit() -> Rpc {
             &[
                 "correction.claim_restore.claim_id",
                 "correction.claim_restore.task_id",
+                "reason",
             ],
         )
         .case(
