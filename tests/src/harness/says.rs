@@ -114,10 +114,7 @@ pub fn tunes(reporter: &str, query_type: &str, line: &str) -> SubmitFeedbackRequ
     let tuning = Tuning::parse(line).expect("a tuning");
     says(
         reporter,
-        form(emend_wire::kinds::tuning_correction(
-            query_type.into(),
-            &tuning.into(),
-        )),
+        form(emend_wire::kinds::tuning_correction(query_type.into(), &tuning)),
     )
 }
 

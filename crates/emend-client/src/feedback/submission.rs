@@ -157,8 +157,8 @@ impl Submission {
     }
 
     /// How queries of one type are searched. In force at once if the caller may set values (policy; by default operators).
-    pub fn tuning(namespace: impl Into<String>, query_type: impl Into<String>, tuning: Tuning) -> Self {
-        Self::new(namespace, tuning_correction(query_type.into(), &tuning))
+    pub fn tuning(namespace: impl Into<String>, query_type: impl Into<String>, tuning: &Tuning) -> Self {
+        Self::new(namespace, tuning_correction(query_type.into(), tuning))
     }
 
     /// What an AI made is good, or is not: the newest such ratings of a target are its examples.

@@ -192,7 +192,7 @@ impl Shown<'_> {
             searches_after,
         } = self.plans;
         let tuning = |tuning: &emend_core::search::Tuning, searches: &[Search]| {
-            let message = emend_wire::search::tuning_message(&tuning);
+            let message = emend_wire::search::tuning_message(tuning);
             json!({
                 "searchTuning": view::search_tuning(&message),
                 "steps": searches.iter().map(step_json).collect::<Value>(),
