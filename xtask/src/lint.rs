@@ -40,13 +40,14 @@ pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut 
 
 /// The crates that others build on, whose public documentation is checked on each change; that of programs, tests and private items is
 /// checked nightly.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 8] = [
     "emend-proto",
     "emend-core",
     "emend-wire",
     "emend-base",
     "emend-serve",
     "emend-store",
+    "emend-stream",
     "emend-client",
 ];
 
