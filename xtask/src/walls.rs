@@ -38,7 +38,39 @@ struct Order {
     remaining: &'static [(&'static str, &'static str)],
 }
 
-const ORDERS: &[Order] = &[FEEDBACK_SVC, LEARNING_SVC];
+const ORDERS: &[Order] = &[EMEND_CORE, FEEDBACK_SVC, LEARNING_SVC];
+
+const EMEND_CORE: Order = Order {
+    package: "crates/emend-core",
+    rooms: &[
+        &["lib"],
+        &["standing"],
+        &["lookup"],
+        &["digest"],
+        &["decide"],
+        &["correction"],
+        &["contest"],
+        &["outputs"],
+        &["outcome"],
+        &["ballots"],
+        &["candidate"],
+        &["resource"],
+        &["policy"],
+        &["kinds"],
+        &["search"],
+        &["ratings"],
+        &["evidence"],
+        &["reporter"],
+        &["voter"],
+        &["roles"],
+        &["personal_data"],
+        &["ids"],
+        &["normalize"],
+        &["violation"],
+        &["text"],
+    ],
+    remaining: &[],
+};
 
 const FEEDBACK_SVC: Order = Order {
     package: "services/feedback-svc",
