@@ -54,7 +54,7 @@ pub fn correction(correction: &Correction) -> pb::Correction {
 }
 
 /// A rating of which it is not known what it counts as.
-pub fn rating_of_unknown_target(rating: &Rating<()>) -> pb::Correction {
+pub fn rating_without_class(rating: &Rating<()>) -> pb::Correction {
     pb::Correction {
         correction: Some(pb::correction::Correction::Rating(kinds::rating_message(
             rating, None,

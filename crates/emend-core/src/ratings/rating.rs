@@ -215,15 +215,16 @@ pub struct RatingFields<'a> {
 pub struct RefusedRating {
     /// All that is wrong with it.
     pub violations: Violations,
-    /// The rating, where only this is wrong: the application has no such target or value. It may have had it before.
-    pub of_unknown_target: Option<Box<Rating<()>>>,
+    /// The rating of a target of the application's own, where only its settings refuse it: they have no such target or value, say
+    /// that it counts otherwise, or that it is no judgement. It may have been stored before they said so.
+    pub refused_by_settings: Option<Box<Rating<()>>>,
 }
 
 impl From<Violations> for RefusedRating {
     fn from(violations: Violations) -> Self {
         Self {
             violations,
-            of_unknown_target: None,
+            refused_by_settings: None,
         }
     }
 }
@@ -267,9 +268,11 @@ impl Rating {
         }
         match (target.zip(details), class) {
             (Some((target, details)), Some(class)) if violations.is_empty() => Ok(details.of(target, class)),
-            (given, class) => Err(RefusedRating {
-                of_unknown_target: given
-                    .filter(|_| is_otherwise_valid && class.is_none())
+            (given, _) => Err(RefusedRating {
+                refused_by_settings: given
+                    .filter(|((name, _), _)| {
+                        is_otherwise_valid && TARGETS.iter().all(|target| target.name != name)
+                    })
                     .map(|(target, details)| Box::new(details.of(target, ()))),
                 violations,
             }),
@@ -575,7 +578,7 @@ mod tests {
     fn a_rating_is_handed_back_where_only_its_target_is_unknown() {
         let handed_back = |fields| {
             let refused = Rating::parse_new(fields, &[]).unwrap_err();
-            refused.of_unknown_target.map(|rating| rating.target)
+            refused.refused_by_settings.map(|rating| rating.target)
         };
         let unknown = RatingFields {
             target: " TRIAGE ",
@@ -592,7 +595,42 @@ mod tests {
             counts_as: Some(RatingClass::Bad),
             ..rating()
         };
-        assert_eq!(handed_back(otherwise_counted), None);
+        assert_eq!(
+            handed_back(otherwise_counted),
+            None,
+            "every namespace has its target"
+        );
+    }
+
+    #[test]
+    fn a_rating_is_handed_back_where_the_settings_have_changed_since() {
+        let own = OwnTarget::parse("TRIAGE", [("RIGHT", RatingClass::Good)], false).unwrap();
+        let right = RatingFields {
+            target: "TRIAGE",
+            value: "RIGHT",
+            ..rating()
+        };
+        let counted_otherwise = RatingFields {
+            counts_as: Some(RatingClass::Bad),
+            ..right
+        };
+        let of_a_judgement = RatingFields {
+            correct_judgement: "wrong",
+            ..right
+        };
+        for (fields, field) in [
+            (counted_otherwise, "counts_as"),
+            (of_a_judgement, "correct_judgement"),
+        ] {
+            let refused = Rating::parse_new(fields, std::slice::from_ref(&own)).unwrap_err();
+            assert!(refused.refused_by_settings.is_some(), "{field}");
+            let named = refused
+                .violations
+                .into_vec()
+                .into_iter()
+                .map(|violation| violation.field);
+            assert_eq!(named.collect::<Vec<_>>(), [field]);
+        }
     }
 
     #[test]

@@ -60,8 +60,8 @@ fn reason(raw: &str) -> Result<String, Invalid> {
 pub(crate) struct Refused {
     /// All that is wrong with it.
     pub(crate) violations: Violations,
-    /// The request, where only this is wrong: it rates what its namespace does not have. It may have been stored before.
-    pub(crate) of_unknown_target: Option<(RepeatedRequest, Wait)>,
+    /// The request, where only the settings of its namespace refuse what it rates. It may have been stored before.
+    pub(crate) refused_by_settings: Option<(RepeatedRequest, Wait)>,
 }
 
 /// A request in a namespace that has these targets of its own.
@@ -130,13 +130,13 @@ pub(crate) fn submission(
         (Ok(_), None) => None,
         (Err(refused), request) => {
             violations.nest("correction", refused.violations);
-            request.zip(refused.of_unknown_target)
+            request.zip(refused.refused_by_settings)
         }
     };
     violations.nest("", together);
     Err(Refused {
         violations,
-        of_unknown_target: refused
+        refused_by_settings: refused
             .and_then(|((request, wait), rating)| Some((request.with(rating).repeated()?, wait))),
     })
 }

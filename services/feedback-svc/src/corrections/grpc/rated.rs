@@ -46,7 +46,7 @@ impl<'a> Requests<'a> {
             Ok((submission, wait)) => return Ok((Item::New(Box::new(submission)), wait)),
             Err(refused) => refused,
         };
-        if let Some((repeated, wait)) = refused.of_unknown_target
+        if let Some((repeated, wait)) = refused.refused_by_settings
             && let Some(id) = self.corrections.stored_as(self.caller, &repeated).await?
         {
             return Ok((Item::Stored(repeated.namespace, id), wait));

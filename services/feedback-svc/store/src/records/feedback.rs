@@ -94,7 +94,7 @@ impl<C> Submission<C> {
 impl Submission<Box<Rating<()>>> {
     /// How the request is found again, if it was stored when its target could be rated. None without a request id.
     pub fn repeated(self) -> Option<RepeatedRequest> {
-        let hash = self.hash_with(render::rating_of_unknown_target(&self.correction));
+        let hash = self.hash_with(render::rating_without_class(&self.correction));
         Some(RepeatedRequest {
             request_id: self.request_id?,
             namespace: self.namespace,
