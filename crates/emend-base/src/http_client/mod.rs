@@ -34,6 +34,10 @@ use crate::{
 const MAX_REDIRECTS: usize = 3;
 /// The longest wait that a service may ask for.
 const MAX_WAIT: Duration = Duration::from_mins(2);
+/// The most bytes that are read of the answer to a request that failed.
+const MAX_ERROR: usize = 64 << 10;
+/// The most characters that are shown of it.
+const MAX_ERROR_CHARS: usize = 300;
 /// The waits between attempts, where the service does not say how long.
 const BACKOFF: BackoffConfig = BackoffConfig {
     initial: Duration::from_secs(1),
@@ -113,7 +117,9 @@ pub enum ErrorKind {
     NotFound,
     /// It may answer later.
     Later,
-    /// It will not answer otherwise.
+    /// It refuses the request with this status, and will again: the request, or the right to make it, is wrong.
+    Refused(u16),
+    /// What it answers can't be used.
     Never,
 }
 
@@ -401,20 +407,26 @@ impl<'a> Client<'a> {
         {
             return Ok((status, Answer::Elsewhere(location.to_owned())));
         }
-        let what = format!("answered {status}");
-        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+        if !status.is_success() {
             let now = self.waiting.now();
             let after = header(RETRY_AFTER).and_then(|value| retry_after(value, now));
-            return Err(Attempt::Retry { what, after });
-        }
-        if !status.is_success() {
-            let is_missing = status == StatusCode::NOT_FOUND;
-            let kind = if is_missing {
-                ErrorKind::NotFound
-            } else {
-                ErrorKind::Never
+            let is_passing = matches!(
+                status,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY
+            );
+            let body = Limited::new(response.into_body(), MAX_ERROR).collect().await;
+            let reason = body.ok().and_then(|body| self.error_text(&body.to_bytes()));
+            let what = match reason {
+                Some(reason) => format!("answered {status}: {reason}"),
+                None => format!("answered {status}"),
             };
-            return Err(Attempt::Final(kind, what));
+            return Err(if is_passing || status.is_server_error() {
+                Attempt::Retry { what, after }
+            } else if status == StatusCode::NOT_FOUND {
+                Attempt::Final(ErrorKind::NotFound, what)
+            } else {
+                Attempt::Final(ErrorKind::Refused(status.as_u16()), what)
+            });
         }
         match Limited::new(response.into_body(), self.limits.max_answer)
             .collect()
@@ -430,6 +442,46 @@ impl<'a> Client<'a> {
                 after: None,
             }),
         }
+    }
+}
+
+impl Client<'_> {
+    /// What a service says of an error, in one line and shortened: the message of its JSON, or its plain text. The key is left out,
+    /// which some services repeat.
+    fn error_text(&self, body: &[u8]) -> Option<String> {
+        let body = String::from_utf8_lossy(body);
+        let json: Option<Value> = serde_json::from_str(&body).ok();
+        let text = match &json {
+            Some(json) => ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"]
+                .iter()
+                .find_map(|place| json.pointer(place)?.as_str())?,
+            // A page for browsers says nothing that a line has room for.
+            None if body.trim_start().starts_with('<') => return None,
+            None => &body,
+        };
+        let text = match self.key.secret() {
+            Some(secret) => text.replace(secret, "[key]"),
+            None => text.to_owned(),
+        };
+        let cleaned = emend_core::text::clean(&text);
+        let mut line = cleaned.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = line.char_indices().nth(MAX_ERROR_CHARS) {
+            line.truncate(end);
+            line.push('…');
+        }
+        (!line.is_empty()).then_some(line)
+    }
+}
+
+impl Key {
+    /// What must not be shown.
+    fn secret(&self) -> Option<&str> {
+        match self {
+            Self::None => None,
+            Self::Header(_, value) => value.to_str().ok()?.rsplit(' ').next(),
+            Self::Parameter(_, value) => Some(value.as_str()),
+        }
+        .filter(|secret| !secret.is_empty())
     }
 }
 

@@ -121,7 +121,7 @@ fn feedback_text(feedback: &Feedback) -> String {
 
 async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.feedback().await?;
-    let deadline = Instant::now() + context.global.timeout;
+    let deadline = Instant::now() + context.timeout();
     let mut redacted_count = 0;
     loop {
         let request = RedactReporterRequest {
@@ -142,7 +142,7 @@ async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: 
         if Instant::now() >= deadline {
             return Err(Failure::Unavailable(format!(
                 "not complete after {:?}: {}",
-                context.global.timeout,
+                context.timeout(),
                 reporter_text(reporter, &response)
             )));
         }

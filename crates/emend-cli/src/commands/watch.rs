@@ -78,7 +78,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .map_err(|error| Failure::usage(error.to_string()))?;
     let until = args.until.map(Revision);
     // Whoever waits for a revision waits as long as for any other answer.
-    let timeout = context.global.timeout;
+    let timeout = context.timeout();
     let in_time = async {
         match until {
             Some(_) => tokio::time::sleep(timeout).await,

@@ -77,12 +77,13 @@ pub struct Global {
     /// Print JSON: one line for each result
     #[arg(long, global = true, help_heading = "Common options")]
     pub json: bool,
-    /// How long a call may take: a number and ms, s, m or h
+    /// How long a call may take: a number and ms, s, m or h [default: 30s; what a language model may be asked for waits as long as
+    /// the service does]
     #[arg(
-        long, global = true, env = "EMEND_TIMEOUT", value_name = "SPAN", default_value = "30s",
+        long, global = true, env = "EMEND_TIMEOUT", value_name = "SPAN",
         value_parser = words::duration, help_heading = "Common options"
     )]
-    pub timeout: Duration,
+    pub timeout: Option<Duration>,
     /// The log on standard error.
     #[command(flatten, next_help_heading = "Common options")]
     pub log: LogArgs,

@@ -85,7 +85,7 @@ impl Source for OpenAlex<'_> {
                         ErrorKind::NotFound => {
                             self.0.error(ErrorKind::NotFound, "knows no paper with this id")
                         }
-                        ErrorKind::Later | ErrorKind::Never => failure,
+                        ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Never => failure,
                     })
             }
             Wanted::Title(title) => {

@@ -297,7 +297,7 @@ async fn suggest(args: SuggestArgs, context: &Context, output: &mut Output<'_>) 
     };
     let mut client = context.profiles().await?;
     let response = client
-        .generate_suggestions(context.request(request))
+        .generate_suggestions(context.request_of_model(request))
         .await?
         .into_inner();
     output.results(

@@ -306,7 +306,7 @@ pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut O
     };
     let mut client = context.outputs().await?;
     let preview = client
-        .preview_improvement(context.request(request))
+        .preview_improvement(context.request_of_model(request))
         .await?
         .into_inner();
     let coloured = output.is_coloured();

@@ -76,7 +76,7 @@ impl<'c> Node<'c> {
                 With::Tuning(tuning) => asked.tuning = Some(tuning),
             }
             let mut request = Request::new(asked);
-            request.set_timeout(self.context.global.timeout);
+            request.set_timeout(self.context.timeout());
             let answer = self.client.clone().search(request).await?.into_inner();
             self.check(&answer.namespace)?;
             answers.insert(id.clone(), answer);
