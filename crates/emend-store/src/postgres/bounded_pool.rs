@@ -71,7 +71,10 @@ struct UrlCheck {
 pub struct BoundedConnection {
     /// `None` once dropped.
     connection: Option<PoolConnection<Postgres>>,
+    /// How long an answer may take.
     silence: Duration,
+    /// The same while a transaction is begun or ended, or the connection given back.
+    pool_silence: Duration,
     is_silent: bool,
     in_transaction: bool,
     /// A scan's permit, held until the connection can be used by others.
@@ -123,6 +126,7 @@ impl BoundedPool {
         Ok(BoundedConnection {
             connection: Some(self.take_from_pool().await?),
             silence: self.silence,
+            pool_silence: self.silence,
             is_silent: false,
             in_transaction: false,
             place: None,
@@ -177,6 +181,18 @@ impl BoundedPool {
         }
     }
 
+    /// Begins a transaction with `statement`, on its own connection. Answers to its statements, but not to those that begin
+    /// and end it, may take up to `silence`.
+    pub(super) async fn begin_long(
+        &self,
+        statement: &'static str,
+        silence: Duration,
+    ) -> Result<Transaction, StoreError> {
+        let mut transaction = self.begin(statement).await?;
+        transaction.silence = silence;
+        Ok(transaction)
+    }
+
     /// Begins a transaction with `statement`, on its own connection.
     pub async fn begin(&self, statement: &'static str) -> Result<Transaction, StoreError> {
         let mut connection = self.connection().await?;
@@ -212,6 +228,7 @@ impl Transaction {
     }
 
     async fn end(mut self, statement: &'static str) -> Result<(), sqlx::Error> {
+        self.0.silence = self.0.pool_silence;
         sqlx::raw_sql(statement).execute(&mut self.0).await?;
         self.0.in_transaction = false;
         Ok(())
@@ -304,11 +321,12 @@ impl Drop for BoundedConnection {
             drop(connection.detach());
             return;
         };
-        let (silence, in_transaction) = (self.silence, self.in_transaction);
+        let (silence, in_transaction) = (self.pool_silence, self.in_transaction);
         // Marked silent, so dropping it closes the connection unless it was given back.
         let last = Self {
             connection: Some(connection),
             silence,
+            pool_silence: silence,
             is_silent: true,
             in_transaction: false,
             place: self.place.take(),
