@@ -92,7 +92,10 @@ async fn a_statement_with_numbered_and_pushed_parameters_is_refused() {
             );
             let mut rows = writer.stream::<(i64,)>(statement.clone());
             let streamed = rows.next().await.expect("an error");
-            assert!(matches!(streamed, Err(StoreError::Sqlx(_))), "{text}: {streamed:?}");
+            assert!(
+                matches!(streamed, Err(StoreError::Sqlx(_))),
+                "{text}: {streamed:?}"
+            );
         }
         let count = writer.value::<i64>(Statement::new("SELECT count(*) FROM note"));
         assert_eq!(count.await.unwrap(), 0);
