@@ -1,7 +1,12 @@
 //! Which corrections are valid, and what they are about.
 
 use super::*;
-use crate::evidence::DomainDecision;
+use crate::{
+    evidence::{DomainDecision, DomainRule, EdgeRelation},
+    ids::Namespace,
+    kinds::HUMAN,
+    ratings::RatingFields,
+};
 
 #[test]
 fn a_verb_correction_and_a_phrase_mapping_of_one_phrase_share_a_contest() {
