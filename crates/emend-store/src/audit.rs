@@ -155,7 +155,7 @@ pub fn in_groups<'a, T: Send + 'a>(
 /// Observes the progress of a long audit.
 pub trait Watch: Send {
     /// Starts on `what`; `of` is how many there are, or 0 if unknown.
-    fn begins(&mut self, what: &'static str, of: u64);
+    fn begins(&mut self, what: &'static str, count: u64);
 
     /// `by` more are done.
     fn went_on(&mut self, by: u64);

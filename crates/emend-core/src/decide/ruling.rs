@@ -111,7 +111,12 @@ pub(super) fn apply_event(
         } => revert(evaluation, rules, *revision, restore.as_ref(), reason)?,
         Event::Erase => {
             evaluation.cause = Cause::Erasure;
-            let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
+            let all: Vec<CandidateId> = evaluation
+                .state
+                .candidates
+                .iter()
+                .map(|candidate| candidate.id)
+                .collect();
             for id in all {
                 set_taken_back(evaluation, id, TakenBack::Reverted);
             }
@@ -301,13 +306,15 @@ fn revert(
 ) -> Result<(), Refusal> {
     people::check_kind(evaluation, restore)?;
     let effective = evaluation.state.effective();
-    let brought = effective.iter().position(|of| of.applied_revision == revision);
+    let brought = effective
+        .iter()
+        .position(|ruling| ruling.applied_revision == revision);
     let taken_back: Vec<CandidateId> = brought.map_or_else(Vec::new, |place| {
         let learned = &effective[place].value.learned;
         let same = effective[..=place]
             .iter()
-            .filter(|of| of.value.learned == *learned);
-        same.map(|of| of.id).collect()
+            .filter(|ruling| ruling.value.learned == *learned);
+        same.map(|ruling| ruling.id).collect()
     });
     if restore.is_some() {
         people::check_room(evaluation)?;
@@ -322,7 +329,7 @@ fn revert(
             .state
             .resource
             .as_ref()
-            .map(|of| of.value.display.clone());
+            .map(|ruling| ruling.value.display.clone());
         let nothing = || ResourceValue::new(display.unwrap_or_default(), (rules.nothing)());
         let value = restore.cloned().unwrap_or_else(nothing);
         write(evaluation, &value, Origin::Operator, Some(reason));

@@ -86,7 +86,9 @@ impl SuggestionType {
 
     /// The type with this number.
     pub fn from_number(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|of| of.number() == number)
+        Self::ALL
+            .into_iter()
+            .find(|suggestion| suggestion.number() == number)
     }
 
     /// The field of the profile that it is about.
@@ -302,7 +304,13 @@ mod tests {
         };
         let suggested = suggest(material).into_iter();
         suggested
-            .map(|of| (of.suggestion, shown(&of.entry), of.confidence))
+            .map(|suggested| {
+                (
+                    suggested.suggestion,
+                    shown(&suggested.entry),
+                    suggested.confidence,
+                )
+            })
             .collect()
     }
 
@@ -352,24 +360,27 @@ mod tests {
         let good = suggest(&material).remove(0);
         assert_eq!(material.check(&good), Ok(()));
         let years = ProfileEntry::Years(7);
-        let of = |change: fn(&mut Suggested)| {
+        let with = |change: fn(&mut Suggested)| {
             let mut suggested = good.clone();
             change(&mut suggested);
             suggested
         };
         for (bad, why) in [
-            (of(|it| it.entry = ProfileEntry::Years(7)), "none of its field"),
-            (of(|it| it.entry = ProfileEntry::Text(String::new())), "required"),
+            (with(|it| it.entry = ProfileEntry::Years(7)), "none of its field"),
             (
-                of(|it| it.entry = ProfileEntry::Text("a@b.example".into())),
+                with(|it| it.entry = ProfileEntry::Text(String::new())),
+                "required",
+            ),
+            (
+                with(|it| it.entry = ProfileEntry::Text("a@b.example".into())),
                 "personal data",
             ),
-            (of(|it| it.entry = ProfileEntry::Text("x".repeat(513))), "512"),
-            (of(|it| it.reason.clear()), "required"),
-            (of(|it| it.confidence = 1_001), "0 to 1"),
-            (of(|it| it.source_id.push('x')), "none of the activities"),
+            (with(|it| it.entry = ProfileEntry::Text("x".repeat(513))), "512"),
+            (with(|it| it.reason.clear()), "required"),
+            (with(|it| it.confidence = 1_001), "0 to 1"),
+            (with(|it| it.source_id.push('x')), "none of the activities"),
             (
-                of(|it| it.suggestion = SuggestionType::UpdateExperience),
+                with(|it| it.suggestion = SuggestionType::UpdateExperience),
                 "not asked for",
             ),
         ] {

@@ -31,8 +31,8 @@ pub trait Addresses<T> {
 /// Implements `Addresses` of `auth` for a type and each of the messages.
 #[macro_export]
 macro_rules! addresses {
-    ($of:ty; $( $message:ty => |$it:ident| $named:expr $(, for_user $for_user:expr)? ; )+) => { $(
-        impl $crate::auth::Addresses<$message> for $of {
+    ($permissions:ty; $( $message:ty => |$it:ident| $named:expr $(, for_user $for_user:expr)? ; )+) => { $(
+        impl $crate::auth::Addresses<$message> for $permissions {
             fn named($it: &$message) -> $crate::auth::Named<'_> {
                 $named
             }

@@ -277,13 +277,13 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
                     .map(|subject| ("jwt_subjects", subject.clone())),
             );
         let mut has_some = false;
-        for (of, credential) in own {
+        for (place, credential) in own {
             has_some = true;
             if credential.is_empty() {
-                return Err(problem(format!("{of}: must not be empty")));
+                return Err(problem(format!("{place}: must not be empty")));
             }
-            if !credentials.insert((of, credential)) {
-                return Err(problem(format!("{of}: an entry appears twice")));
+            if !credentials.insert((place, credential)) {
+                return Err(problem(format!("{place}: an entry appears twice")));
             }
         }
         if !has_some {

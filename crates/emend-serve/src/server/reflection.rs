@@ -89,8 +89,8 @@ impl Described {
         for message in &file.message_type {
             self.add_message(scope, message, name);
         }
-        for of in &file.enum_type {
-            self.add_enum(scope, of, name);
+        for enumeration in &file.enum_type {
+            self.add_enum(scope, enumeration, name);
         }
         for extension in &file.extension {
             self.add_extension(scope, extension, name);
@@ -123,8 +123,8 @@ impl Described {
         for extension in &message.extension {
             self.add_extension(&full, extension, file);
         }
-        for of in &message.enum_type {
-            self.add_enum(&full, of, file);
+        for enumeration in &message.enum_type {
+            self.add_enum(&full, enumeration, file);
         }
         for nested in &message.nested_type {
             self.add_message(&full, nested, file);
@@ -132,17 +132,17 @@ impl Described {
     }
 
     /// The values of an enum are in the scope that the enum is in.
-    fn add_enum(&mut self, scope: &str, of: &EnumDescriptorProto, file: &str) {
-        self.add_symbol(scope, of.name(), file);
-        for value in &of.value {
+    fn add_enum(&mut self, scope: &str, enumeration: &EnumDescriptorProto, file: &str) {
+        self.add_symbol(scope, enumeration.name(), file);
+        for value in &enumeration.value {
             self.add_symbol(scope, value.name(), file);
         }
     }
 
     fn add_extension(&mut self, scope: &str, extension: &FieldDescriptorProto, file: &str) {
         self.add_symbol(scope, extension.name(), file);
-        let of = extension.extendee().trim_start_matches('.').to_owned();
-        let numbers = self.extensions.entry(of).or_default();
+        let extendee = extension.extendee().trim_start_matches('.').to_owned();
+        let numbers = self.extensions.entry(extendee).or_default();
         numbers.insert(extension.number(), file.to_owned());
     }
 
@@ -155,17 +155,17 @@ impl Described {
                 let found = self.symbols.get(name.trim_start_matches('.')).and_then(file);
                 found.unwrap_or_else(|| not_found(&name))
             }
-            Asked::Extension(of, number) => {
-                let numbers = self.extensions.get(&of);
+            Asked::Extension(extendee, number) => {
+                let numbers = self.extensions.get(&extendee);
                 let found = numbers.and_then(|numbers| numbers.get(&number)).and_then(file);
-                found.unwrap_or_else(|| not_found(&format!("extension {number} of {of}")))
+                found.unwrap_or_else(|| not_found(&format!("extension {number} of {extendee}")))
             }
-            Asked::ExtensionNumbers(of) if self.symbols.contains_key(&of) => {
-                let numbers = self.extensions.get(&of);
+            Asked::ExtensionNumbers(extendee) if self.symbols.contains_key(&extendee) => {
+                let numbers = self.extensions.get(&extendee);
                 let numbers = numbers.map(|numbers| numbers.keys().copied().collect());
-                Told::Numbers(of, numbers.unwrap_or_default())
+                Told::Numbers(extendee, numbers.unwrap_or_default())
             }
-            Asked::ExtensionNumbers(of) => not_found(&of),
+            Asked::ExtensionNumbers(extendee) => not_found(&extendee),
             Asked::Services => Told::Services(self.services.clone()),
             Asked::Unknown => Told::Error(Code::InvalidArgument, "the request asks for nothing".to_owned()),
         }

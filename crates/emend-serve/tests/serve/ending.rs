@@ -318,15 +318,16 @@ async fn open_uploads_of_a_connection_that_dies_count_as_cancelled() {
         let within = timeout(SOON, shows).await;
         within.unwrap_or_else(|_| panic!("{series}:\n{}", metrics.render()));
     };
-    let of = "grpc_type=\"client_stream\",grpc_service=\"library.v1.LibraryService\",grpc_method=\"Import\"";
-    shown(format!("grpc_server_in_flight{{{of}}} {UPLOADS}")).await;
+    let labels =
+        "grpc_type=\"client_stream\",grpc_service=\"library.v1.LibraryService\",grpc_method=\"Import\"";
+    shown(format!("grpc_server_in_flight{{{labels}}} {UPLOADS}")).await;
     socket.shutdown(net::Shutdown::Both).unwrap();
     while let Some(ended) = uploads.join_next().await {
         assert!(ended.unwrap().is_err());
     }
     for (code, count) in [("Canceled", UPLOADS), ("Unknown", 0)] {
         shown(format!(
-            "grpc_server_handled_total{{{of},grpc_code=\"{code}\"}} {count}"
+            "grpc_server_handled_total{{{labels},grpc_code=\"{code}\"}} {count}"
         ))
         .await;
     }

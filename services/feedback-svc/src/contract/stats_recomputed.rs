@@ -98,7 +98,7 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
         let ratings: Vec<_> = (0..chance.below(6))
             .map(|_| {
                 // At times of an earlier query, and of one person twice.
-                let of = if chance.once_in(5) {
+                let query = if chance.once_in(5) {
                     chance.below(number + 1)
                 } else {
                     number
@@ -106,7 +106,7 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
                 let rater = format!("r{}", chance.below(8));
                 let session = format!("s{}", chance.below(20));
                 let value = [SearchRating::Down, SearchRating::Neutral, SearchRating::Up][chance.below(3)];
-                search_rated([&rater, &session, ""], &format!("q{of}"), value)
+                search_rated([&rater, &session, ""], &format!("q{query}"), value)
             })
             .collect();
         inserted(store, &ratings, None).await;
@@ -325,9 +325,9 @@ async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore)
                 assert!(near(interval.low, low) && near(interval.high, high), "{share:?}");
             }
         }
-        let of = |variant: &str| counted(rows.iter().filter(|row| row["variant"] == variant));
+        let counts = |variant: &str| counted(rows.iter().filter(|row| row["variant"] == variant));
         let comparison = stats.comparison.unwrap();
-        let p = p_value(of("A"), of("B"));
+        let p = p_value(counts("A"), counts("B"));
         assert!(near(comparison.p_value.unwrap(), p), "{comparison:?}, {p}");
     }
     assert!(least >= 20, "too few ratings to say anything: {least}");

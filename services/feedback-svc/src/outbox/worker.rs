@@ -409,7 +409,7 @@ impl Relay {
                 fail_points::BATCH_ANSWERED.pass();
                 let answered = batch
                     .into_iter()
-                    .zip(results.into_iter().map(verdict::of))
+                    .zip(results.into_iter().map(verdict::judge))
                     .collect();
                 self.settle(answered).await
             }
@@ -446,7 +446,7 @@ impl Relay {
                     answered.extend(
                         results
                             .into_iter()
-                            .map(|result| (leased.clone(), verdict::of(result))),
+                            .map(|result| (leased.clone(), verdict::judge(result))),
                     );
                 }
                 Err(DeliveryError::Refused { code, message }) => {

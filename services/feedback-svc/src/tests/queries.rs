@@ -31,7 +31,7 @@ fn query(id: &str) -> pb::Query {
     }
 }
 
-fn of(queries: Vec<pb::Query>) -> pb::RecordQueryRequest {
+fn recording(queries: Vec<pb::Query>) -> pb::RecordQueryRequest {
     pb::RecordQueryRequest {
         namespace: "fund-admin".into(),
         queries,
@@ -73,7 +73,7 @@ async fn what_one_replica_records_another_lists(database: Database) {
     let answer = first
         .queries
         .clone()
-        .record_query(of(vec![query("q-1"), query("q-2")]))
+        .record_query(recording(vec![query("q-1"), query("q-2")]))
         .await;
     assert_eq!(answer.unwrap().into_inner(), pb::RecordQueryResponse::default());
     let lists = second.as_ref().unwrap_or(&first);
@@ -135,7 +135,12 @@ async fn a_hit_count_is_unknown_zero_or_a_number(database: Database) {
         found("three", Some(3)),
         query("shown"),
     ];
-    service.queries.clone().record_query(of(queries)).await.unwrap();
+    service
+        .queries
+        .clone()
+        .record_query(recording(queries))
+        .await
+        .unwrap();
     eventually("all are listed", || async { listed(&service).await.len() == 4 }).await;
     let listed = listed(&service).await;
     let hits: Vec<_> = listed
@@ -188,7 +193,7 @@ async fn a_hit_count_is_unknown_zero_or_a_number(database: Database) {
 async fn what_is_queued_when_the_service_stops_is_stored(database: Database) {
     let service = Service::start(&database, AWAY).await;
     for number in 0..50 {
-        let request = of(vec![query(&format!("q-{number}"))]);
+        let request = recording(vec![query(&format!("q-{number}"))]);
         service.queries.clone().record_query(request).await.unwrap();
     }
     service.stop().await;
@@ -221,7 +226,7 @@ async fn every_violation_of_every_query_is_named(database: Database) {
     let refused = service
         .queries
         .clone()
-        .record_query(of(vec![query("q-1"), bad]))
+        .record_query(recording(vec![query("q-1"), bad]))
         .await
         .unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
@@ -245,7 +250,7 @@ async fn every_violation_of_every_query_is_named(database: Database) {
     let none = service
         .queries
         .clone()
-        .record_query(of(vec![]))
+        .record_query(recording(vec![]))
         .await
         .unwrap_err();
     assert!(

@@ -59,7 +59,7 @@ pub(crate) fn list(request: &pb::ListQueriesRequest) {
                 ..pb::ListQueriesRequest::default()
             };
             let again = parse::list(&again, parse::list_hash(&again));
-            assert!(matches!(again, Ok(Which::One(of, same)) if (&of, &same) == (&namespace, &id)));
+            assert!(matches!(again, Ok(Which::One(found, same)) if (&found, &same) == (&namespace, &id)));
         }
         Ok(Which::All(filter)) => {
             let mut again = pb::ListQueriesRequest {

@@ -104,7 +104,7 @@ impl FromStr for Binding {
         };
         let parts = text
             .split_once('=')
-            .and_then(|(address, of)| Some((address, of.split_once('/')?)));
+            .and_then(|(address, rest)| Some((address, rest.split_once('/')?)));
         let Some((address, (namespace, caller))) = parts else {
             return Err(wrong("a part is missing".to_owned()));
         };

@@ -201,7 +201,7 @@ impl Listener {
         };
         let text = origin.to_str().map_err(|_| ())?;
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let is_own = text.split_once("://").is_some_and(|(_, of)| Some(of) == host);
+        let is_own = text.split_once("://").is_some_and(|(_, rest)| Some(rest) == host);
         let is_allowed = self
             .origins
             .iter()

@@ -88,9 +88,9 @@ pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], n
             "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries,
                                      zero_hits, unknown_hits) ",
         );
-        insert.push_values(chunk, |mut row, ((namespace, day, of), count)| {
+        insert.push_values(chunk, |mut row, ((namespace, day, dimensions), count)| {
             row.push_bind(*namespace).push_bind(*day);
-            for column in of {
+            for column in dimensions {
                 row.push_bind(*column);
             }
             row.push_bind(count.queries)

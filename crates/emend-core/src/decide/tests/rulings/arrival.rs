@@ -234,9 +234,9 @@ impl Rulings {
             .state
             .candidates
             .iter()
-            .map(|of| {
-                let approved = of.ruling.as_ref().is_some_and(|ruling| ruling.approved);
-                (of.id, of.is_effective(), of.status, approved)
+            .map(|candidate| {
+                let approved = candidate.ruling.as_ref().is_some_and(|ruling| ruling.approved);
+                (candidate.id, candidate.is_effective(), candidate.status, approved)
             })
             .collect();
         rulings.sort_unstable_by_key(|ruling| ruling.0);
