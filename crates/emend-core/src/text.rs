@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn what_is_not_seen_goes_and_what_scripts_and_emoji_need_stays() {
         let wales = format!("{BLACK_FLAG}{}", FLAGS[2]);
-        for (what, text, cleaned) in [
+        for (case, text, cleaned) in [
             ("Persian", "می\u{200C}خواهم", "می\u{200C}خواهم"),
             (
                 "Persian after a letter that does not join",
@@ -342,14 +342,14 @@ mod tests {
             ("controls", "a\0b\u{7}c\u{1B}[31m\u{9B}d\u{7F}", "abc[31md"),
             ("separators of lines", "a\u{2028}b\u{2029}c\u{85}d", "a\nb\nc\nd"),
         ] {
-            assert_eq!(clean(text), cleaned, "{what}");
+            assert_eq!(clean(text), cleaned, "{case}");
             let is_hidden = text != cleaned;
             let found = first_hidden(text).is_some() || first_control(text).is_some();
-            assert!(found || !is_hidden, "{what}");
+            assert!(found || !is_hidden, "{case}");
             assert_eq!(
                 escaped(text) == text.replace('\r', r"\u{000D}"),
                 !is_hidden,
-                "{what}"
+                "{case}"
             );
         }
     }

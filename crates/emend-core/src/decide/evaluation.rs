@@ -31,13 +31,13 @@ pub(super) struct Evaluation<'a> {
     pub(super) reported: Option<ReportedCandidate>,
     pub(super) subject: Option<CandidateId>,
     /// What a window of ratings comes to.
-    pub(super) window: Option<window::Shown>,
+    pub(super) window: Option<window::WindowValue>,
 }
 
 pub(super) struct ReportedCandidate {
     pub(super) candidate: CandidateId,
     /// What the correction itself says; `None`: that is not known any more, or the candidate is the correction's own.
-    pub(super) said: Option<ResourceValue>,
+    pub(super) proposed: Option<ResourceValue>,
     pub(super) was_new: bool,
     pub(super) retracted: bool,
 }
@@ -242,15 +242,15 @@ impl<'a> Evaluation<'a> {
             None => false,
         };
         let is_its_alone = candidate.ruling.is_some() || candidate.proposal.is_some();
-        let said = match &reported.said {
-            Some(said) => said.clone(),
+        let proposed = match &reported.proposed {
+            Some(proposed) => proposed.clone(),
             None if is_its_alone => candidate.value.clone(),
             // What others wrote is not shown: the key is what all wrote.
             None => ResourceValue::of(candidate.value.learned.in_normal_form(&self.state.key.qualifier)),
         };
         let figures = Outcome::figures(
             self.state.key.key.as_str(),
-            said,
+            proposed,
             candidate,
             reported.was_new,
             is_its_own && !reported.retracted,

@@ -71,13 +71,13 @@ pub(crate) fn decide_by(
         _ => None,
     };
     let mut evaluation = Evaluation::new(state, cast, policy, now);
-    let happened = match rule {
+    let applied = match rule {
         Rule::Votes { .. } => apply_event(&mut evaluation, event),
         Rule::Ruling(rules) => ruling::apply_event(&mut evaluation, rules, event),
         Rule::Window(rules) => window::apply_event(&mut evaluation, rules, event),
         Rule::Review(rules) => review::apply_event(&mut evaluation, *rules, event),
     };
-    match happened {
+    match applied {
         Ok(()) => Ok(evaluation.finish(rule)),
         Err(refusal) => Err(Box::new(Refused {
             state: evaluation.state,

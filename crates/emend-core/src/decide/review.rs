@@ -38,7 +38,7 @@ pub(super) fn apply_event(
             }
             evaluation.reported = Some(ReportedCandidate {
                 candidate: id,
-                said: None,
+                proposed: None,
                 was_new: true,
                 retracted: retracted_by.is_some(),
             });
@@ -64,7 +64,7 @@ pub(super) fn apply_event(
             close(evaluation, ballot.candidate, Status::Withdrawn, Reason::Retracted);
             evaluation.reported = Some(ReportedCandidate {
                 candidate: ballot.candidate,
-                said: None,
+                proposed: None,
                 was_new: false,
                 retracted: true,
             });

@@ -46,7 +46,7 @@ pub(super) fn apply_event(
             evaluation.cause = Cause::Ruling;
             evaluation.reported = Some(ReportedCandidate {
                 candidate: id,
-                said: None,
+                proposed: None,
                 was_new: true,
                 retracted: retracted_by.is_some(),
             });
@@ -56,7 +56,7 @@ pub(super) fn apply_event(
             evaluation.cause = Cause::Retraction;
             evaluation.reported = Some(ReportedCandidate {
                 candidate: ballot.candidate,
-                said: None,
+                proposed: None,
                 was_new: false,
                 retracted: true,
             });

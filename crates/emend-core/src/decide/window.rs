@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What is shown after an event.
-pub(super) struct Shown {
+pub(super) struct WindowValue {
     pub(super) value: Option<ResourceValue>,
     /// The rating that the event is about.
     reported: Option<Reported>,
@@ -130,7 +130,7 @@ fn show(
     evaluation: &Evaluation<'_>,
     rules: &WindowRules,
     about: Option<(FeedbackId, Option<Exclusion>)>,
-) -> Shown {
+) -> WindowValue {
     let state = &evaluation.state;
     let due = evaluation
         .policy
@@ -171,7 +171,7 @@ fn show(
         }
         (Some(_), _) => current.map(|current| current.value.learned.clone()),
     };
-    Shown {
+    WindowValue {
         value: learned.map(ResourceValue::of),
         reported,
     }
@@ -183,7 +183,7 @@ pub(super) fn outcome(
     rules: &WindowRules,
     change: Option<&ResourceChange>,
 ) -> Option<Outcome> {
-    let Shown { value, reported } = evaluation.window.as_ref()?;
+    let WindowValue { value, reported } = evaluation.window.as_ref()?;
     let Reported {
         rating,
         excluded,

@@ -95,15 +95,15 @@ impl WorkId {
     /// Parses an id that says what it is: its text, or an address.
     pub fn parse(raw: &str) -> Result<Self, Invalid> {
         let text = in_lower_case(raw)?;
-        let says = |word: &str| {
+        let mentions = |word: &str| {
             text.starts_with(&format!("{word}:"))
                 || address(&text).is_some_and(|address| address.contains(word))
         };
-        if says("doi") {
+        if mentions("doi") {
             Self::doi(raw)
-        } else if says("arxiv") {
+        } else if mentions("arxiv") {
             Self::arxiv(raw)
-        } else if says("pmid") || says("pubmed") {
+        } else if mentions("pmid") || mentions("pubmed") {
             Self::pmid(raw)
         } else {
             Err(Invalid::new(format!(

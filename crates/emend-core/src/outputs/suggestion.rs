@@ -172,9 +172,14 @@ struct Seen<'m> {
 pub fn suggest(material: &SuggestionMaterial) -> Vec<Suggested> {
     let mut suggested = Vec::new();
     for (suggestion, named, at_least, how) in [
-        (SuggestionType::AddTechnology, technologies as Named, 2, "Used in"),
-        (SuggestionType::AddSpecialty, topics as Named, 2, "The topic of"),
-        (SuggestionType::AddGoal, goals as Named, 1, "Named as a goal in"),
+        (
+            SuggestionType::AddTechnology,
+            technologies as NamedIn,
+            2,
+            "Used in",
+        ),
+        (SuggestionType::AddSpecialty, topics as NamedIn, 2, "The topic of"),
+        (SuggestionType::AddGoal, goals as NamedIn, 1, "Named as a goal in"),
     ] {
         let known = material.profile.list(suggestion.field());
         for (entry, seen) in counted(&material.activities, named) {
@@ -198,7 +203,7 @@ pub fn suggest(material: &SuggestionMaterial) -> Vec<Suggested> {
     suggested
 }
 
-type Named = fn(&Activity) -> &[String];
+type NamedIn = fn(&Activity) -> &[String];
 
 fn technologies(activity: &Activity) -> &[String] {
     &activity.technologies
@@ -213,7 +218,7 @@ fn goals(activity: &Activity) -> &[String] {
 }
 
 /// What activities, the newest first, name, by the entry as a phrase.
-fn counted(activities: &[Activity], named: Named) -> BTreeMap<String, Seen<'_>> {
+fn counted(activities: &[Activity], named: NamedIn) -> BTreeMap<String, Seen<'_>> {
     let mut counted: BTreeMap<String, Seen<'_>> = BTreeMap::new();
     for activity in activities {
         let mut once = BTreeSet::new();

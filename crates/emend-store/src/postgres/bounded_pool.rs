@@ -34,7 +34,7 @@ use super::PostgresConfig;
 use crate::{Connections, StoreError};
 
 /// The file with the URL is looked at no more often than this, and waited for no longer.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const URL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an idle connection may take to prove that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
@@ -149,14 +149,14 @@ impl BoundedPool {
 
     /// Switches new connections to the URL that the file holds now. False if it is still that of `version`.
     async fn follow_url(&self, version: u64) -> bool {
-        let Ok(mut source) = timeout(LOOK_INTERVAL, self.source.config.lock()).await else {
+        let Ok(mut source) = timeout(URL_CHECK_INTERVAL, self.source.config.lock()).await else {
             return false;
         };
         let (config, looked) = &mut *source;
         if self.source.version.load(Ordering::Acquire) != version {
             return true;
         }
-        if looked.at.is_some_and(|at| at.elapsed() < LOOK_INTERVAL) {
+        if looked.at.is_some_and(|at| at.elapsed() < URL_CHECK_INTERVAL) {
             return false;
         }
         let read = config.url.reread().await;
@@ -306,8 +306,8 @@ impl BoundedConnection {
 }
 
 fn fell_silent(silence: Duration) -> sqlx::Error {
-    let what = format!("the database has not answered for {silence:?}");
-    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, what))
+    let message = format!("the database has not answered for {silence:?}");
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
 impl Drop for BoundedConnection {

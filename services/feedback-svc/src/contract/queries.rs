@@ -58,11 +58,11 @@ pub(super) fn query(id: &str, text: &str) -> Query {
     }
 }
 
-fn new<T>(what: T) -> New<T> {
+fn new<T>(item: T) -> New<T> {
     New {
         namespace: namespace(),
         caller: Caller::parse("web").unwrap(),
-        what,
+        item,
         at: None,
         waited: Duration::from_secs(1),
     }

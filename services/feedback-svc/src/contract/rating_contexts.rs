@@ -114,12 +114,12 @@ async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_com
         .record(&group(vec![recorded("q1", "late")], vec![]))
         .await
         .unwrap();
-    let told: Vec<_> = written
+    let reported: Vec<_> = written
         .rated
         .iter()
         .map(|rated| (rated.id, rated.rating))
         .collect();
-    assert_eq!(told, [(late.id, Down), (twice.id, Down)]);
+    assert_eq!(reported, [(late.id, Down), (twice.id, Down)]);
     for rating in [&late, &twice] {
         assert!(!state(database, rating).await.is_known_at_once);
         assert_eq!(known(&state(database, rating).await), Some(of_card("late")));

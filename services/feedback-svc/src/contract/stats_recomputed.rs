@@ -65,7 +65,7 @@ impl Chance {
 type Recorded = (Timestamp, [String; 4]);
 
 /// Ratings and queries of some weeks, with everything that can become of them. Returns the queries.
-async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
+async fn record_weeks(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
     let (store, labels) = (&*database.store, database.sql());
     let erasures = database.sql();
     let mut now: Timestamp = "2026-01-04T20:00:00Z".parse().unwrap();
@@ -121,12 +121,12 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
             continue;
         }
         let any = &all[chance.below(all.len())];
-        let what = chance.below(6);
-        if what == 0 {
+        let chosen = chance.below(6);
+        if chosen == 0 {
             erasures.redact(&[redaction(any.id)]).await.unwrap();
-        } else if what == 1 {
+        } else if chosen == 1 {
             store.retract(&retraction(any.id, "a slip"), None).await.unwrap();
-        } else if what < 4 {
+        } else if chosen < 4 {
             let labels_set = LabelChange {
                 namespace: namespace(),
                 id: any.id,
@@ -267,7 +267,7 @@ fn near(one: f64, other: f64) -> bool {
 async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore) {
     let seed = std::env::var("EMEND_TEST_SEED").map_or(20_260_104, |seed| seed.parse().unwrap());
     println!("EMEND_TEST_SEED={seed}");
-    let recordings = happen(database, &Chance(Entropy::seeded(seed))).await;
+    let recordings = record_weeks(database, &Chance(Entropy::seeded(seed))).await;
     let all = StatsFilter {
         namespace: namespace(),
         from: None,
@@ -308,11 +308,11 @@ async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore)
             for (name, queries) in searched(&recordings, &filter, place) {
                 names.entry(name).or_default().1 = queries;
             }
-            let told = stats.by[&dimension].iter();
-            let told: BTreeMap<_, _> = told
+            let reported = stats.by[&dimension].iter();
+            let reported: BTreeMap<_, _> = reported
                 .map(|share| (share.name.clone(), (counts_of(share), share.queries)))
                 .collect();
-            assert_eq!(told, names, "{dimension:?} of {filter:?}");
+            assert_eq!(reported, names, "{dimension:?} of {filter:?}");
             for share in &stats.by[&dimension] {
                 let Some((negative, interval)) = share.interval() else {
                     assert_eq!(share.ratings, 0);

@@ -215,8 +215,8 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         .unwrap()
         .unwrap();
     assert_eq!(found.submission, new.submission, "its texts are read with it");
-    let said = &found.submission.correction.rating().unwrap().texts;
-    assert_eq!(said.output, "secret output of [email]");
+    let texts = &found.submission.correction.rating().unwrap().texts;
+    assert_eq!(texts.output, "secret output of [email]");
     // What each database calls the ledger's rows that contain "secret".
     let update = "UPDATE feedback_status SET redacted_by = NULL WHERE accept_order IN (SELECT accept_order FROM feedback WHERE ";
     let [sqlite, postgres] = [

@@ -92,7 +92,7 @@ fn begin_spans(batch: &[Leased]) -> Vec<Option<Pending>> {
 fn end_spans(spans: Vec<Option<Pending>>, results: &[EventResult]) {
     let spans = spans
         .into_iter()
-        .map(|span| span.map_or_else(Span::none, Pending::happened));
+        .map(|span| span.map_or_else(Span::none, Pending::confirm));
     let spans: Vec<_> = spans.collect();
     span::link_batch(&spans);
     for (span, EventResult { result, .. }) in spans.into_iter().zip(results) {

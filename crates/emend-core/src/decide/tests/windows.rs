@@ -328,8 +328,8 @@ fn while_frozen_an_example_goes_with_any_rating_that_may_be_heard_in_it() {
 fn a_set_that_has_no_room_waits_for_it() {
     let mut window = Window::new();
     window.state.full = true;
-    let told = window.tell(recorded(&rated(1, 1, 1, 1, Good)));
-    assert_eq!(told, (OutcomeState::Pending, Some(Reason::ResourceLimit)));
+    let decision = window.tell(recorded(&rated(1, 1, 1, 1, Good)));
+    assert_eq!(decision, (OutcomeState::Pending, Some(Reason::ResourceLimit)));
     window.state.full = false;
     window.apply(&[recorded(&rated(2, 2, 2, 1, Neutral))]);
     assert_eq!(window.shown(), (vec![1], vec![]));
@@ -444,7 +444,7 @@ fn expected(ratings: &[Rated], excluded: &HashSet<FeedbackId>, policy: &Policy) 
     }
     examples.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
     let newest_of = |class, count: u32| {
-        let block = examples.iter().filter(move |(_, said, _)| *said == class);
+        let block = examples.iter().filter(move |(_, other, _)| *other == class);
         block
             .take(count as usize)
             .map(|(.., example)| example.clone())

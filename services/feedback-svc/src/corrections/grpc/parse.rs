@@ -74,8 +74,8 @@ pub(crate) fn submission(
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
-    let said = request.correction.as_ref();
-    let form = said
+    let correction = request.correction.as_ref();
+    let form = correction
         .and_then(|correction| correction.correction.as_ref())
         .map(form_of);
     let is_search_rating = form == Some(Form::SearchRating);
@@ -125,7 +125,7 @@ pub(crate) fn submission(
         Some((request, wait?))
     })();
     let request = request.filter(|_| violations.is_empty() && together.is_empty());
-    let refused = match (parse::new_correction(said, own_targets), request) {
+    let refused = match (parse::new_correction(correction, own_targets), request) {
         (Ok(correction), Some((request, wait))) => return Ok((request.with(correction), wait)),
         (Ok(_), None) => None,
         (Err(refused), request) => {

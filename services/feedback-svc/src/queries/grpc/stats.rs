@@ -129,7 +129,7 @@ fn share(share: &Share) -> pb::RatingShare {
 }
 
 /// What ratings say.
-pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
+pub(super) fn response(stats: &Stats) -> pb::GetFeedbackStatsResponse {
     let by = |dimension: Dimension| {
         let shares = stats.by.get(&dimension).into_iter().flatten();
         shares.map(share).collect()
@@ -162,7 +162,7 @@ pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
 }
 
 /// The words that stand out.
-pub(super) fn told_terms(found: NegativeTerms) -> pb::ListNegativeTermsResponse {
+pub(super) fn terms_response(found: NegativeTerms) -> pb::ListNegativeTermsResponse {
     let term = |found: emend_core::search::NegativeTerm| pb::NegativeTerm {
         term: found.counts.written,
         score: found.score,
