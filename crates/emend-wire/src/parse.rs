@@ -285,6 +285,25 @@ pub fn timestamp(message: &prost_types::Timestamp) -> Result<Timestamp, Invalid>
         .map_err(|_| Invalid::new("must be from year 1 to 9999 in seconds since 1970-01-01T00:00:00Z"))
 }
 
+/// The times in the fields `<name>_from` and `<name>_before`, either of which may be absent; the latter must be later.
+pub fn period(
+    name: &str,
+    from: Option<&prost_types::Timestamp>,
+    before: Option<&prost_types::Timestamp>,
+) -> Result<(Option<Timestamp>, Option<Timestamp>), Violations> {
+    let mut violations = Violations::new();
+    let from_field = format!("{name}_from");
+    let before_field = format!("{name}_before");
+    let from = violations.check(&from_field, from.map(timestamp).transpose());
+    let before = violations.check(&before_field, before.map(timestamp).transpose());
+    if let (Some(Some(from)), Some(Some(before))) = (from, before)
+        && before <= from
+    {
+        violations.add(before_field, format!("must be later than {from_field}"));
+    }
+    violations.finish(from.zip(before))
+}
+
 /// A duration between `min` and `max`.
 pub fn duration(
     message: &prost_types::Duration,

@@ -73,6 +73,25 @@ impl<'a> Evaluation<'a> {
         self.tally = self.state.ballots.tally(self.policy, self.now);
     }
 
+    /// The candidates, which may be changed one after the other.
+    pub(super) fn candidate_ids(&self) -> Vec<CandidateId> {
+        self.state
+            .candidates
+            .iter()
+            .map(|candidate| candidate.id)
+            .collect()
+    }
+
+    /// Reports the outcome of a correction whose candidate is its own, or which is retracted.
+    pub(super) fn report(&mut self, candidate: CandidateId, was_new: bool, retracted: bool) {
+        self.reported = Some(ReportedCandidate {
+            candidate,
+            proposed: None,
+            was_new,
+            retracted,
+        });
+    }
+
     /// Changes a candidate's status and records the transition if there is one.
     pub(super) fn move_to(&mut self, id: CandidateId, to: Status, reason: Option<Reason>) {
         let Some(candidate) = self.state.candidate_mut(id) else {

@@ -5,7 +5,7 @@
 //! for good. Risk does not matter here. Where several contests count their versions together, the state's last number is
 //! that of all of them.
 
-use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
+use super::{Cause, Evaluation, Event, Refusal, people};
 use crate::{
     candidate::{Origin, Proposed, Reason, Status, Verdict},
     ids::CandidateId,
@@ -36,12 +36,7 @@ pub(super) fn apply_event(
             if retracted_by.is_some() {
                 close(evaluation, id, Status::Withdrawn, Reason::Retracted);
             }
-            evaluation.reported = Some(ReportedCandidate {
-                candidate: id,
-                proposed: None,
-                was_new: true,
-                retracted: retracted_by.is_some(),
-            });
+            evaluation.report(id, true, retracted_by.is_some());
         }
         Event::Proposed { proposal, value } => {
             let is_closed = rules.rejection_closes_to_generators
@@ -62,12 +57,7 @@ pub(super) fn apply_event(
         Event::Retracted { ballot, .. } => {
             evaluation.cause = Cause::Retraction;
             close(evaluation, ballot.candidate, Status::Withdrawn, Reason::Retracted);
-            evaluation.reported = Some(ReportedCandidate {
-                candidate: ballot.candidate,
-                proposed: None,
-                was_new: false,
-                retracted: true,
-            });
+            evaluation.report(ballot.candidate, false, true);
         }
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::Mined { .. } => return Err(Refusal::NotByVotes),
@@ -110,13 +100,7 @@ pub(super) fn apply_event(
         Event::Revert { restore, reason, .. } => revert(evaluation, rules, restore.as_ref(), reason)?,
         Event::Erase => {
             evaluation.cause = Cause::Erasure;
-            let all: Vec<CandidateId> = evaluation
-                .state
-                .candidates
-                .iter()
-                .map(|candidate| candidate.id)
-                .collect();
-            for id in all {
+            for id in evaluation.candidate_ids() {
                 if let Some(kept) = proposed(evaluation, id)
                     && kept.verdict == Verdict::Open
                 {

@@ -79,12 +79,7 @@ pub(super) fn retract(evaluation: &mut Evaluation<'_>, ballot: &Ballot) {
         }
     }
     evaluate(evaluation);
-    evaluation.reported = Some(ReportedCandidate {
-        candidate: id,
-        proposed: None,
-        was_new: false,
-        retracted: true,
-    });
+    evaluation.report(id, false, true);
 }
 
 /// Re-evaluates pending candidates under the current policy. An applied value stays.

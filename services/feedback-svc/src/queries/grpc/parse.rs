@@ -274,14 +274,12 @@ pub(super) fn list(request: &pb::ListQueriesRequest, hash: QueryHash) -> Result<
     );
     let after = violations.check("page_token", page::number_position(hash, &request.page_token));
     let query_type = violations.check("query_type", bounded_text(&request.query_type, 0, MAX_NAME));
-    let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
-    let from = violations.check("searched_from", time(&request.searched_from));
-    let before = violations.check("searched_before", time(&request.searched_before));
-    if let (Some(Some(from)), Some(Some(before))) = (from, before)
-        && before <= from
-    {
-        violations.add("searched_before", "must be later than searched_from");
-    }
+    let period = parse::period(
+        "searched",
+        request.searched_from.as_ref(),
+        request.searched_before.as_ref(),
+    );
+    let period = violations.part("", period);
     if !request.query_id.is_empty() {
         let id = violations.check("query_id", QueryId::parse(&request.query_id));
         let one = namespace
@@ -290,12 +288,13 @@ pub(super) fn list(request: &pb::ListQueriesRequest, hash: QueryHash) -> Result<
         return violations.finish(one);
     }
     let parsed = (|| {
+        let (from, before) = period?;
         Some(Listed::All(QueryFilter {
             namespace: namespace?,
             query_type: query_type.filter(|name| !name.is_empty()),
             only_without_hits: request.only_without_hits,
-            from: from?,
-            before: before?,
+            from,
+            before,
             after: after?,
             limit: limit?,
         }))

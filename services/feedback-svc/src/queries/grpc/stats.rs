@@ -4,7 +4,6 @@ use emend_core::{Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{parse, render::saturated};
 use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter};
-use jiff::Timestamp;
 
 use crate::queries::stats::{NegativeTerms, Stats};
 
@@ -59,22 +58,14 @@ fn filter(
 ) -> Result<StatsFilter, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(namespace));
-    let time = |at: Option<&prost_types::Timestamp>| -> Result<Option<Timestamp>, Invalid> {
-        at.map(parse::timestamp).transpose()
-    };
-    let from = violations.check("rated_from", time(from));
-    let before = violations.check("rated_before", time(before));
-    if let (Some(Some(from)), Some(Some(before))) = (from, before)
-        && before <= from
-    {
-        violations.add("rated_before", "must be later than rated_from");
-    }
+    let period = violations.part("", parse::period("rated", from, before));
     let query_type = violations.check("query_type", bounded_text(query_type, 0, MAX_NAME));
     let parsed = (|| {
+        let (from, before) = period?;
         Some(StatsFilter {
             namespace: namespace?,
-            from: from?,
-            before: before?,
+            from,
+            before,
             query_type: query_type.filter(|name| !name.is_empty()),
         })
     })();
