@@ -225,8 +225,8 @@ async fn a_long_read_waits_for_its_answers_alone() {
         return;
     };
     let begin = async |statement| {
-        let begun = timeout(SOON, pool.begin_long(statement, LONG)).await;
-        begun.expect("soon")
+        let transaction = timeout(SOON, pool.begin_long(statement, LONG)).await;
+        transaction.expect("soon")
     };
     let mut transaction = begin("BEGIN").await.unwrap();
     let slow = sqlx::raw_sql("SELECT pg_sleep(1.2)").execute(&mut *transaction);
@@ -242,8 +242,8 @@ async fn a_long_read_waits_for_its_answers_alone() {
     assert!(matches!(ended, Err(sqlx::Error::Io(_))), "{ended:?}");
 
     // It does not begin in time.
-    let begun = begin("BEGIN; SELECT pg_sleep(30)").await;
-    assert!(matches!(begun, Err(StoreError::Unavailable(_))), "{begun:?}");
+    let late = begin("BEGIN; SELECT pg_sleep(30)").await;
+    assert!(matches!(late, Err(StoreError::Unavailable(_))), "{late:?}");
     is_served(&pool).await;
     pool.close().await;
     database.close().await;
