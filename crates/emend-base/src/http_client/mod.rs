@@ -100,12 +100,12 @@ pub enum Key {
 
 /// Why a service gave no answer that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{service}: {what}")]
+#[error("{service}: {message}")]
 pub struct ServiceError {
     /// The service's name.
     pub service: &'static str,
     /// What happened.
-    pub what: String,
+    pub message: String,
     /// What that means for the caller.
     pub kind: ErrorKind,
 }
@@ -126,7 +126,10 @@ pub enum ErrorKind {
 /// Why an attempt failed.
 enum Attempt {
     Final(ErrorKind, String),
-    Retry { what: String, after: Option<Duration> },
+    Retry {
+        message: String,
+        after: Option<Duration>,
+    },
 }
 
 /// Is told, before each further attempt, what happened and how long is waited.
@@ -207,10 +210,10 @@ impl<'a> Client<'a> {
     }
 
     /// That the service gave no answer that can be used.
-    pub fn error(&self, kind: ErrorKind, what: impl Into<String>) -> ServiceError {
+    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> ServiceError {
         ServiceError {
             service: self.service,
-            what: what.into(),
+            message: message.into(),
             kind,
         }
     }
@@ -228,12 +231,12 @@ impl<'a> Client<'a> {
             let answer = tokio::select! {
                 answer = self.attempt(&method, path, &body) => answer,
                 () = self.waiting.wait(self.limits.timeout) => Err(Attempt::Retry {
-                    what: format!("no answer within {:?}", self.limits.timeout),
+                    message: format!("no answer within {:?}", self.limits.timeout),
                     after: None,
                 }),
             };
             tried += 1;
-            let (what, after) = match answer {
+            let (message, after) = match answer {
                 Ok(answer) => {
                     return serde_json::from_slice(&answer).map_err(|error| {
                         self.error(
@@ -242,22 +245,23 @@ impl<'a> Client<'a> {
                         )
                     });
                 }
-                Err(Attempt::Final(kind, what)) => return Err(self.error(kind, what)),
-                Err(Attempt::Retry { what, after }) => (what, after),
+                Err(Attempt::Final(kind, message)) => return Err(self.error(kind, message)),
+                Err(Attempt::Retry { message, after }) => (message, after),
             };
             if tried >= self.limits.attempts {
-                let what = format!("{what} (attempt {tried} of {tried})");
-                return Err(self.error(ErrorKind::Later, what));
+                let message = format!("{message} (attempt {tried} of {tried})");
+                return Err(self.error(ErrorKind::Later, message));
             }
             let wait = match after {
                 Some(asked) if asked > MAX_WAIT => {
-                    let what = format!("{what}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
-                    return Err(self.error(ErrorKind::Later, what));
+                    let message =
+                        format!("{message}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
+                    return Err(self.error(ErrorKind::Later, message));
                 }
                 Some(asked) => asked,
                 None => backoff.next(),
             };
-            (self.on_retry)(&format!("{}: {what}", self.service), wait);
+            (self.on_retry)(&format!("{}: {message}", self.service), wait);
             self.waiting.wait(wait).await;
         }
     }
@@ -352,7 +356,7 @@ impl<'a> Client<'a> {
                 return answer;
             }
         }
-        let lost = |what: String| Attempt::Retry { what, after: None };
+        let lost = |message: String| Attempt::Retry { message, after: None };
         let new = Connection::open(&self.base, self.tls.clone())
             .await
             .map_err(|error| lost(format!("can't be reached: {error}")))?;
@@ -416,16 +420,16 @@ impl<'a> Client<'a> {
             );
             let body = Limited::new(response.into_body(), MAX_ERROR).collect().await;
             let reason = body.ok().and_then(|body| self.error_text(&body.to_bytes()));
-            let what = match reason {
+            let message = match reason {
                 Some(reason) => format!("answered {status}: {reason}"),
                 None => format!("answered {status}"),
             };
             return Err(if is_passing || status.is_server_error() {
-                Attempt::Retry { what, after }
+                Attempt::Retry { message, after }
             } else if status == StatusCode::NOT_FOUND {
-                Attempt::Final(ErrorKind::NotFound, what)
+                Attempt::Final(ErrorKind::NotFound, message)
             } else {
-                Attempt::Final(ErrorKind::Refused(status.as_u16()), what)
+                Attempt::Final(ErrorKind::Refused(status.as_u16()), message)
             });
         }
         match Limited::new(response.into_body(), self.limits.max_answer)
@@ -438,7 +442,7 @@ impl<'a> Client<'a> {
                 format!("answered more than {} MiB", self.limits.max_answer >> 20),
             )),
             Err(_) => Err(Attempt::Retry {
-                what: "the connection ended within the answer".into(),
+                message: "the connection ended within the answer".into(),
                 after: None,
             }),
         }

@@ -106,8 +106,8 @@ impl Endpoint {
             max_answer,
         };
         Client::new(service, self.url.clone(), key, limits, waiting, entropy, agent).on_retry(Box::new(
-            |what, wait| {
-                tracing::warn!(what, ?wait, "asking the model again");
+            |reason, wait| {
+                tracing::warn!(reason, ?wait, "asking the model again");
             },
         ))
     }

@@ -162,7 +162,7 @@ impl Sent {
 fn known(failure: ServiceError, what: &str) -> ServiceError {
     match failure.kind {
         ErrorKind::NotFound => ServiceError {
-            what: what.to_owned(),
+            message: what.to_owned(),
             ..failure
         },
         ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Never => failure,

@@ -76,7 +76,7 @@ pub async fn ask<S: Source>(source: &S, wanted: &Wanted, counts: Counts) -> Give
     let mut take = |what: &str, answer: Result<Vec<Related>, ServiceError>| match answer {
         Ok(related) => given.related.extend(related),
         Err(failure) => given.failures.push(ServiceError {
-            what: format!("{what}: {}", failure.what),
+            message: format!("{what}: {}", failure.message),
             ..failure
         }),
     };

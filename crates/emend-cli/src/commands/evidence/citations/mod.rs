@@ -384,7 +384,7 @@ fn print(
         "merged": answer.merged,
         "failures": failures.iter().map(|failure| json!({
             "source": failure.service,
-            "description": failure.what,
+            "description": failure.message,
         })).collect::<Vec<_>>(),
     });
     let width = output.width();
