@@ -131,7 +131,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Show { candidate_id } => {
             let details = get(context, candidate_id).await?;
             let (width, coloured) = (output.width(), output.is_coloured());
-            output.result(&view::candidate_details(&details), || {
+            output.result(&view::message(&details), || {
                 details_text(&details, width, coloured)
             })
         }
@@ -167,7 +167,7 @@ async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Res
         }
     })
     .await?;
-    output.results(&candidates, view::candidate, table, &none(&args, context))?;
+    output.results(&candidates, view::message, table, &none(&args, context))?;
     note_more(more);
     Ok(())
 }
@@ -328,7 +328,7 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
         let status = result.status.as_ref().and_then(from_item_status);
         if let Some(status) = status {
             if output.is_json() {
-                output.result(&view::review(result), String::new)?;
+                output.result(&view::message(result), String::new)?;
             }
             let refused = Failure::from(status);
             if failure.is_none() {
@@ -339,7 +339,7 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
             }
             continue;
         }
-        output.result(&view::review(result), || {
+        output.result(&view::message(result), || {
             let candidate = result.candidate.clone().unwrap_or_default();
             let at = match result.revision {
                 0 => "nothing changed".into(),

@@ -183,7 +183,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .feedback
                 .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-            output.result(&view::feedback(&feedback), || details(&feedback))
+            output.result(&view::message(&feedback), || details(&feedback))
         }
         Action::Label(label) => {
             let request = UpdateFeedbackLabelsRequest {
@@ -199,7 +199,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .feedback
                 .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-            output.result(&view::feedback(&feedback), || details(&feedback))
+            output.result(&view::message(&feedback), || details(&feedback))
         }
         Action::List(list) => {
             let request = ListFeedbackRequest {
@@ -215,7 +215,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 None => (table, "feedback"),
             };
             let none = context.none_found(none, request.search_ratings.is_some());
-            output.results(&feedback, view::feedback, table, &none)?;
+            output.results(&feedback, view::message, table, &none)?;
             super::candidates::note_more(more);
             Ok(())
         }

@@ -153,7 +153,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     response.errors.extend(bad);
     response.errors.sort_by_key(|error| error.line);
     report_bad_rows(&source, &response.errors);
-    let mut json = view::import(&response);
+    let mut json = view::message(&response);
     json["passedOverCount"] = checked.passed_over_count.into();
     output.result(&json, || summary(&response, checked.passed_over_count))
 }

@@ -56,7 +56,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let is_filtered = !args.key.is_empty() || args.kind.is_some() || !args.operation.is_empty();
     output.results(
         &revisions,
-        view::revision,
+        view::message,
         |revisions| table(revisions, asked_for(&args)),
         &context.none_found("revisions", is_filtered),
     )?;

@@ -48,7 +48,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     })
     .await?;
-    output.results(&nodes, view::node, table, "No node has been seen.")?;
+    output.results(&nodes, view::message, table, "No node has been seen.")?;
     super::candidates::note_more(more);
     Ok(())
 }

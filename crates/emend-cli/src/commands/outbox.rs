@@ -63,7 +63,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             } else {
                 context.none_of("dead letters")
             };
-            output.results(&letters, view::dead_letter, table, &if_empty)?;
+            output.results(&letters, view::message, table, &if_empty)?;
             super::candidates::note_more(more);
             Ok(())
         }

@@ -218,7 +218,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Namespace(args) => return namespace(args, context, output).await,
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::policy(&policy), || text(&policy))
+    output.result(&view::message(&policy), || text(&policy))
 }
 
 fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
@@ -318,7 +318,7 @@ async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'
         answer.into_inner().policy
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::namespace_policy(&policy), || namespace_text(&policy))
+    output.result(&view::message(&policy), || namespace_text(&policy))
 }
 
 fn namespace_text(policy: &NamespacePolicy) -> String {

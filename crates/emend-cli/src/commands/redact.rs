@@ -107,7 +107,7 @@ async fn redact_feedback(
         .into_inner()
         .feedback
         .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || feedback_text(&feedback))
+    output.result(&view::message(&feedback), || feedback_text(&feedback))
 }
 
 fn feedback_text(feedback: &Feedback) -> String {
@@ -135,9 +135,7 @@ async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: 
         redacted_count += response.redacted_count;
         response.redacted_count = redacted_count;
         if !wait || is_complete(&response) {
-            return output.result(&view::reporter_redaction(&response), || {
-                reporter_text(reporter, &response)
-            });
+            return output.result(&view::message(&response), || reporter_text(reporter, &response));
         }
         if Instant::now() >= deadline {
             return Err(Failure::Unavailable(format!(

@@ -209,7 +209,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             } else {
                 format!("resources of the user {:?}", args.user)
             };
-            output.results(&resources, view::resource, table, &context.none_of(&what))?;
+            output.results(&resources, view::message, table, &context.none_of(&what))?;
             super::candidates::note_more(more);
             Ok(())
         }
@@ -225,7 +225,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .await?;
             let resource = required(response.into_inner().resource)?;
             let width = output.width();
-            output.result(&view::resource(&resource), || {
+            output.result(&view::message(&resource), || {
                 table(std::slice::from_ref(&resource)).render(width)
             })
         }
@@ -262,7 +262,7 @@ pub(super) async fn put(request: PutResourceRequest, context: &Context, output: 
 /// Prints in which revision a value was set.
 pub(super) fn was_put(response: PutResourceResponse, output: &mut Output<'_>) -> Result {
     let resource = required(response.resource)?;
-    let json = json!({"resource": view::resource(&resource), "revision": response.revision});
+    let json = json!({"resource": view::message(&resource), "revision": response.revision});
     output.result(&json, || match response.revision {
         0 => format!("{} had this value already", described(&resource)),
         revision => format!("{} (revision {revision})", described(&resource)),

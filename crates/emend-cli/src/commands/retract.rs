@@ -48,7 +48,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .feedback
         .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
     let is_evaluated = args.wait;
-    output.result(&view::feedback(&feedback), || {
+    output.result(&view::message(&feedback), || {
         if is_evaluated {
             outcome_text(&feedback)
         } else {

@@ -112,7 +112,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     };
     let settings = settings.ok_or_else(|| Failure::failed("feedback-svc answered without the settings"))?;
-    output.result(&view::settings(&settings), || text(&settings))
+    output.result(&view::message(&settings), || text(&settings))
 }
 
 impl SetArgs {

@@ -167,7 +167,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         ..SubmitFeedbackRequest::default()
     };
     let feedback = send(request, context).await?;
-    output.result(&view::feedback(&feedback), || vote_text(&feedback, is_named))
+    output.result(&view::message(&feedback), || vote_text(&feedback, is_named))
 }
 
 /// The outcome, and for how much it counts where no reporter is named.
@@ -228,7 +228,7 @@ pub(super) async fn submit(
     output: &mut Output<'_>,
 ) -> Result {
     let feedback = send(request, context).await?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+    output.result(&view::message(&feedback), || outcome_text(&feedback))
 }
 
 /// Completes the request and submits it.

@@ -180,7 +180,7 @@ async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result 
         "level": level.name(),
         "weight": level.weight(),
         "blocked": level == TrustLevel::Blocked,
-        "rule": decided.as_ref().map(|decided| view::resource(&decided.with)),
+        "rule": decided.as_ref().map(|decided| view::message(&decided.with)),
     });
     output.result(&json, || text(&host, level, decided.as_ref()))
 }

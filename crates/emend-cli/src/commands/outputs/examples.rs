@@ -27,7 +27,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let sets = sets(context).await?;
     let Some(target) = args.render else {
-        return output.results(&sets, view::resource, sets_table, &context.none_of("examples"));
+        return output.results(&sets, view::message, sets_table, &context.none_of("examples"));
     };
     let set = sets
         .iter()
@@ -37,7 +37,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
                 "there are no examples for {target}: nobody rated it good or bad"
             ))
         })?;
-    output.result(&view::resource(set), || text(set))
+    output.result(&view::message(set), || text(set))
 }
 
 async fn sets(context: &Context) -> Result<Vec<Resource>> {

@@ -237,7 +237,7 @@ async fn show(user_id: String, context: &Context, output: &mut Output<'_>) -> Re
     let mut client = context.profiles().await?;
     let response = client.get_profile(context.request(request)).await?.into_inner();
     let profile = response.profile.unwrap_or_default();
-    output.result(&view::profile(&profile), || text(&profile))
+    output.result(&view::message(&profile), || text(&profile))
 }
 
 async fn set(args: SetArgs, context: &Context, output: &mut Output<'_>) -> Result {
@@ -284,7 +284,7 @@ async fn set(args: SetArgs, context: &Context, output: &mut Output<'_>) -> Resul
         .await?
         .into_inner();
     let profile = response.profile.unwrap_or_default();
-    let json = json!({"profile": view::profile(&profile), "revision": response.revision});
+    let json = json!({"profile": view::message(&profile), "revision": response.revision});
     output.result(&json, || text(&profile))
 }
 
@@ -357,7 +357,7 @@ async fn accept(args: AcceptArgs, context: &Context, output: &mut Output<'_>) ->
     );
     let json = json!({
         "suggestion": suggestion_json(&suggestion),
-        "profile": view::profile(&profile),
+        "profile": view::message(&profile),
         "revision": response.revision,
     });
     output.result(&json, || {
@@ -461,8 +461,8 @@ fn entry(suggestion: &ProfileSuggestion) -> String {
 
 fn suggestion_json(suggestion: &ProfileSuggestion) -> Value {
     json!({
-        "candidate": suggestion.candidate.as_ref().map(view::candidate),
-        "suggestion": suggestion.suggestion.as_ref().map(view::suggestion),
+        "candidate": suggestion.candidate.as_ref().map(view::message),
+        "suggestion": suggestion.suggestion.as_ref().map(view::message),
     })
 }
 

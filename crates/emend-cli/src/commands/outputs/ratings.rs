@@ -137,7 +137,7 @@ async fn list(
     let (ratings, more) = feedback::list(context, &request, limit).await?;
     output.results(
         &ratings,
-        view::feedback,
+        view::message,
         ratings_table,
         &context.none_of("ratings"),
     )?;

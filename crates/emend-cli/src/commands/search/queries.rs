@@ -189,7 +189,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
                 ..ListQueriesRequest::default()
             };
             let (queries, more) = list(context, request, limit).await?;
-            output.results(&queries, view::query, table, &context.none_of("queries"))?;
+            output.results(&queries, view::message, table, &context.none_of("queries"))?;
             note_more(more);
             Ok(())
         }
@@ -231,7 +231,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             let answer = answer.into_inner();
             output.results(
                 &answer.terms,
-                view::negative_term,
+                view::message,
                 terms_table,
                 &context.none_of("negative terms"),
             )?;

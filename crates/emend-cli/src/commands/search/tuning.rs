@@ -206,7 +206,7 @@ async fn list(limit: usize, context: &Context, output: &mut Output<'_>) -> Resul
     };
     let (found, more) = resources::list(context, &request, limit).await?;
     let none = context.none_of("tunings: all queries are searched with the defaults");
-    output.results(&found, view::resource, table, &none)?;
+    output.results(&found, view::message, table, &none)?;
     note_more(more);
     Ok(())
 }
@@ -230,13 +230,14 @@ async fn show(query_type: String, context: &Context, output: &mut Output<'_>) ->
     let Some(resource) = in_force(context, &query_type).await? else {
         let defaults = Tuning::default();
         let message = emend_wire::search::tuning_message(&defaults);
-        let json = json!({"queryType": query_type, "isDefault": true, "searchTuning": view::search_tuning(&message)});
+        let json =
+            json!({"queryType": query_type, "isDefault": true, "searchTuning": view::message(&message)});
         return output.result(&json, || {
             text(&query_type, &defaults, "the defaults: nobody set others")
         });
     };
     let width = output.width();
-    output.result(&view::resource(&resource), || {
+    output.result(&view::message(&resource), || {
         match view::learned(resource.value.as_ref()) {
             Some(Learned::SearchTuning(set)) => set.map(|set| {
                 let since = format!("since revision {}", resource.revision);

@@ -119,14 +119,14 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     }
     if args.status.is_empty() {
         let prompts = current(context, args.label.as_deref()).await?;
-        let json = |current: &super::Current| view::resource(&current.resource);
+        let json = |current: &super::Current| view::message(&current.resource);
         return output.results(&prompts, json, current_table, &context.none_of("prompts"));
     }
     let (proposals, more) = proposals(&args, context).await?;
     let proposals: Vec<Candidate> = proposals.into_iter().filter(is_wanted).collect();
     output.results(
         &proposals,
-        view::candidate,
+        view::message,
         proposals_table,
         &context.none_of("such prompts"),
     )?;
@@ -180,7 +180,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<
     let target = &args.target;
     let Some(number) = args.number else {
         let current = current_of(context, target, &args.label.label).await?;
-        return output.result(&view::resource(&current.resource), || {
+        return output.result(&view::message(&current.resource), || {
             format!(
                 "{target}, version {}: current under {} since {} (revision {})\n\n{}",
                 current.prompt.version,
@@ -256,7 +256,7 @@ async fn proposal_diff(details: &GetCandidateResponse, context: &Context, output
     if let Some(improvement) = &details.improvement {
         let json = json!({
             "target": target, "candidateId": candidate.candidate_id, "diff": improvement.diff,
-            "improvement": view::improvement(improvement),
+            "improvement": view::message(improvement),
         });
         return output.result(&json, || {
             format!("{head}\n{}", improvement_text(improvement, coloured))
@@ -310,7 +310,7 @@ pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut O
         .await?
         .into_inner();
     let coloured = output.is_coloured();
-    output.result(&view::preview(&preview), || {
+    output.result(&view::message(&preview), || {
         preview_text(&preview, args.as_sent, coloured)
     })
 }
@@ -353,7 +353,7 @@ pub(super) async fn render(args: RenderArgs, context: &Context, output: &mut Out
     let mut client = context.outputs().await?;
     let rendered = client.render_prompt(context.request(request)).await?.into_inner();
     if output.is_json() {
-        output.json_line(&view::rendered(&rendered).to_string())
+        output.json_line(&view::message(&rendered).to_string())
     } else {
         output.verbatim(&rendered.text)
     }
@@ -370,7 +370,7 @@ pub(super) async fn stats(target: String, context: &Context, output: &mut Output
         .await?
         .into_inner();
     let width = output.width();
-    output.result(&view::output_stats(&stats), || stats_text(&target, &stats, width))
+    output.result(&view::message(&stats), || stats_text(&target, &stats, width))
 }
 
 #[derive(Debug, clap::Args)]

@@ -194,7 +194,7 @@ impl Shown<'_> {
         let tuning = |tuning: &emend_core::search::Tuning, searches: &[Search]| {
             let message = emend_wire::search::tuning_message(tuning);
             json!({
-                "searchTuning": view::search_tuning(&message),
+                "searchTuning": view::message(&message),
                 "steps": searches.iter().map(step_json).collect::<Value>(),
             })
         };
