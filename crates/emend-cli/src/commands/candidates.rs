@@ -19,7 +19,7 @@ use emend_proto::{
 use self::render::{details_text, subject, table};
 use super::ids;
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view,
@@ -141,35 +141,25 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 }
 
 async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.candidates().await?;
     let statuses: Vec<i32> = args
         .status
         .iter()
         .map(|&status| CandidateStatus::from(status) as i32)
         .collect();
-    let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
-        let request = ListCandidatesRequest {
-            namespace: context.namespace(),
-            kinds: words::kind_numbers(&args.kind),
-            statuses: statuses.clone(),
-            key: args.key.clone().unwrap_or_default(),
-            page_size,
-            page_token,
-            user_id: args.user.clone(),
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_candidates(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.candidates, page.next_page_token))
-        }
-    })
-    .await?;
-    output.results(&candidates, view::message, table, &none(&args, context))?;
-    note_more(more);
-    Ok(())
+    let (candidates, more) = context
+        .list(
+            &ListCandidatesRequest {
+                namespace: context.namespace(),
+                kinds: words::kind_numbers(&args.kind),
+                statuses: statuses.clone(),
+                key: args.key.clone().unwrap_or_default(),
+                user_id: args.user.clone(),
+                ..ListCandidatesRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
+    output.list(&candidates, more, view::message, table, &none(&args, context))
 }
 
 /// The text for an empty list: of which candidates there are none, and which others there may be.
@@ -192,13 +182,6 @@ fn none(args: &ListArgs, context: &Context) -> String {
         );
     }
     text
-}
-
-/// Written to standard error, so that it is not mistaken for a result.
-pub(super) fn note_more(more: bool) {
-    if more {
-        eprintln!("emend: there are more; --limit 0 shows all");
-    }
 }
 
 async fn get(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {

@@ -12,7 +12,7 @@ use emend_proto::{
 
 use super::{ids, search::Rating, submit::decision_reasons};
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view,
@@ -203,46 +203,23 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
         Action::List(list) => {
             let request = ListFeedbackRequest {
+                namespace: context.namespace(),
+
                 reporter_id: list.reporter.unwrap_or_default(),
                 kind: list.kind.map_or(0, Kind::number),
                 search_ratings: list.search_ratings.filter(),
                 delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
                 ..list.rated.request()
             };
-            let (feedback, more) = self::list(context, &request, list.limit).await?;
+            let (feedback, more) = context.list(&request, list.limit).await?;
             let (table, none): (fn(&[Feedback]) -> Table, _) = match &request.search_ratings {
                 Some(_) => (search_ratings_table, "ratings of search answers"),
                 None => (table, "feedback"),
             };
             let none = context.none_found(none, request.search_ratings.is_some());
-            output.results(&feedback, view::message, table, &none)?;
-            super::candidates::note_more(more);
-            Ok(())
+            output.list(&feedback, more, view::message, table, &none)
         }
     }
-}
-
-/// The feedback asked for, at most `limit` (0: all), and whether there is more.
-pub(super) async fn list(
-    context: &Context,
-    request: &ListFeedbackRequest,
-    limit: usize,
-) -> Result<(Vec<Feedback>, bool)> {
-    let client = context.feedback().await?;
-    pages(limit, 500, |page_size, page_token| {
-        let request = ListFeedbackRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_feedback(context.request(request)).await?.into_inner();
-            Ok((page.feedback, page.next_page_token))
-        }
-    })
-    .await
 }
 
 fn table(feedback: &[Feedback]) -> Table {

@@ -12,7 +12,7 @@ use emend_proto::{
 use serde_json::json;
 
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Cell, Column, Output, Table},
     view,
@@ -197,21 +197,21 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     match args.action {
         Action::List(args) => {
             let request = ListResourcesRequest {
+                namespace: context.namespace(),
+
                 kinds: words::kind_numbers(&args.kind),
                 key_prefix: args.prefix,
                 user_id: args.user.clone(),
                 min_revision: args.min_revision,
                 ..ListResourcesRequest::default()
             };
-            let (resources, more) = list(context, &request, args.limit).await?;
+            let (resources, more) = context.list(&request, args.limit).await?;
             let what = if args.user.is_empty() {
                 "resources for everybody (of one user's own: --user ID)".to_owned()
             } else {
                 format!("resources of the user {:?}", args.user)
             };
-            output.results(&resources, view::message, table, &context.none_of(&what))?;
-            super::candidates::note_more(more);
-            Ok(())
+            output.list(&resources, more, view::message, table, &context.none_of(&what))
         }
         Action::Get { key, min_revision } => {
             let request = GetResourceRequest {
@@ -287,32 +287,6 @@ pub(super) async fn delete(
 
 fn required(resource: Option<Resource>) -> Result<Resource> {
     resource.ok_or_else(|| Failure::failed("learning-svc answered without the resource"))
-}
-
-/// The resources asked for, at most `limit` (0: all), and whether there are more.
-pub(super) async fn list(
-    context: &Context,
-    request: &ListResourcesRequest,
-    limit: usize,
-) -> Result<(Vec<Resource>, bool)> {
-    let client = context.resources().await?;
-    pages(limit, 1_000, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await
 }
 
 /// A resource in short: `set up a CSA → create_isda`.

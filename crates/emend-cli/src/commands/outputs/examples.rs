@@ -4,7 +4,6 @@ use emend_core::{Kind, Language, Learned, outputs::render};
 use emend_proto::{common::v1::Resource, learning::v1::ListResourcesRequest};
 
 use crate::{
-    commands::resources,
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
@@ -42,10 +41,12 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 
 async fn sets(context: &Context) -> Result<Vec<Resource>> {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
+
         kinds: vec![Kind::FewShotSet.number()],
         ..ListResourcesRequest::default()
     };
-    Ok(resources::list(context, &request, 0).await?.0)
+    Ok(context.list(&request, 0).await?.0)
 }
 
 fn sets_table(sets: &[Resource]) -> Table {

@@ -11,8 +11,8 @@ use prost_types::{FieldMask, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{candidates::note_more, ids},
-    context::{Context, pages},
+    commands::ids,
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view::{self, standing_word},
@@ -309,34 +309,24 @@ async fn suggest(args: SuggestArgs, context: &Context, output: &mut Output<'_>) 
 }
 
 async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.profiles().await?;
     let statuses = args
         .status
         .iter()
         .map(|status| CandidateStatus::from(*status) as i32);
     let statuses: Vec<i32> = statuses.collect();
-    let (suggestions, more) = pages(args.limit, 500, |page_size, page_token| {
-        let request = ListSuggestionsRequest {
-            namespace: context.namespace(),
-            user_id: args.user.user.clone(),
-            statuses: statuses.clone(),
-            page_size,
-            page_token,
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_suggestions(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.suggestions, page.next_page_token))
-        }
-    })
-    .await?;
+    let (suggestions, more) = context
+        .list(
+            &ListSuggestionsRequest {
+                namespace: context.namespace(),
+                user_id: args.user.user.clone(),
+                statuses: statuses.clone(),
+                ..ListSuggestionsRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
     let none = format!("No such suggestions for the user {:?}.", args.user.user);
-    output.results(&suggestions, suggestion_json, table, &none)?;
-    note_more(more);
-    Ok(())
+    output.list(&suggestions, more, suggestion_json, table, &none)
 }
 
 async fn accept(args: AcceptArgs, context: &Context, output: &mut Output<'_>) -> Result {

@@ -9,7 +9,6 @@ use emend_proto::{
 
 use crate::{
     commands::{
-        candidates::note_more,
         feedback::{self, Rated, rating_value},
         submit::Sender,
     },
@@ -130,19 +129,19 @@ async fn list(
     output: &mut Output<'_>,
 ) -> Result {
     let request = ListFeedbackRequest {
+        namespace: context.namespace(),
         reporter_id: reporter,
         kind: Kind::FewShotSet.number(),
         ..rated.request()
     };
-    let (ratings, more) = feedback::list(context, &request, limit).await?;
-    output.results(
+    let (ratings, more) = context.list(&request, limit).await?;
+    output.list(
         &ratings,
+        more,
         view::message,
         ratings_table,
         &context.none_of("ratings"),
-    )?;
-    note_more(more);
-    Ok(())
+    )
 }
 
 fn ratings_table(ratings: &[Feedback]) -> Table {

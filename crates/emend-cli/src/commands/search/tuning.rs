@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::evaluate;
 use crate::{
-    commands::{candidates::note_more, resources},
+    commands::resources,
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
@@ -201,14 +201,14 @@ fn key(context: &Context, query_type: String) -> ResourceKey {
 
 async fn list(limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
+
         kinds: vec![Kind::SearchTuning.number()],
         ..ListResourcesRequest::default()
     };
-    let (found, more) = resources::list(context, &request, limit).await?;
+    let (found, more) = context.list(&request, limit).await?;
     let none = context.none_of("tunings: all queries are searched with the defaults");
-    output.results(&found, view::message, table, &none)?;
-    note_more(more);
-    Ok(())
+    output.list(&found, more, view::message, table, &none)
 }
 
 /// The tuning of a query type, if it has one of its own.

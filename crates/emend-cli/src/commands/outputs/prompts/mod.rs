@@ -18,8 +18,7 @@ use emend_proto::{
 
 pub(in crate::commands) use self::text::improvement_text;
 use crate::{
-    commands::resources,
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     transfer::source,
@@ -143,10 +142,12 @@ struct Current {
 /// The prompts that are current, under one label if one is given, in the order of their targets.
 async fn current(context: &Context, label: Option<&str>) -> Result<Vec<Current>> {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
+
         kinds: vec![Kind::Prompt.number()],
         ..ListResourcesRequest::default()
     };
-    let (resources, _) = resources::list(context, &request, 0).await?;
+    let (resources, _) = context.list(&request, 0).await?;
     let prompts = resources.into_iter().filter_map(|resource| {
         let key = resource.key.clone()?;
         let prompt = prompt_of(resource.value.as_ref())?;
@@ -186,36 +187,12 @@ fn prompt_of(value: Option<&ResourceValue>) -> Option<Prompt> {
 /// All versions of a prompt, the newest first.
 async fn versions(context: &Context, target: &str, limit: usize) -> Result<(Vec<PromptVersion>, bool)> {
     let request = ListPromptVersionsRequest {
+        namespace: context.namespace(),
+
         target: target.to_owned(),
         ..ListPromptVersionsRequest::default()
     };
-    listed_versions(context, &request, limit).await
-}
-
-/// The versions that a request asks for.
-async fn listed_versions(
-    context: &Context,
-    request: &ListPromptVersionsRequest,
-    limit: usize,
-) -> Result<(Vec<PromptVersion>, bool)> {
-    let client = context.outputs().await?;
-    pages(limit, 100, |page_size, page_token| {
-        let request = ListPromptVersionsRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_prompt_versions(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.versions, page.next_page_token))
-        }
-    })
-    .await
+    context.list(&request, limit).await
 }
 
 /// The version with this number.

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio_stream::StreamExt as _;
 
 use super::{
-    Label, current, current_of, diff as differences, listed_versions, numbered, prompt_of,
+    Label, current, current_of, diff as differences, numbered, prompt_of,
     text::{
         current_table, history_text, improvement_text, preview_text, proposals_table, redacted_table,
         stats_text, version_of, versions_table,
@@ -22,8 +22,8 @@ use super::{
     versions,
 };
 use crate::{
-    commands::{candidates::note_more, ids},
-    context::{Context, pages},
+    commands::ids,
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view::{self, short_time, standing_word},
@@ -90,11 +90,13 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     };
     if args.target.is_some() || args.redacted {
         let request = ListPromptVersionsRequest {
+            namespace: context.namespace(),
+
             target: args.target.clone().unwrap_or_default(),
             only_redacted: args.redacted,
             ..ListPromptVersionsRequest::default()
         };
-        let (all, more) = listed_versions(context, &request, args.limit).await?;
+        let (all, more) = context.list(&request, args.limit).await?;
         let has_label = |version: &PromptVersion| {
             args.label
                 .as_ref()
@@ -113,9 +115,7 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         } else {
             versions_table
         };
-        output.results(&wanted, view::prompt_version, table, &none)?;
-        note_more(more);
-        return Ok(());
+        return output.list(&wanted, more, view::prompt_version, table, &none);
     }
     if args.status.is_empty() {
         let prompts = current(context, args.label.as_deref()).await?;
@@ -124,39 +124,29 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     }
     let (proposals, more) = proposals(&args, context).await?;
     let proposals: Vec<Candidate> = proposals.into_iter().filter(is_wanted).collect();
-    output.results(
+    output.list(
         &proposals,
+        more,
         view::message,
         proposals_table,
         &context.none_of("such prompts"),
-    )?;
-    note_more(more);
-    Ok(())
+    )
 }
 
 async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>, bool)> {
-    let client = context.candidates().await?;
     let statuses = args.status.iter().flat_map(|status| status.statuses());
     let statuses: Vec<i32> = statuses.map(|status| *status as i32).collect();
-    let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
-        let request = ListCandidatesRequest {
-            namespace: context.namespace(),
-            kinds: vec![Kind::Prompt.number()],
-            statuses: statuses.clone(),
-            page_size,
-            page_token,
-            ..ListCandidatesRequest::default()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_candidates(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.candidates, page.next_page_token))
-        }
-    })
-    .await?;
+    let (candidates, more) = context
+        .list(
+            &ListCandidatesRequest {
+                namespace: context.namespace(),
+                kinds: vec![Kind::Prompt.number()],
+                statuses: statuses.clone(),
+                ..ListCandidatesRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
     let has_label = |candidate: &Candidate| {
         let key = candidate.key.as_ref();
         let label = args.label.as_ref();

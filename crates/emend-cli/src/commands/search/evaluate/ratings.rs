@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{export, search::queries},
+    commands::export,
     context::Context,
     failure::{Failure, Result},
     output::counted,
@@ -165,7 +165,7 @@ pub(super) async fn fetch(context: &Context, source: &Source) -> Result<ByUsers>
             searched_before: source.rated_before,
             ..ListQueriesRequest::default()
         };
-        let (recorded, _) = queries::list(context, request, 0).await?;
+        let (recorded, _) = context.list(&request, 0).await?;
         for query in &recorded {
             judging.clicked(query);
         }

@@ -27,7 +27,7 @@ use super::{
     to_json, to_text,
 };
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table, counted},
     words::Relation,
@@ -131,28 +131,12 @@ type Taught = (String, String, ResourceValue);
 
 /// What everybody has been taught.
 async fn taught(context: &Context) -> Result<Vec<Taught>> {
-    let client = context.resources().await?;
     let request = ListResourcesRequest {
         namespace: context.namespace(),
         kinds: vec![Kind::Synonym.number()],
         ..ListResourcesRequest::default()
     };
-    let (resources, _) = pages(0, 1_000, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await?;
+    let (resources, _) = context.list(&request, 0).await?;
     let mut synonyms = Vec::new();
     for resource in resources {
         let unreadable = |why: String| {
