@@ -17,7 +17,7 @@ use emend_proto::{
 };
 
 use self::render::{details_text, subject, table};
-use super::ids;
+use super::{Decision, ids};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -94,12 +94,8 @@ struct ApproveArgs {
     /// Apply this verb, entity or choice instead (of a synonym: this relation, of a prompt: this text); for a single candidate only
     #[arg(long, value_name = "CHOICE")]
     instead: Option<String>,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
     /// Only if it still has this etag; for a single candidate only
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -214,9 +210,9 @@ async fn approve(args: ApproveArgs, context: &Context, output: &mut Output<'_>) 
             namespace: context.namespace(),
             candidate_id,
             etag: args.etag.clone(),
-            reason: args.reason.clone(),
+            reason: args.decision.reason.clone(),
             edited_value: edited_value.clone(),
-            on_behalf_of: args.by.clone(),
+            on_behalf_of: args.decision.by.clone(),
             accept_redacted: args.accept_redacted,
         })
         .collect();

@@ -11,6 +11,7 @@ use emend_proto::{
 };
 use prost_types::{FieldMask, Timestamp};
 
+use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -68,12 +69,8 @@ struct NamespaceArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// What counts where several edges of a claim come from one source.
@@ -144,12 +141,8 @@ struct SetArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// A role that decides by rulings.
@@ -269,8 +262,8 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     Ok(UpdatePolicyRequest {
         policy: Some(policy),
         update_mask: Some(FieldMask { paths }),
-        reason: set.reason,
-        on_behalf_of: set.by,
+        reason: set.decision.reason,
+        on_behalf_of: set.decision.by,
     })
 }
 
@@ -289,7 +282,7 @@ async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'
         .collect();
     let namespace = context.namespace();
     let policy = if paths.is_empty() {
-        if !(args.etag.is_empty() && args.reason.is_empty() && args.by.is_empty()) {
+        if !(args.etag.is_empty() && args.decision.reason.is_empty() && args.decision.by.is_empty()) {
             return Err(Failure::usage(
                 "nothing is to be changed: give --combining, --min-claims or --rejected-permille",
             ));
@@ -311,8 +304,8 @@ async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'
                 ..Default::default()
             }),
             update_mask: Some(FieldMask { paths }),
-            reason: args.reason,
-            on_behalf_of: args.by,
+            reason: args.decision.reason,
+            on_behalf_of: args.decision.by,
         };
         let answer = client.update_namespace_policy(context.request(request)).await?;
         answer.into_inner().policy

@@ -11,6 +11,7 @@ use emend_proto::{
 };
 use serde_json::json;
 
+use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -108,12 +109,8 @@ struct SetArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 #[derive(Debug, clap::Args)]
@@ -124,12 +121,8 @@ struct DeleteArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// The qualifier of a key that has none on the command line: the first one, where it is one of a list.
@@ -236,16 +229,16 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 key.user_id = args.user;
             }
             request.etag = args.etag;
-            request.reason = args.reason;
-            request.on_behalf_of = args.by;
+            request.reason = args.decision.reason;
+            request.on_behalf_of = args.decision.by;
             put(request, context, output).await
         }
         Action::Delete(args) => {
             let request = DeleteResourceRequest {
                 key: Some(args.key.message(context.namespace())),
                 etag: args.etag,
-                reason: args.reason,
-                on_behalf_of: args.by,
+                reason: args.decision.reason,
+                on_behalf_of: args.decision.by,
             };
             delete(request, context, output).await
         }

@@ -18,6 +18,7 @@ use emend_proto::{
 
 pub(in crate::commands) use self::text::improvement_text;
 use crate::{
+    commands::Decision,
     context::Context,
     failure::{Failure, Result},
     output::Output,
@@ -97,17 +98,6 @@ struct Label {
     /// The label under which a version is current
     #[arg(long, default_value = PRODUCTION, value_name = "LABEL")]
     label: String,
-}
-
-/// Why, and who decided.
-#[derive(Debug, clap::Args)]
-struct Decision {
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
 }
 
 /// Does it.
