@@ -267,7 +267,10 @@ fn search_ratings_table(feedback: &[Feedback]) -> Table {
         ("", Column::Fixed),
     ])
     .with_rows(feedback, |feedback| {
-        let rating = feedback.correction.as_ref().and_then(|of| of.correction.as_ref());
+        let rating = feedback
+            .correction
+            .as_ref()
+            .and_then(|correction| correction.correction.as_ref());
         let rating = match rating {
             Some(Variant::SearchRating(rating)) => Rating::name(rating.value()),
             _ => "",

@@ -139,7 +139,8 @@ fn text(edge: &Edge) -> String {
         Some(level) => format!("{}, {domain} ({level})", node_text(node)),
         None => node_text(node),
     };
-    let confidence = |confidence: Option<f64>| confidence.map_or(String::new(), |of| format!(" {of:.3}"));
+    let confidence =
+        |confidence: Option<f64>| confidence.map_or(String::new(), |confidence| format!(" {confidence:.3}"));
     let with = |label: i32, sure| {
         evidence::relation(label).map_or_else(String::new, |label| format!("{label}{}", confidence(sure)))
     };

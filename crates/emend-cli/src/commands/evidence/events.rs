@@ -122,7 +122,7 @@ fn table(events: &[EvidenceEvent]) -> Table {
         let kind = words::kind_name(key.kind);
         let (kind, target) = view::evidence::element(event).map_or(
             (kind.split('_').next().unwrap_or_default(), key.key.as_str()),
-            |of| of,
+            |element| element,
         );
         [
             view::short_time(event.at.as_ref()),

@@ -466,13 +466,13 @@ fn table(suggestions: &[ProfileSuggestion]) -> Table {
         ("FROM", Column::Text),
         ("WHY", Column::Text),
     ])
-    .with_rows(suggestions, |of| {
-        let candidate = of.candidate.clone().unwrap_or_default();
-        let suggestion = of.suggestion.clone().unwrap_or_default();
+    .with_rows(suggestions, |suggested| {
+        let candidate = suggested.candidate.clone().unwrap_or_default();
+        let suggestion = suggested.suggestion.clone().unwrap_or_default();
         [
             candidate.candidate_id.clone(),
             kind(&suggestion).into(),
-            entry(of),
+            entry(suggested),
             standing_word(&candidate),
             format!("{:.2}", suggestion.confidence),
             format!("{} {}", suggestion.source_type, suggestion.source_id),

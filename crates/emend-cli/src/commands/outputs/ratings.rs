@@ -156,7 +156,11 @@ fn ratings_table(ratings: &[Feedback]) -> Table {
         ("", Column::Fixed),
     ])
     .with_rows(ratings, |feedback| {
-        let rating = match feedback.correction.as_ref().and_then(|of| of.correction.as_ref()) {
+        let rating = match feedback
+            .correction
+            .as_ref()
+            .and_then(|correction| correction.correction.as_ref())
+        {
             Some(Variant::Rating(rating)) => rating.clone(),
             _ => Rating::default(),
         };

@@ -274,7 +274,9 @@ fn table(queries: &[Query]) -> Table {
 /// How many of what users did with its results are clicks.
 fn clicks(query: &Query) -> usize {
     let interactions = query.interactions.iter();
-    interactions.filter(|of| is_click(&of.action)).count()
+    interactions
+        .filter(|interaction| is_click(&interaction.action))
+        .count()
 }
 
 fn terms_table(terms: &[NegativeTerm]) -> Table {

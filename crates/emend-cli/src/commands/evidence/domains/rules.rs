@@ -163,16 +163,16 @@ fn blocked_table(domains: &[BlockedDomain]) -> Table {
         ("OTHERWISE", Column::Fixed),
         ("CAUSE", Column::Text),
     ])
-    .with_rows(domains, |of| {
-        let level = TrustLevel::from_number(of.original_level);
+    .with_rows(domains, |blocked| {
+        let level = TrustLevel::from_number(blocked.original_level);
         [
-            of.domain.clone(),
-            of.layer.clone(),
-            view::short_time(of.blocked_at.as_ref()),
-            of.reason.clone(),
-            of.contradicting_claims.join(" "),
+            blocked.domain.clone(),
+            blocked.layer.clone(),
+            view::short_time(blocked.blocked_at.as_ref()),
+            blocked.reason.clone(),
+            blocked.contradicting_claims.join(" "),
             level.map_or("?", TrustLevel::name).to_owned(),
-            of.cause_id.clone(),
+            blocked.cause_id.clone(),
         ]
     })
 }

@@ -203,7 +203,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<
 pub(super) struct DiffArgs {
     /// A proposal's candidate id, or a target
     #[arg(value_name = "CANDIDATE|TARGET")]
-    of: String,
+    target: String,
     /// Of a target: from this version to the next argument, or, with no next, from the current version to this one
     #[arg(value_name = "VERSION")]
     from: Option<u32>,
@@ -217,18 +217,18 @@ pub(super) struct DiffArgs {
 pub(super) async fn diff(args: DiffArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let coloured = output.is_coloured();
     let Some(version) = args.from else {
-        let details = candidate(context, args.of).await?;
+        let details = candidate(context, args.target).await?;
         return proposal_diff(&details, context, output).await;
     };
-    let (all, _) = versions(context, &args.of, 0).await?;
+    let (all, _) = versions(context, &args.target, 0).await?;
     let (from, to) = args.to.map_or((None, version), |to| (Some(version), to));
     let before = match from {
-        Some(from) => numbered(&all, &args.of, from)?.1,
-        None => current_of(context, &args.of, &args.label.label).await?.prompt,
+        Some(from) => numbered(&all, &args.target, from)?.1,
+        None => current_of(context, &args.target, &args.label.label).await?.prompt,
     };
-    let (_, after) = numbered(&all, &args.of, to)?;
-    let diff = differences::prompts(&args.of, Some(&before), &after);
-    let json = json!({"target": args.of, "from": before.version, "to": after.version, "diff": diff});
+    let (_, after) = numbered(&all, &args.target, to)?;
+    let diff = differences::prompts(&args.target, Some(&before), &after);
+    let json = json!({"target": args.target, "from": before.version, "to": after.version, "diff": diff});
     output.result(&json, || match &*diff {
         "" => format!("versions {} and {} say the same", before.version, after.version),
         diff => differences::painted(diff, coloured),

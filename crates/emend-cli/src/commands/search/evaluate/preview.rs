@@ -58,12 +58,12 @@ pub(super) async fn recorded(
 /// The same, as queries that nobody judged.
 pub(super) fn unjudged(recorded: &[RecordedQuery]) -> Queries {
     let query = |query: &RecordedQuery| {
-        let of = Query {
+        let unjudged = Query {
             text: query.query_text.clone(),
             query_type: query.query_type.clone(),
             judged: Judged::new([]),
         };
-        (query.query_id.clone(), of)
+        (query.query_id.clone(), unjudged)
     };
     recorded.iter().map(query).collect()
 }
