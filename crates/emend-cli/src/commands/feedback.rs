@@ -179,11 +179,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             };
             let mut client = context.feedback().await?;
             let response = client.get_feedback(context.request(request)).await?;
-            let feedback = response
-                .into_inner()
-                .feedback
-                .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-            output.result(&view::message(&feedback), || details(&feedback))
+            print(response.into_inner().feedback, output)
         }
         Action::Label(label) => {
             let request = UpdateFeedbackLabelsRequest {
@@ -195,16 +191,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             };
             let mut client = context.feedback().await?;
             let response = client.update_feedback_labels(context.request(request)).await?;
-            let feedback = response
-                .into_inner()
-                .feedback
-                .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-            output.result(&view::message(&feedback), || details(&feedback))
+            print(response.into_inner().feedback, output)
         }
         Action::List(list) => {
             let request = ListFeedbackRequest {
                 namespace: context.namespace(),
-
                 reporter_id: list.reporter.unwrap_or_default(),
                 kind: list.kind.map_or(0, Kind::number),
                 search_ratings: list.search_ratings.filter(),
@@ -220,6 +211,16 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             output.list(&feedback, more, view::message, table, &none)
         }
     }
+}
+
+/// The feedback of an answer.
+pub(super) fn required(feedback: Option<Feedback>) -> Result<Feedback> {
+    feedback.ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))
+}
+
+fn print(feedback: Option<Feedback>, output: &mut Output<'_>) -> Result {
+    let feedback = required(feedback)?;
+    output.result(&view::message(&feedback), || details(&feedback))
 }
 
 fn table(feedback: &[Feedback]) -> Table {

@@ -61,7 +61,6 @@ pub(super) async fn feedback(context: &Context, id: String) -> Result<String> {
     let (received_from, received_before) = received_around(&ids[0]).unzip();
     let request = ListFeedbackRequest {
         namespace: context.namespace(),
-
         received_from,
         received_before,
         ..ListFeedbackRequest::default()

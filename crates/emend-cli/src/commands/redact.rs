@@ -10,6 +10,7 @@ use emend_proto::feedback::v1::{
 };
 use tokio::time::{Instant, sleep};
 
+use super::feedback;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -103,10 +104,7 @@ async fn redact_feedback(
     };
     let mut client = context.feedback().await?;
     let response = client.redact_feedback(context.request(request)).await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+    let feedback = feedback::required(response.into_inner().feedback)?;
     output.result(&view::message(&feedback), || feedback_text(&feedback))
 }
 

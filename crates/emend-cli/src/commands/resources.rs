@@ -191,7 +191,6 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::List(args) => {
             let request = ListResourcesRequest {
                 namespace: context.namespace(),
-
                 kinds: words::kind_numbers(&args.kind),
                 key_prefix: args.prefix,
                 user_id: args.user.clone(),

@@ -10,9 +10,10 @@ use emend_proto::{
 };
 use emend_wire::kinds::relation_number;
 
+use super::feedback;
 use crate::{
     context::Context,
-    failure::{Failure, Result},
+    failure::Result,
     output::Output,
     view,
     words::{self, Relation},
@@ -244,10 +245,7 @@ async fn send(mut request: SubmitFeedbackRequest, context: &Context) -> Result<F
         .await?
         .submit_feedback(context.request(request))
         .await?;
-    response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))
+    feedback::required(response.into_inner().feedback)
 }
 
 /// The outcome's message, and the id to retract by.

@@ -137,7 +137,6 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 async fn in_force(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
     let request = ListResourcesRequest {
         namespace: context.namespace(),
-
         kinds: vec![emend_core::Kind::DomainRule.number()],
         key_prefix: prefix.to_owned(),
         ..ListResourcesRequest::default()

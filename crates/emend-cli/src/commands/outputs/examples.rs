@@ -42,7 +42,6 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 async fn sets(context: &Context) -> Result<Vec<Resource>> {
     let request = ListResourcesRequest {
         namespace: context.namespace(),
-
         kinds: vec![Kind::FewShotSet.number()],
         ..ListResourcesRequest::default()
     };

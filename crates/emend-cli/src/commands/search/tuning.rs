@@ -192,7 +192,6 @@ fn key(context: &Context, query_type: String) -> ResourceKey {
 async fn list(limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
     let request = ListResourcesRequest {
         namespace: context.namespace(),
-
         kinds: vec![Kind::SearchTuning.number()],
         ..ListResourcesRequest::default()
     };

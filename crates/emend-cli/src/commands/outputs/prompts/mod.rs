@@ -133,7 +133,6 @@ struct Current {
 async fn current(context: &Context, label: Option<&str>) -> Result<Vec<Current>> {
     let request = ListResourcesRequest {
         namespace: context.namespace(),
-
         kinds: vec![Kind::Prompt.number()],
         ..ListResourcesRequest::default()
     };
@@ -178,7 +177,6 @@ fn prompt_of(value: Option<&ResourceValue>) -> Option<Prompt> {
 async fn versions(context: &Context, target: &str, limit: usize) -> Result<(Vec<PromptVersion>, bool)> {
     let request = ListPromptVersionsRequest {
         namespace: context.namespace(),
-
         target: target.to_owned(),
         ..ListPromptVersionsRequest::default()
     };

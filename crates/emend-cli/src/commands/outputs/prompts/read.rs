@@ -91,7 +91,6 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     if args.target.is_some() || args.redacted {
         let request = ListPromptVersionsRequest {
             namespace: context.namespace(),
-
             target: args.target.clone().unwrap_or_default(),
             only_redacted: args.redacted,
             ..ListPromptVersionsRequest::default()
