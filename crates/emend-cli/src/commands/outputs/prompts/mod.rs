@@ -3,6 +3,7 @@
 mod diff;
 mod files;
 mod read;
+mod render;
 mod review;
 mod text;
 
@@ -78,14 +79,14 @@ enum Action {
     /// Show a proposal beside the current prompt, on inputs that were rated
     Preview(read::PreviewArgs),
     /// Print a prompt as it is sent to the AI, with its examples
-    Render(read::RenderArgs),
+    Render(render::RenderArgs),
     /// Count the ratings of a target by version of its prompt
     Stats {
         /// What the AI is asked for
         target: String,
     },
     /// Print rated outputs for training, one JSON object a line
-    Export(read::ExportArgs),
+    Export(render::ExportArgs),
     /// Write the current prompts into a directory, as TARGET.md
     Pull(files::PullArgs),
     /// Set the prompts of a directory that differ from the current ones
@@ -112,9 +113,9 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         Action::Use(args) => review::use_version(args, context, output).await,
         Action::Set(args) => review::set(args, context, output).await,
         Action::Preview(args) => read::preview(args, context, output).await,
-        Action::Render(args) => read::render(args, context, output).await,
+        Action::Render(args) => render::render(args, context, output).await,
         Action::Stats { target } => read::stats(target, context, output).await,
-        Action::Export(args) => read::export(args, context, output).await,
+        Action::Export(args) => render::export(args, context, output).await,
         Action::Pull(args) => files::pull(args, context, output).await,
         Action::Push(args) => files::push(args, context, output).await,
     }
