@@ -147,7 +147,7 @@ async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Res
             &ListCandidatesRequest {
                 namespace: context.namespace(),
                 kinds: words::kind_numbers(&args.kind),
-                statuses: statuses.clone(),
+                statuses,
                 key: args.key.clone().unwrap_or_default(),
                 user_id: args.user.clone(),
                 ..ListCandidatesRequest::default()

@@ -119,7 +119,7 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
             &ListSuggestionsRequest {
                 namespace: context.namespace(),
                 user_id: args.user.user.clone(),
-                statuses: statuses.clone(),
+                statuses,
                 ..ListSuggestionsRequest::default()
             },
             args.limit,

@@ -135,7 +135,7 @@ async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>
             &ListCandidatesRequest {
                 namespace: context.namespace(),
                 kinds: vec![Kind::Prompt.number()],
-                statuses: statuses.clone(),
+                statuses,
                 ..ListCandidatesRequest::default()
             },
             args.limit,
