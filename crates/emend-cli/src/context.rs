@@ -1,5 +1,6 @@
 //! The context of every command: where the services are, which namespace to use, how long to wait.
 
+mod listing;
 mod options;
 
 use std::{net::SocketAddr, time::Duration};

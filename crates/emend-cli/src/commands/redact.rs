@@ -10,6 +10,7 @@ use emend_proto::feedback::v1::{
 };
 use tokio::time::{Instant, sleep};
 
+use super::feedback;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -103,11 +104,8 @@ async fn redact_feedback(
     };
     let mut client = context.feedback().await?;
     let response = client.redact_feedback(context.request(request)).await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || feedback_text(&feedback))
+    let feedback = feedback::required(response.into_inner().feedback)?;
+    output.result(&view::message(&feedback), || feedback_text(&feedback))
 }
 
 fn feedback_text(feedback: &Feedback) -> String {
@@ -135,9 +133,7 @@ async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: 
         redacted_count += response.redacted_count;
         response.redacted_count = redacted_count;
         if !wait || is_complete(&response) {
-            return output.result(&view::reporter_redaction(&response), || {
-                reporter_text(reporter, &response)
-            });
+            return output.result(&view::message(&response), || reporter_text(reporter, &response));
         }
         if Instant::now() >= deadline {
             return Err(Failure::Unavailable(format!(

@@ -230,7 +230,7 @@ fn change_json(change: &AppliedChange, applied_at: Timestamp) -> Value {
         "event": "change",
         "revision": change.revision.0,
         "cause": change.cause.as_str_name(),
-        "key": view::key(Some(&change.key)),
+        "key": view::message(&change.key),
         "committedAt": change.committed_at.map(|at| at.to_string()),
         "feedbackReceivedAt": change.feedback_received_at.map(|at| at.to_string()),
         "appliedAt": applied_at.to_string(),

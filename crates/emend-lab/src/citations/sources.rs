@@ -51,14 +51,14 @@ pub trait Source: Sync {
     /// The first papers that it cites.
     fn references(
         &self,
-        of: &Self::Found,
+        paper: &Self::Found,
         count: usize,
     ) -> impl Future<Output = Result<Vec<Related>, ServiceError>> + Send;
 
     /// Papers that cite it.
     fn cited_by(
         &self,
-        of: &Self::Found,
+        paper: &Self::Found,
         count: usize,
     ) -> impl Future<Output = Result<Vec<Related>, ServiceError>> + Send;
 }

@@ -68,8 +68,8 @@ pub(super) async fn generate(args: GenerateArgs, context: &Context, output: &mut
     let candidate = generated.candidate.unwrap_or_default();
     let improvement = generated.improvement.unwrap_or_default();
     let json = json!({
-        "candidate": view::candidate(&candidate),
-        "improvement": view::improvement(&improvement),
+        "candidate": view::message(&candidate),
+        "improvement": view::message(&improvement),
     });
     let coloured = output.is_coloured();
     output.result(&json, || {
@@ -181,7 +181,7 @@ pub(super) async fn reject(args: RejectArgs, context: &Context, output: &mut Out
 }
 
 fn decided(done: &str, candidate: &Candidate, revision: i64, output: &mut Output<'_>) -> Result {
-    let json = json!({"candidate": view::candidate(candidate), "revision": revision});
+    let json = json!({"candidate": view::message(candidate), "revision": revision});
     output.result(&json, || {
         let label = candidate.key.as_ref().map_or("", |key| &key.qualifier);
         let effect = match revision {
@@ -287,7 +287,7 @@ pub(super) async fn set(args: SetArgs, context: &Context, output: &mut Output<'_
     let resource = response.resource.unwrap_or_default();
     warn(&args.file, &response.warnings);
     let json = json!({
-        "resource": view::resource(&resource),
+        "resource": view::message(&resource),
         "revision": response.revision,
         "warnings": response.warnings,
     });

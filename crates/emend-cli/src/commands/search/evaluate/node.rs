@@ -103,7 +103,7 @@ pub(super) fn namespace(answers: &Answers) -> &str {
 
 /// The ids of what was found.
 pub(super) fn run(answers: &Answers) -> Run {
-    let ids = |of: &SearchResponse| of.results.iter().map(|result| result.id.clone()).collect();
-    let entry = |(query, of): (&String, &SearchResponse)| (query.clone(), ids(of));
+    let ids = |answer: &SearchResponse| answer.results.iter().map(|result| result.id.clone()).collect();
+    let entry = |(query, answer): (&String, &SearchResponse)| (query.clone(), ids(answer));
     answers.iter().map(entry).collect()
 }
