@@ -5965,8 +5965,8 @@ pub mod output_service_client {
         /// Generates a better prompt from the ratings since the newest proposal; it then awaits review. FAILED_PRECONDITION: too few bad
         /// ratings (reason TOO_FEW_RATINGS, says how many are missing), no current version (NO_PROMPT), or an improvement of the target
         /// is open or being generated already (IMPROVEMENT_OPEN), the ratings have neither issues nor corrected texts (NOTHING_SAID), or
-        /// the prompt has no room for guidelines (PROMPT_FULL). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator failed;
-        /// nothing is stored.
+        /// the prompt has no room for guidelines (PROMPT_FULL), or the generator refuses what it is asked (GENERATOR_REFUSED). ABORTED: the
+        /// prompt changed meanwhile. UNAVAILABLE: the generator failed (GENERATOR_UNAVAILABLE, GENERATOR_BAD_ANSWER); nothing is stored.
         pub async fn generate_improvement(
             &mut self,
             request: impl tonic::IntoRequest<super::GenerateImprovementRequest>,
@@ -6106,8 +6106,8 @@ pub mod output_service_server {
         /// Generates a better prompt from the ratings since the newest proposal; it then awaits review. FAILED_PRECONDITION: too few bad
         /// ratings (reason TOO_FEW_RATINGS, says how many are missing), no current version (NO_PROMPT), or an improvement of the target
         /// is open or being generated already (IMPROVEMENT_OPEN), the ratings have neither issues nor corrected texts (NOTHING_SAID), or
-        /// the prompt has no room for guidelines (PROMPT_FULL). ABORTED: the prompt changed meanwhile. UNAVAILABLE: the generator failed;
-        /// nothing is stored.
+        /// the prompt has no room for guidelines (PROMPT_FULL), or the generator refuses what it is asked (GENERATOR_REFUSED). ABORTED: the
+        /// prompt changed meanwhile. UNAVAILABLE: the generator failed (GENERATOR_UNAVAILABLE, GENERATOR_BAD_ANSWER); nothing is stored.
         async fn generate_improvement(
             &self,
             request: tonic::Request<super::GenerateImprovementRequest>,
@@ -8169,7 +8169,8 @@ pub mod profile_service_client {
         }
         /// Suggests entries from what a user did. Not suggested: what the profile has or had, what waits, and what was rejected; once
         /// years of experience were rejected, none are suggested again. UNAVAILABLE if the generator can't be asked
-        /// (GENERATOR_UNAVAILABLE) or answers nothing that can be read (GENERATOR_BAD_ANSWER).
+        /// (GENERATOR_UNAVAILABLE) or answers nothing that can be read (GENERATOR_BAD_ANSWER). FAILED_PRECONDITION if it refuses what it
+        /// is asked (GENERATOR_REFUSED).
         pub async fn generate_suggestions(
             &mut self,
             request: impl tonic::IntoRequest<super::GenerateSuggestionsRequest>,
@@ -8334,7 +8335,8 @@ pub mod profile_service_server {
         >;
         /// Suggests entries from what a user did. Not suggested: what the profile has or had, what waits, and what was rejected; once
         /// years of experience were rejected, none are suggested again. UNAVAILABLE if the generator can't be asked
-        /// (GENERATOR_UNAVAILABLE) or answers nothing that can be read (GENERATOR_BAD_ANSWER).
+        /// (GENERATOR_UNAVAILABLE) or answers nothing that can be read (GENERATOR_BAD_ANSWER). FAILED_PRECONDITION if it refuses what it
+        /// is asked (GENERATOR_REFUSED).
         async fn generate_suggestions(
             &self,
             request: tonic::Request<super::GenerateSuggestionsRequest>,
